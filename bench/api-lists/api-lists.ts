@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { BrokerCore, type ClientFilter, defaultCoreSettings } from '../../src/core/index.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
-import { wantedOf } from '../../src/shard/runtime/result-slices.ts'
+import { sliceWantedOf } from '../../src/shard/runtime/result-slices.ts'
 import { openLevelStore } from '../../src/storage/index.ts'
 import { otherBroker, startBroker } from '../load/brokers.ts'
 import { publishFrame } from '../load/frames.ts'
@@ -103,7 +103,7 @@ function walk(core: BrokerCore, filter: ClientFilter): TimedSlice[] {
   let from = { place: 0, offset: 0 }
   while (slices.length < slicesMeasured) {
     const [fromMs, beganMs] = [performance.now(), processorMs()]
-    const slice = core.view.clientSlice(filter, wantedOf({ from, skip: 0, most: Number.MAX_SAFE_INTEGER }))
+    const slice = core.view.clientSlice(filter, sliceWantedOf({ from, skip: 0, most: Number.MAX_SAFE_INTEGER }))
     const lookingMs = processorMs() - beganMs
     structuredClone(slice)
     slices.push({ fromMs, copiedMs: performance.now(), lookingMs, heldMs: processorMs() - beganMs })

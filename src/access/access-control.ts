@@ -4,11 +4,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type ConnectVerdict,
+  type AuthenticationResult,
   type Connection,
   type Identity,
   namespacedName,
-  type Question,
+  type CoreRequest,
   splitNamespacedName,
 } from '../core/index.ts'
 import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
@@ -33,9 +33,9 @@ import { TokenAuthenticator, type TokenSettings } from './tokens/token-authentic
 import { readTokenHeader } from './tokens/token-check.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'
 
-export type ConnectQuestion = Extract<Question, { kind: 'may-connect' }>
-export type AuthenticateQuestion = Extract<Question, { kind: 'authenticate' }>
-export type PermissionQuestion = Extract<Question, { kind: 'may-do' }>
+export type ConnectQuestion = Extract<CoreRequest, { kind: 'may-connect' }>
+export type AuthenticateQuestion = Extract<CoreRequest, { kind: 'authenticate' }>
+export type PermissionQuestion = Extract<CoreRequest, { kind: 'may-do' }>
 
 export interface AccessWorld {
   readonly log: Log
@@ -81,7 +81,7 @@ export class AccessControl {
   }
 
   /** Whether this client may come in. At once, unless somebody elsewhere has to be asked. */
-  answer(question: ConnectQuestion | AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
+  answer(question: ConnectQuestion | AuthenticateQuestion): AuthenticationResult | Promise<AuthenticationResult> {
     if (question.kind === 'authenticate') return this.#authenticateFurther(question)
     const attempt = this.#attemptOf(question)
     const { connection, namespace, clientId, username } = attempt
@@ -92,7 +92,7 @@ export class AccessControl {
   }
 
   /** A login of an address or a user name with failed logins waits, or is refused without a look at its password. */
-  #inTurn(question: ConnectQuestion, attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
+  #inTurn(question: ConnectQuestion, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const login = this.#loginOf(attempt, question.authenticationMethod)
     const turn = login && this.#throttle.begin(login, attempt.nowMs)
     if (turn === undefined || turn.afterMs === 0) return this.#authenticate(question, attempt)
@@ -103,7 +103,7 @@ export class AccessControl {
     })
   }
 
-  #authenticate(question: ConnectQuestion, attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
+  #authenticate(question: ConnectQuestion, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { authenticationMethod: method, authenticationData: data } = question
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
     const decided = this.#chain.run(attempt)
@@ -257,7 +257,7 @@ export class AccessControl {
     method: string,
     data: Buffer | undefined,
     attempt: Attempt,
-  ): ConnectVerdict | Promise<ConnectVerdict> {
+  ): AuthenticationResult | Promise<AuthenticationResult> {
     if (!this.#scram.knows(method)) {
       return this.#refuse(attempt, reasonCodes.badAuthenticationMethod, 'the authentication method is not known')
     }
@@ -268,7 +268,7 @@ export class AccessControl {
     )
   }
 
-  #authenticateFurther(question: AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
+  #authenticateFurther(question: AuthenticateQuestion): AuthenticationResult | Promise<AuthenticationResult> {
     const { connection, clientId: session, method, data, isReauthentication } = question
     const { namespace, name: clientId } = splitNamespacedName(session)
     const nothingShown = { username: undefined, password: undefined }
@@ -278,7 +278,11 @@ export class AccessControl {
     return this.#verdictOfStep(attempt, method, this.#scram.goOn(connection, method, data))
   }
 
-  #verdictOfStep(attempt: Attempt, method: string, step: ScramStep): ConnectVerdict | Promise<ConnectVerdict> {
+  #verdictOfStep(
+    attempt: Attempt,
+    method: string,
+    step: ScramStep,
+  ): AuthenticationResult | Promise<AuthenticationResult> {
     switch (step.step) {
       case 'goes-on':
         return { allowed: 'not-yet', authenticationData: step.data }
@@ -295,7 +299,7 @@ export class AccessControl {
     }
   }
 
-  #verdictOf(attempt: Attempt, decision: Decision | Ignored): ConnectVerdict | Promise<ConnectVerdict> {
+  #verdictOf(attempt: Attempt, decision: Decision | Ignored): AuthenticationResult | Promise<AuthenticationResult> {
     switch (decision.result) {
       case 'success':
         this.#noteLogin(attempt, true)
@@ -313,7 +317,7 @@ export class AccessControl {
   }
 
   /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
-  #strangersVerdict(attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
+  #strangersVerdict(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
     const { namespace, username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
@@ -331,8 +335,12 @@ export class AccessControl {
       : this.#refuse(attempt, reasonCodes.notAuthorized, 'anonymous clients are not allowed')
   }
 
-  #admit(attempt: Attempt, success: Admission, authenticationData?: Buffer): ConnectVerdict | Promise<ConnectVerdict> {
-    const verdict = (isSuperuser: boolean): ConnectVerdict => {
+  #admit(
+    attempt: Attempt,
+    success: Admission,
+    authenticationData?: Buffer,
+  ): AuthenticationResult | Promise<AuthenticationResult> {
+    const verdict = (isSuperuser: boolean): AuthenticationResult => {
       const identity = identityOf(attempt, { ...success, isSuperuser })
       // By now it may be known by another name than the one it gave.
       const banned = this.#refusalOfBanned(identity, attempt)
@@ -344,14 +352,18 @@ export class AccessControl {
     return this.#http.isSuperuser({ ...attempt, username: success.username }).then(verdict)
   }
 
-  #refusalOfBanned(subject: BanSubject, attempt: Attempt): ConnectVerdict | undefined {
+  #refusalOfBanned(subject: BanSubject, attempt: Attempt): AuthenticationResult | undefined {
     const ban = this.#bans.find(subject, attempt.nowMs)
     if (ban === undefined) return undefined
     return this.#refuse(attempt, reasonCodes.banned, `banned by ${ban.by} as ${ban.as} ${ban.who}: ${ban.reason}`)
   }
 
   /** The client hears what kind of refusal it is; why it is refused is for the operator. */
-  #refuse({ clientId, connection }: Attempt, reason: ReasonCode, why: string): ConnectVerdict & { allowed: false } {
+  #refuse(
+    { clientId, connection }: Attempt,
+    reason: ReasonCode,
+    why: string,
+  ): AuthenticationResult & { allowed: false } {
     this.#world.log.warn('client not authenticated', { clientId, address: connection.peerAddress, why })
     return { allowed: false, reason, reasonString: wordsFor(reason) }
   }

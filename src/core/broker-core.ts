@@ -14,25 +14,25 @@ import { ClientFilters } from './state/client-filters.ts'
 import type { Connection } from './model/connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connect/close-connection.ts'
 import { stateOf } from './state/connection-state.ts'
-import { handlePermissionReady, handlePermissionsChanged } from './packets/handle-permissions.ts'
-import { handleReauthenticationVerdict } from './packets/handle-auth.ts'
+import { handleAuthorization, handlePermissionsChanged } from './packets/handle-permissions.ts'
+import { handleReauthenticationResult } from './packets/handle-auth.ts'
 import { handleCommand } from './admin/handle-command.ts'
-import { failUnsettledCommands } from './admin/command-results.ts'
-import { handleConnectVerdict } from './packets/handle-connect.ts'
-import { handlePacket, notePart, resumeAfterStorage } from './packets/handle-packet.ts'
+import { failPendingCommands } from './admin/command-results.ts'
+import { handleAuthenticationResult } from './packets/handle-connect.ts'
+import { handlePacket, recordPartialPacket, resumeAfterStorage } from './packets/handle-packet.ts'
 import { handleCommitted } from './outgoing/handle-commit.ts'
 import { handleOldestLoaded } from './queues/drop-oldest.ts'
-import { handleQueueLoaded, pump } from './sessions/drain-queue.ts'
+import { handleQueueLoaded, drainQueue } from './sessions/drain-queue.ts'
 import { startRelief } from './memory/memory-relief.ts'
-import { tellPeers } from './peers/sync-peers.ts'
-import { handleEndedLoaded } from './shared/expired-session-redelivery.ts'
-import { moveOnRestored } from './shared/shared-handoff.ts'
-import { releaseBody, remove } from './queues/persistent-queue.ts'
+import { syncPeers } from './peers/sync-peers.ts'
+import { handleEndedQueueRead } from './shared/expired-session-redelivery.ts'
+import { resumeHandoffs } from './shared/shared-handoff.ts'
+import { releasePayload, deleteRecord } from './queues/persistent-queue.ts'
 import type { Input } from './model/inputs.ts'
 import type { Batch, Outputs } from './model/outputs.ts'
-import { handlePassed, handlePeer } from './peer-handlers/handle-peer.ts'
+import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
 import type { CoreSettings } from './model/settings.ts'
-import { meterFor } from './model/rate-limiter.ts'
+import { rateLimiterFor } from './model/rate-limiter.ts'
 import { handleTick } from './time/handle-tick.ts'
 import { restore, restoreQueue } from './time/restore.ts'
 import { BrokerView } from './views/broker-view.ts'
@@ -52,7 +52,7 @@ export class BrokerCore {
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
     // The ways of nearly every other input, looked at before the rest.
-    if (input.kind === 'peer-passes') handlePassed(state, input.peer, input.message)
+    if (input.kind === 'peer-passes') handlePlainFromPeer(state, input.peer, input.message)
     else if (input.kind === 'peer-message') handlePeer(state, input)
     else handleRare(state, input)
   }
@@ -75,7 +75,7 @@ export class BrokerCore {
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
   takeOutputs(): Outputs {
     const { neighbours } = this.#state
-    if (neighbours !== undefined) tellPeers(this.#state, neighbours)
+    if (neighbours !== undefined) syncPeers(this.#state, neighbours)
     return this.#state.outputs
   }
 
@@ -108,11 +108,11 @@ function handleRare(
 ): void {
   switch (input.kind) {
     case 'connection-opened':
-      input.connection.meter = meterFor(input.connection.listener, state.nowMs)
+      input.connection.meter = rateLimiterFor(input.connection.listener, state.nowMs)
       state.deadlines.set('idle-timeout', input.connection, state.nowMs + state.settings.idleTimeoutMs)
       return
     case 'packet-part':
-      return notePart(state, input.connection, input.bytes)
+      return recordPartialPacket(state, input.connection, input.bytes)
     case 'protocol-fault':
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':
@@ -144,7 +144,7 @@ function handleRare(
     case 'bodies-counted':
       return handleBodiesCounted(state, input)
     case 'bodies-released':
-      for (const bodyId of input.bodyIds) releaseBody(state, bodyId)
+      for (const bodyId of input.bodyIds) releasePayload(state, bodyId)
       return
     case 'permissions-changed':
       return handlePermissionsChanged(state)
@@ -174,7 +174,7 @@ function handleRare(
 function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
   state.storageIsHealthy = isHealthy
   if (isHealthy) resumeAfterStorage(state)
-  else failUnsettledCommands(state)
+  else failPendingCommands(state)
 }
 
 function handleAnswer(
@@ -185,24 +185,24 @@ function handleAnswer(
   state.asked.delete(input.question)
   if (asked === undefined) return // Whoever asked has gone meanwhile.
   if (input.kind === 'connect-verdict' && asked.for === 'connect') {
-    handleConnectVerdict(state, asked.connection, input.verdict, handlePacket)
+    handleAuthenticationResult(state, asked.connection, input.verdict, handlePacket)
   } else if (input.kind === 'connect-verdict' && asked.for === 'reauthentication') {
-    handleReauthenticationVerdict(state, asked.connection, input.question, input.verdict)
+    handleReauthenticationResult(state, asked.connection, input.question, input.verdict)
   } else if (input.kind === 'permission-ready' && asked.for === 'permission') {
-    handlePermissionReady(state, asked.connection, input.question)
+    handleAuthorization(state, asked.connection, input.question)
   } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {
     handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
   } else if (input.kind === 'queue-loaded' && asked.for === 'oldest') {
     handleOldestLoaded(state, asked.session, input)
   } else if (input.kind === 'queue-loaded' && asked.for === 'ended') {
-    handleEndedLoaded(state, asked.queue, input)
+    handleEndedQueueRead(state, asked.queue, input)
   }
 }
 
 function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: number): void {
   connection.unsentBytes = bytes
   const now = stateOf(connection)
-  if (now.state === 'open') pump(state, now.session)
+  if (now.state === 'open') drainQueue(state, now.session)
 }
 
 /** [MQTT-4.8.0-1] [MQTT5-4.13.1-1] A peer that breaks the protocol is told why, if it can be told, and closed. */
@@ -233,8 +233,8 @@ function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: '
     state.bodyIdsUsedUpTo(bodyId)
   }
   if (!input.isEnd) return
-  for (const id of state.bodies.takeUnreferenced()) remove(state, { kind: 'body', id })
-  moveOnRestored(state)
+  for (const id of state.bodies.takeUnreferenced()) deleteRecord(state, { kind: 'body', id })
+  resumeHandoffs(state)
 }
 
 /** [MQTT5-3.14: 0x8B] Sessions that are stored stay as they are. */

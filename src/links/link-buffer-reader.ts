@@ -1,11 +1,11 @@
 // Takes posts apart again, see link-buffer-writer.ts. Both ends are this program: what does not fit is a mistake of ours.
 
 import { failedAssertion } from '../protocol/index.ts'
-import { postHeaderBytes, recordHeaderBytes } from './link-buffer-writer.ts'
+import { linkBufferHeaderBytes, recordHeaderBytes } from './link-buffer-writer.ts'
 
 const noBytes = Buffer.alloc(0)
 
-export class PostReader {
+export class LinkBufferReader {
   /** The post that is being read, whole: what is kept of it keeps all of it alive. */
   chunk: Buffer = noBytes
   at = 0
@@ -24,11 +24,11 @@ export class PostReader {
 
   open(post: ArrayBuffer): void {
     const chunk = Buffer.from(post)
-    const end = chunk.length < postHeaderBytes ? 0 : readUint32(chunk, 0)
-    if (end < postHeaderBytes || end > chunk.length)
+    const end = chunk.length < linkBufferHeaderBytes ? 0 : readUint32(chunk, 0)
+    if (end < linkBufferHeaderBytes || end > chunk.length)
       throw failedAssertion(`a post of ${chunk.length} bytes says that it has ${end}`)
     this.chunk = chunk
-    this.at = postHeaderBytes
+    this.at = linkBufferHeaderBytes
     this.recordEnd = this.at
     this.#end = end
   }

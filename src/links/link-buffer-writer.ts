@@ -7,19 +7,19 @@
 // of just its size, so that a few bytes do not cost a whole piece.
 
 /** A post is cut here: small enough to be passed on early and to be held by one that has a part of it, large enough to be rare. */
-export const postBytes = 65_536
+export const linkBufferBytes = 65_536
 /** Up to here copying costs less than new memory. */
 const copiedUpToBytes = 16_384
 
-export const postHeaderBytes = 4
+export const linkBufferHeaderBytes = 4
 export const recordHeaderBytes = 5
 
-export class PostWriter {
+export class LinkBufferWriter {
   /** Where the next byte goes. */
-  at = postHeaderBytes
+  at = linkBufferHeaderBytes
   /** Bytes of all posts so far. */
   postedBytes = 0
-  #buffer: Buffer = Buffer.allocUnsafeSlow(postBytes)
+  #buffer: Buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
   #recordAt = 0
   readonly #post: (post: ArrayBuffer) => void
 
@@ -28,7 +28,7 @@ export class PostWriter {
   }
 
   get isEmpty(): boolean {
-    return this.at === postHeaderBytes
+    return this.at === linkBufferHeaderBytes
   }
 
   /**
@@ -56,17 +56,17 @@ export class PostWriter {
     const buffer = this.#buffer
     writeUint32(buffer, 0, used)
     this.postedBytes += used
-    this.at = postHeaderBytes
+    this.at = linkBufferHeaderBytes
     // `allocUnsafeSlow` has memory of its own: the buffer is all of it.
     const memory = buffer.buffer as ArrayBuffer
     if (used <= copiedUpToBytes) return this.#post(memory.slice(0, used))
-    this.#buffer = Buffer.allocUnsafeSlow(postBytes)
+    this.#buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
     this.#post(memory)
   }
 
   #startNext(needed: number): void {
     this.flush()
-    const bytes = postHeaderBytes + needed
+    const bytes = linkBufferHeaderBytes + needed
     if (bytes > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(bytes)
   }
 }

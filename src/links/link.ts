@@ -7,24 +7,31 @@
 // Nothing is refused and nothing is lost while both ends live. Beyond `congestedFromBytes` that the other end has not
 // taken in the link is congested: who feeds it stops reading, until half of it is gone.
 
-import type { Message, PeerLine, PeerMessage, PeerNumber } from '../core/index.ts'
+import type { Message, PeerSender, PeerMessage, PeerNumber } from '../core/index.ts'
 import { assert, failedAssertion, type TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { LinkPort } from './link-port.ts'
-import { FoundGathering, readClone, readCommitted, readRare, writeClone, writeRare } from './peer-message-records.ts'
-import { PostReader } from './link-buffer-reader.ts'
-import { PostWriter, writeUint32 } from './link-buffer-writer.ts'
+import {
+  PartialRetainedResponse,
+  readClone,
+  readCommitted,
+  readRare,
+  writeClone,
+  writeRare,
+} from './peer-message-records.ts'
+import { LinkBufferReader } from './link-buffer-reader.ts'
+import { LinkBufferWriter, writeUint32 } from './link-buffer-writer.ts'
 import { PublishReader } from './publish-reader.ts'
 import { PublishWriter } from './publish-writer.ts'
 import { recordKinds } from './record-kinds.ts'
-import { RelayDoor, type RelaySocketSide } from './relay-acceptor.ts'
-import { RelayedStream, type RelayHome, type RelayOrigin } from './relayed-stream.ts'
+import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
+import { RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
 
 /** Posted to a peer and not taken in by it: beyond this those who feed the link are stopped. */
 export const congestedFromBytes = 4_194_304
 const relievedAtBytes = congestedFromBytes / 2
 /** So much is taken in before it is told. */
-const tellTakenFromBytes = congestedFromBytes / 8
+const creditFromBytes = congestedFromBytes / 8
 
 const uint32Bytes = 4
 const idBytes = 4
@@ -47,20 +54,20 @@ export interface LinkOwner {
   noteClosed(link: Link): void
 }
 
-export class Link implements PeerLine, RelayHome, RelaySocketSide {
+export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   readonly peer: PeerNumber
   isCongested = false
   readonly #port: LinkPort
   readonly #owner: LinkOwner
-  readonly #writer: PostWriter
+  readonly #writer: LinkBufferWriter
   readonly #publishWriter: PublishWriter
-  readonly #reader = new PostReader()
+  readonly #reader = new LinkBufferReader()
   readonly #publishReader: PublishReader
   #isDirty = false
   /** Posts that have come; `#inboxRead` of them have been opened. */
   #inbox: ArrayBuffer[] = []
   #inboxRead = 0
-  #found: FoundGathering | undefined
+  #found: PartialRetainedResponse | undefined
   #isInRun = false
   #portIsClosed = false
   #isOver = false
@@ -70,8 +77,8 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
   #untoldBytes = 0
   #lastRelay = 0
   /** Sockets of ours whose sessions the peer has, by a number of ours. */
-  readonly #doors = new Map<number, RelayDoor>()
-  #waitingForRoom: RelayDoor[] = []
+  readonly #doors = new Map<number, RelayAcceptor>()
+  #waitingForRoom: RelayAcceptor[] = []
   /** Sessions of ours whose sockets the peer has, by a number of the peer's. */
   readonly #streams = new Map<number, RelayedStream>()
 
@@ -79,7 +86,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
     this.peer = peer
     this.#port = port
     this.#owner = owner
-    this.#writer = new PostWriter((post) => port.post(post))
+    this.#writer = new LinkBufferWriter((post) => port.post(post))
     this.#publishWriter = new PublishWriter(this.#writer)
     this.#publishReader = new PublishReader(this.#reader, owner.topics)
     port.onPost = (post) => {
@@ -130,7 +137,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayOpen, { relay, origin })
     const begunBytes = begun.reduce((sum, chunk) => sum + chunk.length, 0)
-    this.#doors.set(relay, new RelayDoor(this, relay, stream, begunBytes))
+    this.#doors.set(relay, new RelayAcceptor(this, relay, stream, begunBytes))
     for (const chunk of begun) this.#writeBytes(recordKinds.relayData, relay, chunk)
   }
 
@@ -186,7 +193,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
   }
 
-  waitForRoom(door: RelayDoor): void {
+  waitForRoom(door: RelayAcceptor): void {
     this.#waitingForRoom.push(door)
   }
 
@@ -222,7 +229,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
       case recordKinds.rare:
         return this.#owner.notePeerMessage(this, readRare(this.#reader))
       case recordKinds.retainedFound:
-        this.#found = new FoundGathering(this.#reader)
+        this.#found = new PartialRetainedResponse(this.#reader)
         return this.#tellFound(this.#found)
       case recordKinds.retainedMessage:
         assert(this.#found !== undefined, 'a retained message has come that belongs to nothing')
@@ -272,7 +279,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
     return true
   }
 
-  #tellFound(found: FoundGathering): void {
+  #tellFound(found: PartialRetainedResponse): void {
     if (!found.isWhole) return
     this.#found = undefined
     this.#owner.notePeerMessage(this, found.take())
@@ -317,7 +324,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
 
   #noteTaken(bytes: number): void {
     this.#untoldBytes += bytes
-    if (this.#untoldBytes < tellTakenFromBytes) return
+    if (this.#untoldBytes < creditFromBytes) return
     this.#writeNumber(recordKinds.taken, this.#untoldBytes)
     this.#untoldBytes = 0
   }

@@ -4,8 +4,8 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
 import { failedAssertion } from '../protocol/index.ts'
-import type { PostReader } from './link-buffer-reader.ts'
-import type { PostWriter } from './link-buffer-writer.ts'
+import type { LinkBufferReader } from './link-buffer-reader.ts'
+import type { LinkBufferWriter } from './link-buffer-writer.ts'
 import type { PublishWriter } from './publish-writer.ts'
 import { recordKinds } from './record-kinds.ts'
 
@@ -14,7 +14,7 @@ type RetainedFound = Extract<PeerMessage, { kind: 'retained-found' }>
 const float64Bytes = 8
 
 export function writeRare(
-  writer: PostWriter,
+  writer: LinkBufferWriter,
   publishes: PublishWriter,
   message: Exclude<PeerMessage, PeerPublish>,
 ): void {
@@ -23,11 +23,11 @@ export function writeRare(
   else writeClone(writer, recordKinds.rare, message)
 }
 
-export function readRare(reader: PostReader): PeerMessage {
+export function readRare(reader: LinkBufferReader): PeerMessage {
   return readClone(reader) as PeerMessage
 }
 
-export function readCommitted(reader: PostReader): PeerMessage {
+export function readCommitted(reader: LinkBufferReader): PeerMessage {
   return { kind: 'committed', upTo: reader.float64(), refused: undefined, withheld: undefined }
 }
 
@@ -35,21 +35,21 @@ function isPlainCommitted({ refused, withheld }: PeerCommitted): boolean {
   return refused === undefined && withheld === undefined
 }
 
-function writeCommitted(writer: PostWriter, upTo: number): void {
+function writeCommitted(writer: LinkBufferWriter, upTo: number): void {
   const target = writer.begin(recordKinds.committed, float64Bytes)
   writer.at = target.writeDoubleLE(upTo, writer.at)
   writer.end()
 }
 
-interface FoundHeader {
+interface RetainedResponseHeader {
   readonly question: number
   readonly isEnd: boolean
   readonly count: number
 }
 
-function writeRetainedFound(writer: PostWriter, publishes: PublishWriter, found: RetainedFound): void {
+function writeRetainedFound(writer: LinkBufferWriter, publishes: PublishWriter, found: RetainedFound): void {
   const { question, isEnd, messages } = found
-  const header: FoundHeader = { question, isEnd, count: messages.length }
+  const header: RetainedResponseHeader = { question, isEnd, count: messages.length }
   writeClone(writer, recordKinds.retainedFound, header)
   for (const message of messages) {
     publishes.message(recordKinds.retainedMessage, message, { flags: 0, more: undefined })
@@ -57,12 +57,12 @@ function writeRetainedFound(writer: PostWriter, publishes: PublishWriter, found:
 }
 
 /** An answer whose messages are still coming, one record each. */
-export class FoundGathering {
-  readonly #header: FoundHeader
+export class PartialRetainedResponse {
+  readonly #header: RetainedResponseHeader
   readonly #messages: Message[] = []
 
-  constructor(reader: PostReader) {
-    this.#header = readClone(reader) as FoundHeader
+  constructor(reader: LinkBufferReader) {
+    this.#header = readClone(reader) as RetainedResponseHeader
   }
 
   get isWhole(): boolean {
@@ -80,7 +80,7 @@ export class FoundGathering {
   }
 }
 
-export function writeClone(writer: PostWriter, kind: number, value: unknown): void {
+export function writeClone(writer: LinkBufferWriter, kind: number, value: unknown): void {
   const bytes = serialize(value)
   const target = writer.begin(kind, bytes.length)
   bytes.copy(target, writer.at)
@@ -89,6 +89,6 @@ export function writeClone(writer: PostWriter, kind: number, value: unknown): vo
 }
 
 /** Nothing of it refers to the post. */
-export function readClone(reader: PostReader): unknown {
+export function readClone(reader: LinkBufferReader): unknown {
   return deserialize(reader.rest())
 }

@@ -13,8 +13,8 @@ import {
   type Topic,
   type TopicTable,
 } from '../protocol/index.ts'
-import type { PostReader } from './link-buffer-reader.ts'
-import { aloneFlags, plainFlags, publishFlags, type MoreOfMessage } from './publish-writer.ts'
+import type { LinkBufferReader } from './link-buffer-reader.ts'
+import { singleFlags, plainFlags, publishFlags, type MessageDetails } from './publish-writer.ts'
 
 /** What the publisher's shard has let pass is not measured a second time. */
 const noLimits = {
@@ -26,9 +26,9 @@ const noLimits = {
 
 const flagsOfSend = publishFlags.isForSubscribers | publishFlags.isToBeRetained | publishFlags.isAwaited
 
-export interface LoneMessage {
+export interface SingleMessage {
   readonly flags: number
-  readonly more: MoreOfMessage | undefined
+  readonly more: MessageDetails | undefined
   readonly message: Message
 }
 
@@ -36,14 +36,14 @@ export class PublishReader implements PublishContext {
   readonly role = 'client'
   readonly limits = noLimits
   version: ProtocolVersion = 4
-  readonly #reader: PostReader
+  readonly #reader: LinkBufferReader
   readonly #topics: TopicTable
   #flags = 0
   #publisher = ''
   #publishedAtMs = 0
   #lastTopic: Topic | undefined
 
-  constructor(reader: PostReader, topics: TopicTable) {
+  constructor(reader: LinkBufferReader, topics: TopicTable) {
     this.#reader = reader
     this.#topics = topics
     this.#lastTopic = undefined
@@ -105,14 +105,14 @@ export class PublishReader implements PublishContext {
   }
 
   /** What `PublishWriter.message` has written. */
-  message(): LoneMessage {
+  message(): SingleMessage {
     const reader = this.#reader
     const flags = this.#readSource()
     this.version = (flags & publishFlags.hasProperties) === 0 ? 4 : 5
     const alone = reader.uint8()
-    const expiresAtMs = (alone & aloneFlags.hasExpiry) === 0 ? never : reader.float64()
+    const expiresAtMs = (alone & singleFlags.hasExpiry) === 0 ? never : reader.float64()
     const more =
-      (alone & aloneFlags.hasMore) === 0 ? undefined : (JSON.parse(reader.text()) as MoreOfMessage | undefined)
+      (alone & singleFlags.hasMore) === 0 ? undefined : (JSON.parse(reader.text()) as MessageDetails | undefined)
     const message = expiresAtMs === never ? this.#readPlain() : this.#readExpiring(expiresAtMs)
     if (more !== undefined) {
       message.publisherUsername = more.publisherUsername

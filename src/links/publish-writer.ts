@@ -10,7 +10,7 @@
 import { isAllFrame, never, type Message, type PeerPublish } from '../core/index.ts'
 import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
 import { recordKinds } from './record-kinds.ts'
-import { postBytes, writeUint32, type PostWriter } from './link-buffer-writer.ts'
+import { linkBufferBytes, writeUint32, type LinkBufferWriter } from './link-buffer-writer.ts'
 
 export const publishFlags = {
   isForSubscribers: 1,
@@ -25,26 +25,26 @@ export const publishFlags = {
 export const plainFlags = publishFlags.isForSubscribers
 
 /** Of a message that travels alone. `more`: see `MoreOfMessage`. */
-export const aloneFlags = { hasExpiry: 1, hasMore: 2 } as const
+export const singleFlags = { hasExpiry: 1, hasMore: 2 } as const
 
 /** What few publications have. */
-export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
+export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
 
 /** In a record of its own, as JSON. */
-export interface MoreOfMessage extends Partial<MoreOfPublish> {
+export interface MessageDetails extends Partial<PublishDetails> {
   readonly publisherUsername: string | undefined
   readonly isByOwnRight: boolean
   readonly publisherMountpoint: string
 }
 
 /** A run is cut here, so that posts are filled. */
-const longestRunBytes = postBytes / 2
+const longestRunBytes = linkBufferBytes / 2
 const noBytes = Buffer.alloc(0)
 /** Stands for the id of the receiver's connection, which is written in its place. */
 const anyPacketId = 1
 
 export class PublishWriter {
-  readonly #writer: PostWriter
+  readonly #writer: LinkBufferWriter
   /** The run that is gathering: `#chunk[#start, #end)`; there is none while these are equal. */
   #chunk: Buffer = noBytes
   #start = 0
@@ -56,7 +56,7 @@ export class PublishWriter {
   #lastPublisher = ''
   #lastPublishedAtMs = 0
 
-  constructor(writer: PostWriter) {
+  constructor(writer: LinkBufferWriter) {
     this.#writer = writer
   }
 
@@ -138,7 +138,7 @@ export class PublishWriter {
   }
 
   /** One message in a record of its own. Say `endRun` first. */
-  message(kind: number, message: Message, how: { flags: number; more: MoreOfPublish | undefined }): void {
+  message(kind: number, message: Message, how: { flags: number; more: PublishDetails | undefined }): void {
     const { flags } = how
     const more = moreText(message, how.more)
     const isFrame = message.frameShape !== 0
@@ -149,7 +149,7 @@ export class PublishWriter {
     const allFlags = flags | (message.frameShape === 4 ? 0 : publishFlags.hasProperties)
     const target = this.#beginWithSource(kind, allFlags, message, 1 + 8 + moreBytes + frameBytes)
     const writer = this.#writer
-    target[writer.at++] = (hasExpiry ? aloneFlags.hasExpiry : 0) | (more === undefined ? 0 : aloneFlags.hasMore)
+    target[writer.at++] = (hasExpiry ? singleFlags.hasExpiry : 0) | (more === undefined ? 0 : singleFlags.hasMore)
     if (hasExpiry) writer.at = target.writeDoubleLE(message.expiresAtMs, writer.at)
     if (more !== undefined) writer.at = writeText(target, writer.at, more)
     if (fields === undefined) message.chunk.copy(target, writer.at, message.frameStart, message.frameEnd)
@@ -179,11 +179,11 @@ export class PublishWriter {
   }
 }
 
-function moreText(message: Message, more: MoreOfPublish | undefined): string | undefined {
+function moreText(message: Message, more: PublishDetails | undefined): string | undefined {
   const { publisherUsername, isByOwnRight, publisherMountpoint } = message
   const isPlain = publisherUsername === undefined && !isByOwnRight && publisherMountpoint === ''
   if (more === undefined && isPlain) return undefined
-  const text: MoreOfMessage = { ...more, publisherUsername, isByOwnRight, publisherMountpoint }
+  const text: MessageDetails = { ...more, publisherUsername, isByOwnRight, publisherMountpoint }
   return JSON.stringify(text)
 }
 

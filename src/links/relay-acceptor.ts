@@ -5,20 +5,20 @@ import type { ByteStream } from '../transports/index.ts'
 import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
 
 /** The link's part in a relay, at the end where the socket is. */
-export interface RelaySocketSide {
+export interface RelayAcceptorLink {
   /** False: enough waits on the link for now. */
   relayData(relay: number, chunk: Buffer): boolean
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
   /** Says `letGoOn` when the link has room again. */
-  waitForRoom(door: RelayDoor): void
+  waitForRoom(door: RelayAcceptor): void
 }
 
 /** So much has left before it is told. */
 const tellSentFromBytes = unconfirmedBytes / 2
 
-export class RelayDoor {
-  readonly #side: RelaySocketSide
+export class RelayAcceptor {
+  readonly #side: RelayAcceptorLink
   readonly #relay: number
   readonly #stream: ByteStream
   #untakenBytes: number
@@ -31,7 +31,7 @@ export class RelayDoor {
   readonly #sent: () => void
 
   /** `untakenBytes`: how much of the client's has gone to the other end already. */
-  constructor(side: RelaySocketSide, relay: number, stream: ByteStream, untakenBytes: number) {
+  constructor(side: RelayAcceptorLink, relay: number, stream: ByteStream, untakenBytes: number) {
     this.#side = side
     this.#relay = relay
     this.#stream = stream

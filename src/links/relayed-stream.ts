@@ -14,7 +14,7 @@ import type { ByteStream, StreamCredentials } from '../transports/index.ts'
 /** Bytes of one client that may wait at the session's shard: it is not read from beyond. */
 export const relayWindowBytes = 131_072
 /** So much is taken before it is told. */
-const tellTakenFromBytes = relayWindowBytes / 2
+const creditFromBytes = relayWindowBytes / 2
 /**
  * Bytes for one client that the other shard need not have confirmed: a write beyond them is done when it has. So what a
  * client that does not read may cost there is known, and a small message costs no way back.
@@ -22,7 +22,7 @@ const tellTakenFromBytes = relayWindowBytes / 2
 export const unconfirmedBytes = 32_768
 
 /** The link's part in a relay, at the end where the session is. */
-export interface RelayHome {
+export interface RelayedStreamLink {
   relayWrite(relay: number, bytes: Buffer): void
   relayTaken(relay: number, bytes: number): void
   relayEnd(relay: number): void
@@ -46,7 +46,7 @@ export class RelayedStream implements ByteStream {
   readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
-  readonly #home: RelayHome
+  readonly #home: RelayedStreamLink
   readonly #relay: number
   /** Of writes that wait for the other end to confirm what it was given. */
   #done: (() => void)[]
@@ -59,7 +59,7 @@ export class RelayedStream implements ByteStream {
   /** `gone`: the other end has closed, but not all that came has been taken, or the reader stands still. */
   #state: 'open' | 'ending' | 'gone' | 'closed'
 
-  constructor(home: RelayHome, relay: number, origin: RelayOrigin) {
+  constructor(home: RelayedStreamLink, relay: number, origin: RelayOrigin) {
     this.remoteAddress = origin.remoteAddress
     this.remotePort = origin.remotePort
     this.credentials = origin.credentials
@@ -139,7 +139,7 @@ export class RelayedStream implements ByteStream {
 
   #hand(chunk: Buffer): void {
     this.#untoldBytes += chunk.length
-    if (this.#untoldBytes >= tellTakenFromBytes && this.#state === 'open') {
+    if (this.#untoldBytes >= creditFromBytes && this.#state === 'open') {
       this.#home.relayTaken(this.#relay, this.#untoldBytes)
       this.#untoldBytes = 0
     }

@@ -7,10 +7,14 @@ export type * from './messages/query-types.ts'
 export type { BridgeLink } from './bridges/bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './runtime/clock.ts'
-export { keepHeapTidy, ownHeap, trafficIn } from './runtime/idle-gc.ts'
+export { startIdleGc as keepHeapTidy, ownHeap, trafficIn } from './runtime/idle-gc.ts'
 export { largestUsers } from './queries/handle-query-memory.ts'
 export { createMemoryTable, readMemoryTable } from './runtime/memory-table.ts'
-export { createLoadMark, LoadMark, type Suspect } from './store/crash-marker.ts'
+export {
+  createCrashMarker as createLoadMark,
+  CrashMarker as LoadMark,
+  type CrashCandidate as Suspect,
+} from './store/crash-marker.ts'
 export {
   createNamespaceTable,
   NamespaceTable,

@@ -6,7 +6,14 @@
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
 import { AccessControl, type RecordChange } from '../access/index.ts'
-import { BrokerCore, type Batch, type CoreSettings, type Input, type PeerNumber, type Question } from '../core/index.ts'
+import {
+  BrokerCore,
+  type Batch,
+  type CoreSettings,
+  type Input,
+  type PeerNumber,
+  type CoreRequest,
+} from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
 import {
   failedAssertion,
@@ -17,64 +24,58 @@ import {
 } from '../protocol/index.ts'
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
-import { AccessAnswers } from './store/access-requests.ts'
+import { AccessRequests } from './store/access-requests.ts'
 import { connectionOver } from './listeners/connection-origin.ts'
-import { Arrivals } from './listeners/connect-routing.ts'
-import { BegunPackets } from './io/partial-packets.ts'
-import type { BridgeCrew } from './bridges/bridge-manager.ts'
+import { ConnectRouting } from './listeners/connect-routing.ts'
+import { PartialPackets } from './io/partial-packets.ts'
+import type { BridgeManager } from './bridges/bridge-manager.ts'
 import { ClientEvents, publicationOf } from './observe/client-events.ts'
-import { Commands } from './runtime/pending-commands.ts'
-import { Commits } from './store/commit-pipeline.ts'
+import { PendingCommands } from './runtime/pending-commands.ts'
+import { CommitPipeline } from './store/commit-pipeline.ts'
 import { DeadlineTimer } from './runtime/deadline-timer.ts'
 import { decoderOptions, optionsFor } from './io/decoder-options.ts'
-import { DirtyOutlets } from './io/flush-queue.ts'
-import { drainSends } from './io/encode-sends.ts'
+import { FlushQueue } from './io/flush-queue.ts'
+import { encodeSends } from './io/encode-sends.ts'
 import { EventLog } from './observe/event-log.ts'
 import { FirstMessage } from './observe/first-message.ts'
 import type { ShardListener, ShardSettings } from './messages/messages.ts'
-import { LateCloses } from './io/deferred-closes.ts'
-import { Outlet, type OutletOwner } from './io/client-output.ts'
-import { Patience } from './runtime/wait-until.ts'
+import { DeferredCloses } from './io/deferred-closes.ts'
+import { ClientOutput, type ClientOutputOwner } from './io/client-output.ts'
+import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
-import { LoadMark } from './store/crash-marker.ts'
-import { QueueLoads } from './store/queue-reads.ts'
-import { Readers } from './io/read-scheduler.ts'
+import { CrashMarker } from './store/crash-marker.ts'
+import { QueueReads } from './store/queue-reads.ts'
+import { ReadScheduler } from './io/read-scheduler.ts'
 import { NamespaceTable } from './runtime/namespace-table.ts'
 import { droppedMessages, publishCounters, retainedElsewhere } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardMeters } from './observe/shard-meters.ts'
-import type { ShardWorld } from './runtime/shard-world.ts'
-import { isClockDue, maxTurnMs } from './runtime/turn-limits.ts'
+import type { ShardDependencies } from './runtime/shard-world.ts'
+import { isClockDue, maxSendsBetweenDrains, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
 import { WriteBuffers } from './io/write-buffers.ts'
 
-/** So many sendings are gathered before they are written into buffers: what the core made is still in the cache then. */
-const maxSendsBetweenDrains = 4_096
-/** Reports of sent bytes are worth a call only where much had been handed out, by itself or of what is allowed. */
-const reportUnsentFrom = 65_536
-const reportUnsentShare = 1 / 4
-
-export class Shard implements OutletOwner {
+export class Shard implements ClientOutputOwner {
   readonly core: BrokerCore
   readonly access: AccessControl
   readonly buffers = new WriteBuffers()
-  readonly commands = new Commands((input) => this.#guarded(() => this.input(input)))
+  readonly commands = new PendingCommands((input) => this.#guarded(() => this.input(input)))
   draining = 0
-  readonly #world: ShardWorld
-  readonly commits: Commits
-  readonly #loads: QueueLoads
-  readonly #answers: AccessAnswers
+  readonly #world: ShardDependencies
+  readonly commits: CommitPipeline
+  readonly #loads: QueueReads
+  readonly #answers: AccessRequests
   /** Undefined where this is the only shard. */
   readonly #peers: PeerLinks | undefined
-  readonly #arrivals: Arrivals | undefined
-  readonly outlets = new Set<Outlet>()
-  readonly #begun: BegunPackets
+  readonly #arrivals: ConnectRouting | undefined
+  readonly outlets = new Set<ClientOutput>()
+  readonly #begun: PartialPackets
   readonly #meters: ShardMeters
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
   /** Undefined until clients are let in. */
-  bridges: BridgeCrew | undefined
-  readonly #lateCloses = new LateCloses()
-  readonly #dirty = new DirtyOutlets()
+  bridges: BridgeManager | undefined
+  readonly #lateCloses = new DeferredCloses()
+  readonly #dirty = new FlushQueue()
   #committedBatch = 0
   /** The time of this turn, 0 between turns: the clock is read once. */
   #turnMs = 0
@@ -85,24 +86,24 @@ export class Shard implements OutletOwner {
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
   /** With what has to come first. */
-  readonly #patience = new Patience()
+  readonly #patience = new WaitUntil()
   /** Made once: a turn ends for each connection that comes alone. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
   readonly #turnEnd = (): void => this.#endTurn()
   readonly #nowOfTurn = (): number => this.#now()
   readonly #isOverdue = (): boolean => this.#world.clock.nowMs() - this.#now() >= maxTurnMs
-  readonly #readers = new Readers({
+  readonly #readers = new ReadScheduler({
     read: (outlet) => this.#read(outlet),
     planTurnEnd: () => this.#planTurnEnd(),
     maxUnsentBytes: () => this.#settings.maxUnsentBytes,
   })
   readonly #timer = new DeadlineTimer(() => this.#guarded(() => this.#planTurnEnd()))
 
-  constructor(world: ShardWorld) {
+  constructor(world: ShardDependencies) {
     this.#world = world
     this.#settings = world.start.core
     const { core, loadMark, meters, shardNumber, maxUnfinishedBytesTotal } = world.start
-    this.#begun = new BegunPackets(maxUnfinishedBytesTotal, (outlet, fault) => {
+    this.#begun = new PartialPackets(maxUnfinishedBytesTotal, (outlet, fault) => {
       this.#tellFault(outlet, fault)
       this.#carryOut()
     })
@@ -133,17 +134,17 @@ export class Shard implements OutletOwner {
     this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ...shared })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
-    this.#answers = new AccessAnswers(this.access, {
+    this.#answers = new AccessRequests(this.access, {
       answer: (input) => this.core.handle(input, this.#now()),
       answerLater: (input) => this.#guarded(() => this.input(input)),
       fail: (error) => world.fail(error),
     })
-    this.commits = new Commits(world.store, {
+    this.commits = new CommitPipeline(world.store, {
       noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => world.fail(error),
     })
-    this.#loads = new QueueLoads(
+    this.#loads = new QueueReads(
       world.store,
       {
         answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
@@ -151,7 +152,7 @@ export class Shard implements OutletOwner {
         noteRecovery: () => world.alarmOver('storage-reading', 'what could not be read has been read'),
         fail: (error) => world.fail(error),
       },
-      loadMark === undefined ? undefined : new LoadMark(loadMark),
+      loadMark === undefined ? undefined : new CrashMarker(loadMark),
     )
   }
 
@@ -179,8 +180,8 @@ export class Shard implements OutletOwner {
     })
   }
 
-  #expectArrivals(peers: PeerLinks): Arrivals {
-    return new Arrivals(this.#world, peers, {
+  #expectArrivals(peers: PeerLinks): ConnectRouting {
+    return new ConnectRouting(this.#world, peers, {
       beginHere: (outlet, first) => this.#beginHere(outlet, first),
       forget: (outlet) => this.#forget(outlet),
       dismiss: (outlet) => this.#dismiss(outlet),
@@ -212,8 +213,8 @@ export class Shard implements OutletOwner {
   }
 
   /** Whoever comes by no listener of this shard: by another one's, or from within. */
-  welcome(stream: ByteStream, listener: ShardListener): Outlet {
-    const outlet = new Outlet(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
+  welcome(stream: ByteStream, listener: ShardListener): ClientOutput {
+    const outlet = new ClientOutput(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
     outlet.connection = connectionOver(outlet, listener)
     this.outlets.add(outlet)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
@@ -222,7 +223,7 @@ export class Shard implements OutletOwner {
     return outlet
   }
 
-  #beginHere(outlet: Outlet, first: Packet | undefined): void {
+  #beginHere(outlet: ClientOutput, first: Packet | undefined): void {
     const { connection } = outlet
     if (connection !== undefined && first !== undefined) {
       this.#count(counterCells.packetsReceived, 1)
@@ -233,7 +234,7 @@ export class Shard implements OutletOwner {
     this.#read(outlet)
   }
 
-  #forget(outlet: Outlet): void {
+  #forget(outlet: ClientOutput): void {
     const { connection } = outlet
     this.outlets.delete(outlet)
     this.#begun.forget(outlet)
@@ -241,7 +242,7 @@ export class Shard implements OutletOwner {
     if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
   }
 
-  #dismiss(outlet: Outlet): void {
+  #dismiss(outlet: ClientOutput): void {
     this.outlets.add(outlet)
     this.#close(outlet, 0)
   }
@@ -268,7 +269,7 @@ export class Shard implements OutletOwner {
     this.#carryOut()
   }
 
-  noteChunk(outlet: Outlet, chunk: Buffer): void {
+  noteChunk(outlet: ClientOutput, chunk: Buffer): void {
     this.#count(counterCells.bytesReceived, chunk.length)
     outlet.push(chunk)
     if (outlet.isBacklogged) return
@@ -277,11 +278,11 @@ export class Shard implements OutletOwner {
     this.#readers.setBackIfGreedy(outlet)
   }
 
-  noteGathered(outlet: Outlet): void {
+  noteGathered(outlet: ClientOutput): void {
     this.#begun.note(outlet)
   }
 
-  noteDirty(outlet: Outlet): void {
+  noteDirty(outlet: ClientOutput): void {
     this.#dirty.add(outlet)
     this.#planTurnEnd()
   }
@@ -290,16 +291,16 @@ export class Shard implements OutletOwner {
     this.#count(counterCells.bytesSent, bytes)
   }
 
-  noteSent(outlet: Outlet): void {
+  noteSent(outlet: ClientOutput): void {
     const { connection } = outlet
-    const reportFrom = Math.min(reportUnsentFrom, this.#settings.maxUnsentBytes * reportUnsentShare)
+    const reportFrom = unsentReportBytes(this.#settings.maxUnsentBytes)
     if (connection !== undefined && connection.unsentBytes >= reportFrom) {
       this.input({ kind: 'unsent-bytes', connection, bytes: outlet.unsentBytes })
     }
     if (outlet.isReaderStopped) this.#readers.start(outlet)
   }
 
-  noteClosed(outlet: Outlet, error: Error | undefined): void {
+  noteClosed(outlet: ClientOutput, error: Error | undefined): void {
     this.outlets.delete(outlet)
     this.#begun.forget(outlet)
     const { connection } = outlet
@@ -335,7 +336,7 @@ export class Shard implements OutletOwner {
   }
 
   /** Packets of one connection, until they are used up or the turn is over. */
-  #read(outlet: Outlet): void {
+  #read(outlet: ClientOutput): void {
     const { connection, decoder } = outlet
     const { tracer } = this.eventLog
     if (connection === undefined) return
@@ -370,7 +371,7 @@ export class Shard implements OutletOwner {
     this.#readers.stopIfOwing(outlet)
   }
 
-  #tellFault({ connection, decoder }: Outlet, error: ProtocolError): void {
+  #tellFault({ connection, decoder }: ClientOutput, error: ProtocolError): void {
     if (connection === undefined) return
     connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
     this.core.handle({ kind: 'protocol-fault', connection, error }, this.#now())
@@ -382,8 +383,9 @@ export class Shard implements OutletOwner {
     // Answers at hand come back in the same turn, and bring outputs of their own.
     while (outputs.questions.length > 0) this.#answerQuestions(outputs.questions.splice(0))
     this.#drain(outputs.sends)
-    for (const { connection, isPaused } of outputs.readers) this.#readers.change(connection.outlet as Outlet, isPaused)
-    for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as Outlet, afterBatch)
+    for (const { connection, isPaused } of outputs.readers)
+      this.#readers.change(connection.outlet as ClientOutput, isPaused)
+    for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as ClientOutput, afterBatch)
     if (outputs.peerSends.length > 0) this.#peers?.send(outputs.peerSends)
     for (const event of outputs.events) this.eventLog.tell(event, this.#now())
     this.core.clearOutputs()
@@ -398,17 +400,17 @@ export class Shard implements OutletOwner {
     this.draining++
     this.#count(counterCells.packetsSent, sends.length)
     this.eventLog.tracer?.noteSends(sends, this.#now())
-    drainSends(sends, this.#now())
+    encodeSends(sends, this.#now())
   }
 
-  #answerQuestions(questions: Question[]): void {
+  #answerQuestions(questions: CoreRequest[]): void {
     for (const question of questions) {
       if (question.kind === 'load-queue') this.#loads.add(question, this.#committedBatch)
       else this.#answers.take(question)
     }
   }
 
-  #close(outlet: Outlet, afterBatch: number): void {
+  #close(outlet: ClientOutput, afterBatch: number): void {
     if (outlet.isClosed) return
     if (afterBatch > this.#committedBatch) return this.#lateCloses.add(outlet, afterBatch)
     outlet.endsAfterFlush = true

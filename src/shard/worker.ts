@@ -8,7 +8,7 @@ import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, memoryOfThread, Meters, watchLoop } from '../telemetry/index.ts'
 import { ConnectionBudget, ConnectionRate, denyAddresses } from '../transports/index.ts'
-import { BridgeCrew } from './bridges/bridge-manager.ts'
+import { BridgeManager } from './bridges/bridge-manager.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { Clock } from './runtime/clock.ts'
 import { inlineFarther } from './runtime/v8-flags.ts'
@@ -21,12 +21,12 @@ import type {
   ShardToNode,
   TraceTarget,
 } from './messages/messages.ts'
-import { type ListeningWorld, Porter } from './listeners/open-listener.ts'
-import { LoadMark } from './store/crash-marker.ts'
+import { type ListenerDependencies, ListenerFactory } from './listeners/open-listener.ts'
+import { CrashMarker } from './store/crash-marker.ts'
 import { restoreAccess, restoreBroker } from './store/restore.ts'
-import { answerOf } from './queries/handle-query.ts'
-import { sendAway } from './listeners/disconnect-clients.ts'
-import { keepHeapTidy, trafficIn } from './runtime/idle-gc.ts'
+import { handleQuery } from './queries/handle-query.ts'
+import { disconnectClients } from './listeners/disconnect-clients.ts'
+import { startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
 import { Tracer } from './observe/tracer.ts'
 
@@ -98,7 +98,7 @@ async function run(): Promise<void> {
       storedKey: (name, listener) => running.access.preSharedKey(name, namespaceOfKey(name, listener)),
     }),
     own: start.shardNumber,
-    sendAway: (numbers) => sendAway(running, numbers),
+    sendAway: (numbers) => disconnectClients(running, numbers),
     alarm,
     alarmOver,
   })
@@ -128,7 +128,7 @@ async function run(): Promise<void> {
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
   bridgesOf(running, store, clock)
-  const tidy = keepHeapTidy({
+  const tidy = startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
     forget() {
       running.forgetTopics()
@@ -138,14 +138,14 @@ async function run(): Promise<void> {
   collectGarbage = () => tidy.collectNow()
 }
 
-function markOf({ loadMark }: ShardStart): LoadMark | undefined {
-  return loadMark === undefined ? undefined : new LoadMark(loadMark)
+function markOf({ loadMark }: ShardStart): CrashMarker | undefined {
+  return loadMark === undefined ? undefined : new CrashMarker(loadMark)
 }
 
 /** They are clients, too: they come when clients may. */
 function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
   if (isStopping) return
-  shard.bridges = new BridgeCrew({
+  shard.bridges = new BridgeManager({
     shard,
     own: start.shardNumber,
     shards: start.shards ?? 1,
@@ -183,7 +183,7 @@ interface Running {
 }
 
 /** What all listeners of the shard have in common. */
-type Doors = Pick<ListeningWorld, 'budget' | 'rate'>
+type Doors = Pick<ListenerDependencies, 'budget' | 'rate'>
 
 function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: Running): void {
   if (message.kind === 'settings') {
@@ -216,7 +216,7 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: R
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'ask') {
     const { ask } = message
-    answerOf(shard, message.question, clock.nowMs()).then((answer) => post({ kind: 'answer', ask, answer }), fail)
+    handleQuery(shard, message.question, clock.nowMs()).then((answer) => post({ kind: 'answer', ask, answer }), fail)
   } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock }).catch(fail)
 }
 
@@ -252,8 +252,8 @@ function doorsOf({ maxConnectionRate, maxConnections, places, descriptorRoom, sh
   return { budget: new ConnectionBudget(maxConnections, shared), rate: new ConnectionRate(maxConnectionRate) }
 }
 
-function porterOf(doors: Doors, within: Pick<ListeningWorld, 'accept' | 'storedKey'>): Porter {
-  return new Porter({
+function porterOf(doors: Doors, within: Pick<ListenerDependencies, 'accept' | 'storedKey'>): ListenerFactory {
+  return new ListenerFactory({
     own: start.shardNumber,
     ...doors,
     log,

@@ -11,12 +11,12 @@ export const bucketEndsSeconds = [
 ] as const
 
 /** What is measured, in the order of the cells. */
-export const meterNames = ['commit', 'turn', 'held'] as const
-export type MeterName = (typeof meterNames)[number]
+export const histogramNames = ['commit', 'turn', 'held'] as const
+export type HistogramName = (typeof histogramNames)[number]
 
 const buckets = bucketEndsSeconds.length + 1
 const cellsOfMeter = buckets + 2
-const delayAt = meterNames.length * cellsOfMeter
+const delayAt = histogramNames.length * cellsOfMeter
 const delayCells = 3
 const memoryAt = delayAt + delayCells
 const memoryCells = 2
@@ -25,12 +25,12 @@ const cacheLineBytes = 64
 const rowBytes = Math.ceil((rowCells * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
 
 /** Shared memory for the meters of `shards` shards, all zero. */
-export function createMeterTable(shards: number): SharedArrayBuffer {
+export function createHistogramTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(shards * rowBytes)
 }
 
 /** What one histogram has counted. */
-export interface MeterReading {
+export interface HistogramReading {
   /** By bucket, not added up; one more than there are ends. */
   readonly counts: readonly number[]
   readonly sumSeconds: number
@@ -53,7 +53,7 @@ export interface ThreadMemory {
 }
 
 /** One shard's row. */
-export class Meters {
+export class Histograms {
   readonly #cells: Float64Array
 
   /** `table` as made by `createMeterTable` for more than `shardNumber` shards. */
@@ -62,8 +62,8 @@ export class Meters {
   }
 
   /** One more that took so long. */
-  observe(name: MeterName, seconds: number): void {
-    const at = meterNames.indexOf(name) * cellsOfMeter
+  observe(name: HistogramName, seconds: number): void {
+    const at = histogramNames.indexOf(name) * cellsOfMeter
     let bucket = 0
     while (bucket < bucketEndsSeconds.length && seconds > bucketEndsSeconds[bucket]) bucket += 1
     const cells = this.#cells
@@ -72,8 +72,8 @@ export class Meters {
     cells[at + buckets + 1] += 1
   }
 
-  read(name: MeterName): MeterReading {
-    const at = meterNames.indexOf(name) * cellsOfMeter
+  read(name: HistogramName): HistogramReading {
+    const at = histogramNames.indexOf(name) * cellsOfMeter
     const cells = this.#cells
     return {
       counts: [...cells.subarray(at, at + buckets)],
@@ -102,6 +102,6 @@ export class Meters {
 }
 
 /** The rows of all shards, in order. */
-export function meterRows(table: SharedArrayBuffer): Meters[] {
-  return Array.from({ length: table.byteLength / rowBytes }, (_, shard) => new Meters(table, shard))
+export function histogramRows(table: SharedArrayBuffer): Histograms[] {
+  return Array.from({ length: table.byteLength / rowBytes }, (_, shard) => new Histograms(table, shard))
 }

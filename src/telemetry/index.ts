@@ -15,12 +15,12 @@ export { createListenerTable, ListenerCounters, type ListenerCounts, readListene
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
 export {
   bucketEndsSeconds,
-  createMeterTable,
+  createHistogramTable as createMeterTable,
   type LoopDelay,
   type ThreadMemory,
-  type MeterName,
-  type MeterReading,
-  meterRows,
-  Meters,
+  type HistogramName as MeterName,
+  type HistogramReading as MeterReading,
+  histogramRows as meterRows,
+  Histograms as Meters,
 } from './histograms.ts'
-export { memoryOfThread, watchLoop } from './loop-monitor.ts'
+export { memoryOfThread, monitorLoop as watchLoop } from './loop-monitor.ts'

@@ -11,7 +11,7 @@ const intervalMs = 1_000
 const nsPerSecond = 1e9
 
 /** Tells once a second; keeps no thread alive. Returns what ends it. */
-export function watchLoop(tell: (delay: LoopDelay) => void): () => void {
+export function monitorLoop(tell: (delay: LoopDelay) => void): () => void {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
   histogram.enable()
   const timer = setInterval(() => {

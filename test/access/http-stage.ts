@@ -3,7 +3,7 @@
 import type { TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
 import type { HttpAuthoritySettings } from '../../src/access/http/http-authorizer.ts'
-import type { ConnectVerdict } from '../../src/core/index.ts'
+import type { AuthenticationResult } from '../../src/core/index.ts'
 import { AccessStage, outcomeOf, type AskOptions } from './stage.ts'
 
 type Request = NonNullable<HttpAuthoritySettings['authRequest']>
@@ -43,7 +43,7 @@ export function stageFor(
   return stage
 }
 
-export async function ask(stage: AccessStage, options: AskOptions = {}): Promise<ConnectVerdict> {
+export async function ask(stage: AccessStage, options: AskOptions = {}): Promise<AuthenticationResult> {
   return stage.ask({ username: 'alice', password: 'secret', ...options })
 }
 

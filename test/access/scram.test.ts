@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
 import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
-import { type ConnectVerdict, type Connection, namespacedName } from '../../src/core/index.ts'
+import { type AuthenticationResult, type Connection, namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { ScramClient, type ScramClientOptions } from './scram-client.ts'
 import { AccessStage, connectionFrom, outcomeOf } from './stage.ts'
@@ -46,7 +46,7 @@ class Talk {
     this.#clientId = namespacedName(namespace, 'client')
   }
 
-  connect(data: string | undefined): ConnectVerdict {
+  connect(data: string | undefined): AuthenticationResult {
     return this.#stage.verdict({
       connection: this.connection,
       clientId: this.#clientId,
@@ -55,7 +55,7 @@ class Talk {
     })
   }
 
-  auth(data: string | undefined, isReauthentication = false, method = this.#method): ConnectVerdict {
+  auth(data: string | undefined, isReauthentication = false, method = this.#method): AuthenticationResult {
     const verdict = this.#stage.access.answer({
       kind: 'authenticate',
       question: 1,
@@ -80,7 +80,7 @@ class Talk {
   }
 }
 
-function textOf(verdict: ConnectVerdict): string {
+function textOf(verdict: AuthenticationResult): string {
   return verdict.allowed === false ? '' : (verdict.authenticationData?.toString() ?? '')
 }
 
@@ -312,7 +312,7 @@ test('a stored user counts instead of the one of the configuration, and in its n
 })
 
 /** All but the last message, which is for the function that this gives. */
-function begin(access: AccessStage): () => ConnectVerdict {
+function begin(access: AccessStage): () => AuthenticationResult {
   const talk = new Talk(access)
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(talk.connect(client.first)))

@@ -1,12 +1,12 @@
 // An access room without a shard: questions as the core asks them, and a clock that stands still unless it is moved.
 
 import { AccessControl, defaultAccessSettings, hashPassword, type AccessSettings } from '../../src/access/index.ts'
-import { Connection, type ArrivalTraits, type ConnectVerdict, type Question } from '../../src/core/index.ts'
+import { Connection, type ArrivalTraits, type AuthenticationResult, type CoreRequest } from '../../src/core/index.ts'
 import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login-throttle.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 
-export type Ask = Extract<Question, { kind: 'may-connect' }>
+export type Ask = Extract<CoreRequest, { kind: 'may-connect' }>
 
 export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'question' | 'password'>> {
   readonly password?: string | Buffer | undefined
@@ -31,12 +31,12 @@ export class AccessStage {
   }
 
   /** Somebody connects: from elsewhere, unless `isLoopback` says otherwise. */
-  ask(options: AskOptions = {}): ConnectVerdict | Promise<ConnectVerdict> {
+  ask(options: AskOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
     return this.access.answer(this.question(options))
   }
 
   /** The answer of a source at hand: fails where it has to be waited for. */
-  verdict(options: AskOptions = {}): ConnectVerdict {
+  verdict(options: AskOptions = {}): AuthenticationResult {
     const verdict = this.ask(options)
     if (verdict instanceof Promise) throw new Error('the answer is not at hand')
     return verdict
@@ -90,7 +90,7 @@ export function connectionFrom(isLoopback: boolean, arrival?: Partial<ArrivalTra
 }
 
 /** The reason code, or `in`. */
-export function outcomeOf(verdict: ConnectVerdict): number | 'in' | 'not-yet' {
+export function outcomeOf(verdict: AuthenticationResult): number | 'in' | 'not-yet' {
   if (verdict.allowed === 'not-yet') return 'not-yet'
   return verdict.allowed ? 'in' : verdict.reason
 }

@@ -5,7 +5,7 @@ import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } fro
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
-import type { ConnectVerdict } from '../../src/core/index.ts'
+import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { AccessStage, credential, outcomeOf, type AskOptions } from './stage.ts'
 
@@ -58,7 +58,7 @@ function stageFor(key: TokenKeySource, more: Partial<TokenSettings> = {}): Acces
   })
 }
 
-async function ask(stage: AccessStage, password: string, options: AskOptions = {}): Promise<ConnectVerdict> {
+async function ask(stage: AccessStage, password: string, options: AskOptions = {}): Promise<AuthenticationResult> {
   return stage.ask({ username: 'alice', password, ...options })
 }
 

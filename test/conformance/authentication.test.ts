@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { ConnectVerdict } from '../../src/core/index.ts'
+import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes, type AuthPacket, type ConnectPacket } from '../../src/protocol/index.ts'
 import { World, type Wire, type WorldOptions } from '../simulator/world.ts'
 import { Rulebook } from '../core/rulebook.ts'
@@ -18,9 +18,9 @@ import {
 } from './raw.ts'
 
 const method = 'RUNES'
-const notYet: ConnectVerdict = { allowed: 'not-yet', authenticationData: Buffer.from('riddle') }
-const yes: ConnectVerdict = { allowed: true, authenticationData: Buffer.from('welcome') }
-const no: ConnectVerdict = { allowed: false, reason: reasonCodes.notAuthorized }
+const notYet: AuthenticationResult = { allowed: 'not-yet', authenticationData: Buffer.from('riddle') }
+const yes: AuthenticationResult = { allowed: true, authenticationData: Buffer.from('welcome') }
+const no: AuthenticationResult = { allowed: false, reason: reasonCodes.notAuthorized }
 
 /** A broker that knows one method: it asks one riddle, and the answer is `rune`. */
 function runicWorld(options: WorldOptions = {}): World {
@@ -152,7 +152,7 @@ describe('authentication before CONNACK', () => {
 
   test('[MQTT5-4.12.0-3] AUTH before the broker has answered what came last is a protocol error', () => {
     const asked: string[] = []
-    const authenticate = (): ConnectVerdict => (asked.push('authenticate'), yes)
+    const authenticate = (): AuthenticationResult => (asked.push('authenticate'), yes)
     const world = runicWorld({ host: { verdict: () => ({ verdict: notYet, afterMs: 1_000 }), authenticate } })
     const wire = begin(world)
     auth(world, wire, 'rune')

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { VerdictCache } from '../../src/core/model/authorization-cache.ts'
+import { AuthorizationCache } from '../../src/core/model/authorization-cache.ts'
 import { Topic, type TopicName } from '../../src/protocol/index.ts'
 
 const plain = { qos: 1, retain: false } as const
 const topicOf = (name: string): Topic => new Topic(name as TopicName, Buffer.from(name))
 
 test('a client that publishes to ever new topics is remembered for a bounded number of them', () => {
-  const cache = new VerdictCache()
+  const cache = new AuthorizationCache()
   for (let number = 0; number < 1_000; number++) {
     assert.equal(cache.get(topicOf(`t/${number}`), plain, 1), undefined)
     cache.set(plain, 'allow')
@@ -20,7 +20,7 @@ test('a client that publishes to ever new topics is remembered for a bounded num
 })
 
 test('a verdict is of one QoS, with the retain flag or without, and of one epoch', () => {
-  const cache = new VerdictCache()
+  const cache = new AuthorizationCache()
   const [one, other] = [topicOf('one'), topicOf('other')]
   cache.get(one, plain, 1)
   cache.set(plain, 'deny')

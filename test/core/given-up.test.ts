@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { OutgoingWindow } from '../../src/core/state/sessions/inflight-window.ts'
+import { InflightWindow } from '../../src/core/state/sessions/inflight-window.ts'
 import { acksOf } from '../conformance/raw.ts'
 import type { Client, ConnectOptions, World } from '../simulator/world.ts'
 import { worldWith, type Rulebook } from './rulebook.ts'
@@ -112,7 +112,7 @@ describe('packet ids of the window', () => {
   const largestId = 2_047
 
   test('one that was given up is passed over until it is freed', () => {
-    const window = new OutgoingWindow(7)
+    const window = new InflightWindow(7)
     const first = one()
     window.add(first)
     window.giveUp(first)
@@ -124,7 +124,7 @@ describe('packet ids of the window', () => {
   })
 
   test('the last of thousands are kept, and there is an id for everything that may be in flight', () => {
-    const window = new OutgoingWindow(largestId)
+    const window = new InflightWindow(largestId)
     for (let count = 0; count < 3 * largestId; count++) {
       const delivery = one()
       window.add(delivery)
@@ -137,7 +137,7 @@ describe('packet ids of the window', () => {
   })
 
   test('what comes back after a restart is counted on from', () => {
-    const window = new OutgoingWindow(largestId)
+    const window = new InflightWindow(largestId)
     for (const packetId of [3, 9, 2_040]) window.addWithId(one(), packetId)
     assert.equal(window.add(one()), 10, '2,040 is far ahead, or long ago')
   })

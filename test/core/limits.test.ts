@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { BrokerCore, defaultCoreSettings, type ConnectVerdict } from '../../src/core/index.ts'
+import { BrokerCore, defaultCoreSettings, type AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes, TopicTable } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
@@ -220,7 +220,7 @@ describe('the limits of retained messages', () => {
 })
 
 /** The client `eager` hears after a second whether it may come in, everybody else at once. */
-function eagerWorld(verdict: ConnectVerdict): World {
+function eagerWorld(verdict: AuthenticationResult): World {
   const allowed = { allowed: true } as const
   const host = {
     verdict: ({ clientId }: { clientId: string }) =>

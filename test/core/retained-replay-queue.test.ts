@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { bareFilter, matchesFilter, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
-import { type RetainedScan, ScanQueue } from '../../src/core/state/sessions/retained-replay-queue.ts'
+import { type RetainedReplay, RetainedReplayQueue } from '../../src/core/state/sessions/retained-replay-queue.ts'
 
 const options = { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0 } as const
 const nowhere = { next: () => ({ messages: [], isEnd: true }) }
 
-function scanOf(filter: string): RetainedScan {
-  const source = { cursor: nowhere, marks: undefined } as unknown as RetainedScan['source']
+function scanOf(filter: string): RetainedReplay {
+  const source = { cursor: nowhere, marks: undefined } as unknown as RetainedReplay['source']
   return {
     filter: filter as TopicFilter,
     options: { ...options, identifier: undefined },
@@ -29,8 +29,8 @@ const step = fc.oneof(
 test('what is still to be given is in the order of the subscriptions, whatever is dropped or begins anew', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const queue = new ScanQueue()
-      let expected: RetainedScan[] = []
+      const queue = new RetainedReplayQueue()
+      let expected: RetainedReplay[] = []
       for (const { does, filter: wanted } of steps) {
         if (does === 'add') {
           const scan = scanOf(wanted)
@@ -60,7 +60,7 @@ test('what is still to be given is in the order of the subscriptions, whatever i
 })
 
 test('one that ends when it is there no more ends nothing else', () => {
-  const queue = new ScanQueue()
+  const queue = new RetainedReplayQueue()
   const [old, anew] = [scanOf('a'), scanOf('a')]
   queue.add(old)
   queue.drop(old.filter)
@@ -70,7 +70,7 @@ test('one that ends when it is there no more ends nothing else', () => {
 })
 
 test('a client that subscribes to the same again and again, or to very many filters, fills nothing and waits for nothing', () => {
-  const queue = new ScanQueue()
+  const queue = new RetainedReplayQueue()
   const last = scanOf('other')
   queue.add(last)
   for (let round = 0; round < 300_000; round++) {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { comesAgainMs } from '../../src/core/connect/takeover-wait.ts'
+import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
 import { Rulebook } from './rulebook.ts'
@@ -111,7 +111,7 @@ describe('a client that comes again and leaves its older connection as it is', (
     const { world, listener, mourner, author } = heldBack()
     world.changeSettings({ idleTimeoutMs: 1_000 })
     author.connect()
-    world.passMs(comesAgainMs - 1)
+    world.passMs(takeoverWaitMs - 1)
     assert.deepEqual(listener.payloads, ['one', 'two'], 'it has been heard meanwhile')
     assert.equal(author.isConnected, false)
     world.passMs(1)
@@ -125,7 +125,7 @@ describe('a client that comes again and leaves its older connection as it is', (
     author.publish('news', 'three', { qos: 1 })
     author.disconnect()
     author.connect()
-    world.passMs(comesAgainMs)
+    world.passMs(takeoverWaitMs)
     assert.equal(author.connack?.sessionPresent, true)
     assert.deepEqual(listener.payloads, ['three'], 'it sends that again')
   })

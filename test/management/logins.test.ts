@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
-import { PasswordWork } from '../../src/node/admins/password-hashing.ts'
-import { loginIdleMs, maxLoginsOfAccount, operatorLogins } from '../../src/node/admins/logins.ts'
+import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
+import { loginIdleMs, maxLoginsOfAccount, adminLogins } from '../../src/node/admins/logins.ts'
 import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, code: number, reason: string | undefined]
@@ -111,7 +111,7 @@ const kept = async (name: string, password: string) =>
     description: '',
     role: 'viewer',
     namespace: undefined,
-    password: await new PasswordWork().keep(password),
+    password: await new PasswordHasher().keep(password),
     createdAtMs: 1,
   }) as const
 
@@ -120,7 +120,7 @@ test('a login ends an hour after it was last shown, and with its account', async
   const ann = await kept('ann', 'a long password')
   await records.change({ put: [ann], delete: [] })
   let nowMs = 0
-  const logins = operatorLogins({
+  const logins = adminLogins({
     records,
     own: () => ({ username: 'admin', password: undefined }),
     mayComeIn: () => true,
@@ -150,7 +150,7 @@ test('logins of one account are bounded, and push out nobody else', async () => 
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await kept('ann', 'a long password')], delete: [] })
-  const logins = operatorLogins({ records, own: () => own, mayComeIn: () => true, nowMs: () => 0 })
+  const logins = adminLogins({ records, own: () => own, mayComeIn: () => true, nowMs: () => 0 })
   const ofAdmin = logins.begin('admin') ?? ''
   const first = logins.begin('ann') ?? ''
   for (let more = 0; more < maxLoginsOfAccount; more++) logins.begin('ann')

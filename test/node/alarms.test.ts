@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Alarms } from '../../src/node/observe/alarms.ts'
-import { OverloadWatch } from '../../src/node/observe/overload-monitor.ts'
+import { OverloadMonitor } from '../../src/node/observe/overload-monitor.ts'
 
 interface Stage {
   alarms: Alarms
@@ -69,7 +69,7 @@ test('the history keeps the last alarms and no more', () => {
 test('a shard that comes late for ten seconds on end is overloaded, and not any more when it kept up for ten', () => {
   const { alarms } = stage()
   const loopDelay = { meanSeconds: 0.8, p99Seconds: 0, maxSeconds: 0 }
-  const watch = new OverloadWatch([{ loopDelay }], alarms)
+  const watch = new OverloadMonitor([{ loopDelay }], alarms)
   const look = (times: number): void => {
     for (let second = 0; second < times; second++) watch.look()
   }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { GodwitConfig } from '../../src/config/index.ts'
-import { applyEverywhere, type ConfigOwner } from '../../src/node/configuration/config-consumers.ts'
+import { applyEverywhere, type ConfigConsumer } from '../../src/node/configuration/config-consumers.ts'
 
 const before = { name: 'before' } as unknown as GodwitConfig
 const after = { name: 'after' } as unknown as GodwitConfig
@@ -12,7 +12,7 @@ interface Stage {
   /** What each has in force. */
   readonly inForce: Map<string, GodwitConfig>
   readonly asked: string[]
-  readonly owner: (name: string, trouble?: 'refuses' | 'throws') => ConfigOwner
+  readonly owner: (name: string, trouble?: 'refuses' | 'throws') => ConfigConsumer
 }
 
 function stage(): Stage {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
-import { HiddenPresets } from '../../src/node/records/shadowed-credentials.ts'
+import { ShadowedCredentials } from '../../src/node/records/shadowed-credentials.ts'
 import { credentialOperations } from '../../src/node/api/credentials.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
@@ -25,7 +25,7 @@ test('any page of a hundred thousand is right, and while it is made others have 
   const loaded = loadConfig({ overrides: [] })
   assert.ok('config' in loaded)
   const log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {}, trace() {} }
-  const hiddenPresets = new HiddenPresets({ records, log, presets: [] })
+  const hiddenPresets = new ShadowedCredentials({ records, log, presets: [] })
   const credentials = credentialOperations({ accessRecords: records, configuration: loaded, hiddenPresets })
   let turns = 0
   const timer = setInterval(() => turns++, 0)

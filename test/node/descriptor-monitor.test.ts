@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Alarms } from '../../src/node/observe/alarms.ts'
-import { DescriptorWatch } from '../../src/node/observe/descriptor-monitor.ts'
+import { DescriptorMonitor } from '../../src/node/observe/descriptor-monitor.ts'
 import { ConnectionBudget, createDescriptorRoom } from '../../src/transports/index.ts'
 
 function watched() {
   const alarms = new Alarms({ log: { error: () => {}, warn: () => {} } })
   let code: string | undefined
   const descriptorRoom = createDescriptorRoom()
-  const watch = new DescriptorWatch({
+  const watch = new DescriptorMonitor({
     alarms,
     descriptorRoom,
     tryToOpen: () => {

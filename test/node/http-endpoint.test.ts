@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Doorkeeper, ManagementServer, ManagementSettings } from '../../src/management/index.ts'
-import { type HttpPlace, ServedHttp } from '../../src/node/api/http-endpoint.ts'
+import { type HttpPlace, HttpEndpoint } from '../../src/node/api/http-endpoint.ts'
 
 /** A machine with one network: who listens on all of a port keeps everybody else from it, and the other way round. */
 class Machine {
@@ -48,7 +48,7 @@ const at = (host: string, port: number): HttpPlace => ({ hosts: [host], port, is
 
 interface Stage {
   readonly machine: Machine
-  readonly served: ServedHttp
+  readonly served: HttpEndpoint
   readonly errors: string[]
 }
 
@@ -57,7 +57,7 @@ function stage(): Stage {
   const errors: string[] = []
   const note = (event: string): void => void errors.push(event)
   const log = { debug: note, info: note, warn: note, error: note }
-  return { machine, served: new ServedHttp(machine.createServer, log), errors }
+  return { machine, served: new HttpEndpoint(machine.createServer, log), errors }
 }
 
 test('where the place is the same one the server stays, and any port is the one that it has', async () => {

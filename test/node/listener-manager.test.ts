@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type GodwitConfig, loadConfig } from '../../src/config/index.ts'
-import { LiveListeners } from '../../src/node/listeners/listener-manager.ts'
+import { ListenerManager } from '../../src/node/listeners/listener-manager.ts'
 import { resolveListeners } from '../../src/node/listeners/listener-addresses.ts'
 import type { ListenerDifference, ListenerStep } from '../../src/shard/index.ts'
 
@@ -34,7 +34,7 @@ class Shards {
   readonly told: Told[] = []
   readonly errors: unknown[] = []
   readonly problems = new Map<ListenerStep, string[]>()
-  readonly listeners: LiveListeners
+  readonly listeners: ListenerManager
 
   static async start(): Promise<Shards> {
     const config = configOf(before)
@@ -43,8 +43,8 @@ class Shards {
     return new Shards(config, resolved.listeners)
   }
 
-  private constructor(config: GodwitConfig, addresses: LiveListeners['addresses']) {
-    this.listeners = new LiveListeners({
+  private constructor(config: GodwitConfig, addresses: ListenerManager['addresses']) {
+    this.listeners = new ListenerManager({
       config,
       addresses,
       shards: 2,

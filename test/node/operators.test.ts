@@ -9,9 +9,9 @@ import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../src/record
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { type AccessRecords, openAccessRecords } from '../../src/node/records/access-records.ts'
 import { apiTokens } from '../../src/node/admins/api-tokens.ts'
-import { insiders, keepSecret, PasswordWork } from '../../src/node/admins/password-hashing.ts'
+import { authenticatedOrigin, hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { RecentSignIns } from '../../src/node/admins/recent-sign-ins.ts'
-import { operatorSignIn, type SignInGround } from '../../src/node/admins/operator-sign-in.ts'
+import { adminAuthentication, type AuthenticationDependencies } from '../../src/node/admins/operator-sign-in.ts'
 
 test('what a token lets its bearer do is what its claim role says, and nothing where that is no role', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -43,10 +43,10 @@ const own = { username: 'admin', password: undefined }
 const here = '192.0.2.1'
 
 /** Says how often a password of a person was worked out. */
-class CountingWork extends PasswordWork {
+class CountingWork extends PasswordHasher {
   readonly asked: (KeptPassword | undefined)[] = []
 
-  override isPassword(...asked: Parameters<PasswordWork['isPassword']>): Promise<boolean> {
+  override isPassword(...asked: Parameters<PasswordHasher['isPassword']>): Promise<boolean> {
     this.asked.push(asked[1])
     return super.isPassword(...asked)
   }
@@ -58,20 +58,20 @@ interface Stage {
   readonly signIn: (name: string, password: string) => Promise<string | undefined>
 }
 
-async function stage(more: Partial<SignInGround> = {}): Promise<Stage> {
+async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<Stage> {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const work = new CountingWork()
   const recent = new RecentSignIns()
   const ground = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
-  const accounts = operatorSignIn(ground)
+  const accounts = adminAuthentication(ground)
   return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, here)) }
 }
 
-function byOf(found: Awaited<ReturnType<ReturnType<typeof operatorSignIn>['signIn']>>): string | undefined {
+function byOf(found: Awaited<ReturnType<ReturnType<typeof adminAuthentication>['signIn']>>): string | undefined {
   return typeof found === 'object' ? found.by : found
 }
 
-async function account(work: PasswordWork, name: string, password: string): Promise<AccountRecord> {
+async function account(work: PasswordHasher, name: string, password: string): Promise<AccountRecord> {
   const rest = { description: '', role: 'viewer', namespace: undefined } as const
   return { kind: 'account', name, ...rest, password: await work.keep(password), createdAtMs: 1 }
 }
@@ -84,13 +84,13 @@ function apiKey(id: string, secret: string): ApiKeyRecord {
     ...said,
     isEnabled: true,
     expiresAtMs: undefined,
-    secret: keepSecret(secret),
+    secret: hashSecret(secret),
     createdAtMs: 1,
   }
 }
 
 test('passwords of people are kept so that a guess is dear, and equal ones look unlike', async () => {
-  const work = new PasswordWork()
+  const work = new PasswordHasher()
   const [one, other] = [await work.keep('a long password'), await work.keep('a long password')]
   assert.deepEqual([one.algorithm, one.memory, one.passes, one.lanes], ['argon2id', 47_104, 1, 1])
   assert.notDeepEqual(one.hash, other.hash)
@@ -107,7 +107,7 @@ test(
   'passwords that were worked on leave no memory behind, on whichever thread of the pool',
   { skip: process.platform === 'linux' ? false : 'only Linux tells what is resident' },
   async () => {
-    const work = new PasswordWork()
+    const work = new PasswordHasher()
     await work.keep('a first one')
     const before = process.memoryUsage.rss()
     // One after the other; each finds another thread of the pool idle.
@@ -151,7 +151,7 @@ test('a kept password that everybody tries first opens nothing', async () => {
 })
 
 test('guesses are worked on one at a time, and no address waits behind all guesses of another', async () => {
-  const work = new PasswordWork()
+  const work = new PasswordHasher()
   const order: string[] = []
   const guess = async (from: string): Promise<void> => {
     await work.isPassword('guess', undefined, from)
@@ -163,7 +163,7 @@ test('guesses are worked on one at a time, and no address waits behind all guess
 })
 
 test('behind however many wrong guesses of its own address a right password is right', async () => {
-  const work = new PasswordWork()
+  const work = new PasswordHasher()
   const salt = Buffer.from('NaCl')
   const hash = scryptSync('right', salt, 32, { N: 16, r: 1, p: 1 })
   const cheap: KeptPassword = { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
@@ -173,14 +173,14 @@ test('behind however many wrong guesses of its own address a right password is r
 })
 
 test('whoever is in already waits for no guess but the one that is under way', async () => {
-  const work = new PasswordWork()
+  const work = new PasswordHasher()
   const order: string[] = []
   const ask = async (from: string): Promise<void> => {
     await work.isPassword('guess', undefined, from)
     order.push(from)
   }
-  await Promise.all([ask(here), ask('192.0.2.2'), ask('192.0.2.3'), ask(insiders), ask(insiders)])
-  assert.deepEqual(order, [here, insiders, insiders, '192.0.2.2', '192.0.2.3'])
+  await Promise.all([ask(here), ask('192.0.2.2'), ask('192.0.2.3'), ask(authenticatedOrigin), ask(authenticatedOrigin)])
+  assert.deepEqual(order, [here, authenticatedOrigin, authenticatedOrigin, '192.0.2.2', '192.0.2.3'])
 })
 
 /** A password whose derivation costs nothing that a test would notice. */
@@ -192,7 +192,7 @@ function cheapPassword(password: string): KeptPassword {
 
 describe('attack: 200 guessers share the address of an account with the right password', () => {
   test('the guesses at another name take turns with the right password, which waits for two of them', async () => {
-    const work = new PasswordWork()
+    const work = new PasswordHasher()
     const kept = cheapPassword('right')
     let guessesDone = 0
     const guesses = Array.from({ length: 200 }, async (_, number) => {
@@ -227,7 +227,7 @@ describe('attack: 200 guessers share the address of an account with the right pa
   })
 
   test('a wrong password of such a name is answered in the turn of its address, as that of an unknown name', async () => {
-    const work = new PasswordWork()
+    const work = new PasswordHasher()
     const kept = cheapPassword('right')
     const order: string[] = []
     const guess = async (name: string, wasRightHere: boolean): Promise<void> => {
@@ -241,7 +241,7 @@ describe('attack: 200 guessers share the address of an account with the right pa
 })
 
 test('attack: guesses whose clients have left are not worked on, and neither is what waits when the broker stops', async () => {
-  const work = new PasswordWork()
+  const work = new PasswordHasher()
   const kept = cheapPassword('right')
   let answered = 0
   const note = (): void => void (answered += 1)

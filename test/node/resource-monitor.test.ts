@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Alarms } from '../../src/node/observe/alarms.ts'
-import { ResourceWatch } from '../../src/node/observe/resource-monitor.ts'
+import { ResourceMonitor } from '../../src/node/observe/resource-monitor.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
 
@@ -14,7 +14,7 @@ const holding = (alarms: Alarms): string[] => alarms.active().map(({ name }) => 
 test('a disk that is nearly full raises an alarm, once, which is over when there is room again', async () => {
   const alarms = newAlarms()
   let free = 1e9
-  const watch = new ResourceWatch({
+  const watch = new ResourceMonitor({
     dataDirectory: '/data',
     shownCertificates: () => [],
     alarms,
@@ -45,7 +45,7 @@ test('a certificate with less than thirty days to go raises an alarm that names 
     writeFile(certFile, authority.issue('broker', { until: new Date(Date.now() + days * dayMs) }).certificate)
   const shown = [{ of: 'listener ssl outside', file: certFile }]
   const alarms = newAlarms()
-  const watch = new ResourceWatch({ dataDirectory: folder, shownCertificates: () => shown, alarms })
+  const watch = new ResourceMonitor({ dataDirectory: folder, shownCertificates: () => shown, alarms })
   await renew(29)
   await watch.lookAtCertificates()
   assert.deepEqual(holding(alarms), ['certificate-ends'])

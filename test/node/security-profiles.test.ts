@@ -7,8 +7,8 @@ import { formatFault, loadConfig, type GodwitConfig } from '../../src/config/ind
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { accessSettingsOf } from '../../src/node/records/access-settings.ts'
 import { hostsOfPort } from '../../src/node/listeners/listener-addresses.ts'
-import { PasswordWork } from '../../src/node/admins/password-hashing.ts'
-import { dangerOfPassword, makeFirstPassword, ownAccountOf } from '../../src/node/admins/default-admin.ts'
+import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
+import { passwordRisk, generateAdminPassword, configuredAccountOf } from '../../src/node/admins/default-admin.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { ctlDone } from '../cli/ctl/ctl.ts'
 import { startBrokerWithApi } from '../management/api.ts'
@@ -59,8 +59,8 @@ test('what no rule speaks of is denied when hardened once there are rules, and a
 test('without a password the first start makes one when hardened, and everybody knows it when legacy', async () => {
   for (const profile of profiles) {
     const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
-    const own = ownAccountOf(configOf(profile), records)
-    const made = await makeFirstPassword(own, records, new PasswordWork())
+    const own = configuredAccountOf(configOf(profile), records)
+    const made = await generateAdminPassword(own, records, new PasswordHasher())
     if (profile === 'legacy') assert.deepEqual([own.password, made], ['public', undefined])
     else assert.match(made?.password ?? '', /^[\w-]{24}$/)
   }
@@ -68,7 +68,7 @@ test('without a password the first start makes one when hardened, and everybody 
 
 test('a password that everybody tries is warned about or refused when hardened, and taken when legacy', () => {
   const text = 'http_server.password = public'
-  const dangers = inBoth((config) => [dangerOfPassword(config, true), dangerOfPassword(config, false)], text)
+  const dangers = inBoth((config) => [passwordRisk(config, true), passwordRisk(config, false)], text)
   const [[here, beyond], ofLegacy] = dangers
   assert.ok(here !== undefined && 'warning' in here)
   assert.ok(beyond !== undefined && 'problem' in beyond)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
 import { resolveListeners } from '../../src/node/listeners/listener-addresses.ts'
-import { dealListener } from '../../src/node/listeners/listener-placement.ts'
+import { placeListener } from '../../src/node/listeners/listener-placement.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const authority = new Authority('The test authority')
@@ -69,7 +69,7 @@ test('shards share the rate of a listener, and the secret of its tickets, which 
     `listeners.ssl { max_connection_rate = 6, bind = "127.0.0.1:0", ${files}, plant { bind = "127.0.0.1:0", ${files} } }`,
   )
   assert.ok('listeners' in resolved)
-  const [one, other] = resolved.listeners.map((listener, index) => dealListener(listener, 4, index))
+  const [one, other] = resolved.listeners.map((listener, index) => placeListener(listener, 4, index))
   assert.equal(one?.maxConnectionRate, 1.5)
   assert.equal(one.ticketSecret?.length, 32)
   assert.notDeepEqual(one.ticketSecret, other?.ticketSecret)
@@ -82,7 +82,7 @@ test('a QUIC listener is opened by one shard, with all of its rate, and every sh
     `listeners.quic { max_connection_rate = 6, bind = "127.0.0.1:0", ${files} }\nlisteners.tcp.bind = "127.0.0.1:0"`,
   )
   assert.ok('listeners' in resolved)
-  const [tcp, quic] = resolved.listeners.map((listener, index) => dealListener(listener, 4, index))
+  const [tcp, quic] = resolved.listeners.map((listener, index) => placeListener(listener, 4, index))
   assert.equal(tcp?.onlyOnShard, undefined)
   assert.ok(quic?.onlyOnShard !== undefined && quic.onlyOnShard < 4)
   assert.equal(quic.maxConnectionRate, 6)

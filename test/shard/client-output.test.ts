@@ -4,18 +4,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
-import { Outlet, type OutletOwner } from '../../src/shard/io/client-output.ts'
+import { ClientOutput, type ClientOutputOwner } from '../../src/shard/io/client-output.ts'
 import { pooledBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
 import { FakeStream } from './fake-stream.ts'
 
 const chunkBytes = 6_000
 const chunkCount = 3
 
-class Owner implements OutletOwner {
+class Owner implements ClientOutputOwner {
   readonly buffers = new WriteBuffers()
   draining = 1
-  dirty: Outlet[] = []
-  noteDirty(outlet: Outlet): void {
+  dirty: ClientOutput[] = []
+  noteDirty(outlet: ClientOutput): void {
     this.dirty.push(outlet)
   }
   noteWritten(): void {}
@@ -28,7 +28,7 @@ class Owner implements OutletOwner {
 class OutletModel {
   readonly owner = new Owner()
   readonly stream = new FakeStream()
-  readonly outlet: Outlet
+  readonly outlet: ClientOutput
   readonly chunks: Buffer[]
   readonly expected: Buffer[] = []
   /** Where the next range of each chunk begins if it follows the last one. */
@@ -37,7 +37,7 @@ class OutletModel {
 
   constructor() {
     this.stream.isStalled = true
-    this.outlet = new Outlet(
+    this.outlet = new ClientOutput(
       this.owner,
       this.stream,
       new PacketDecoder({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type BrokerEvent, Connection } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { Timelines } from '../../src/shard/observe/client-timeline.ts'
+import { ClientTimeline } from '../../src/shard/observe/client-timeline.ts'
 
 const connection = new Connection({}, { name: 'default', isLoopback: true }, '192.0.2.1')
 
@@ -25,12 +25,12 @@ const ended = (clientId: string): BrokerEvent => ({ event: 'session-ended', clie
 
 const limits = { clients: 3, strangers: 2, entries: 4, idCharacters: 100 }
 
-function eventsOf(timelines: Timelines, clientId: string): string[] {
+function eventsOf(timelines: ClientTimeline, clientId: string): string[] {
   return timelines.of(clientId).map(({ event }) => event)
 }
 
 test('a timeline tells in order what has happened, and counts what happens again and again', () => {
-  const timelines = new Timelines(limits)
+  const timelines = new ClientTimeline(limits)
   timelines.note(refused('me'), 1)
   timelines.note(refused('me'), 2)
   timelines.note(connected('me'), 3)
@@ -45,7 +45,7 @@ test('a timeline tells in order what has happened, and counts what happens again
 })
 
 test('a timeline has so many entries, and text that is not endless', () => {
-  const timelines = new Timelines(limits)
+  const timelines = new ClientTimeline(limits)
   for (let number = 0; number < 10; number++) timelines.note(connected('me'), number)
   assert.deepEqual(
     timelines.of('me').map(({ atMs }) => atMs),
@@ -56,7 +56,7 @@ test('a timeline has so many entries, and text that is not endless', () => {
 })
 
 test('so many clients have a timeline: who had no news for longest is forgotten', () => {
-  const timelines = new Timelines(limits)
+  const timelines = new ClientTimeline(limits)
   for (const clientId of ['a', 'b', 'c']) timelines.note(connected(clientId), 1)
   timelines.note(ended('a'), 2)
   timelines.note(connected('d'), 3)
@@ -65,7 +65,7 @@ test('so many clients have a timeline: who had no news for longest is forgotten'
 })
 
 test('ids that never get in, however many, take no timeline from those that did', () => {
-  const timelines = new Timelines(limits)
+  const timelines = new ClientTimeline(limits)
   timelines.note(connected('me'), 1)
   for (let number = 0; number < 1_000; number++) timelines.note(refused(`invented-${number}`), 2)
   assert.deepEqual(eventsOf(timelines, 'me'), ['connected'])
@@ -74,7 +74,7 @@ test('ids that never get in, however many, take no timeline from those that did'
 })
 
 test('long client ids have no more room than short ones', () => {
-  const timelines = new Timelines(limits)
+  const timelines = new ClientTimeline(limits)
   for (const letter of ['a', 'b', 'c']) timelines.note(connected(letter.repeat(50)), 1)
   assert.deepEqual(eventsOf(timelines, 'a'.repeat(50)), [])
   assert.deepEqual(eventsOf(timelines, 'c'.repeat(50)), ['connected'])

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'
 import { ClientFilters } from '../../src/core/state/client-filters.ts'
 import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
-import { FilterTalk } from '../../src/shard/bridges/filter-sync.ts'
+import { FilterSync } from '../../src/shard/bridges/filter-sync.ts'
 import type { FilterNotice } from '../../src/shard/messages/messages.ts'
 
 const nobody = { places: 0, at: () => undefined }
 
 /** A shard without clients, that can be told that it has some. */
 class TalkingShard {
-  readonly talk: FilterTalk
+  readonly talk: FilterSync
   readonly core: { clientFilters: ClientFilters | undefined } = { clientFilters: undefined }
   /** What a bridge here would have. */
   readonly wanted = new Map<TopicFilter, QoS>()
@@ -19,7 +19,7 @@ class TalkingShard {
   untold = 0
 
   constructor(own: number, shards: number, tell: (from: number, notice: FilterNotice) => void) {
-    this.talk = new FilterTalk({
+    this.talk = new FilterSync({
       core: this.core,
       own,
       shards,

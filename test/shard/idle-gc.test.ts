@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IdleTidy, ownHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
+import { IdleGc, ownHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
 import type { CounterName } from '../../src/telemetry/index.ts'
 
 const mebibyte = 1_048_576
@@ -13,7 +13,7 @@ class ModelHeap {
   traffic = 0
   now = 0
   readonly done: string[] = []
-  readonly tidy = new IdleTidy({
+  readonly tidy = new IdleGc({
     heapBytes: () => this.heap * mebibyte,
     usedBytes: () => this.used * mebibyte,
     traffic: () => this.traffic,

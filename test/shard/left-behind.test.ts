@@ -10,11 +10,11 @@ import { Delivery } from '../../src/core/state/sessions/delivery.ts'
 import { PacketIdSet } from '../../src/core/state/sessions/packet-id-set.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
 import { SharedGroup } from '../../src/core/topics/index.ts'
-import { Audience } from '../../src/core/topics/subscription-trie.ts'
+import { FilterSubscribers } from '../../src/core/topics/subscription-trie.ts'
 import { Topic, type TopicName } from '../../src/protocol/index.ts'
 import { ShardStage, type TestClient } from './stage.ts'
 
-const ofClients = [Connection, Session, Message, Topic, Audience, SharedGroup]
+const ofClients = [Connection, Session, Message, Topic, FilterSubscribers, SharedGroup]
 const ofEndedSession = [Delivery, PacketIdSet]
 const sessionExpiryIntervalSeconds = 2
 const retainedExpiryMs = 5_000

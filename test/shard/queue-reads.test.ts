@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { QueueLoads } from '../../src/shard/store/queue-reads.ts'
+import { QueueReads } from '../../src/shard/store/queue-reads.ts'
 import { openMemoryStore, type Store } from '../../src/storage/index.ts'
 import { withReadQueue } from '../storage/other-reading.ts'
 import { put } from '../storage/read-all.ts'
@@ -43,7 +43,7 @@ test('what waits in line when the shard ends is not read any more', async () => 
 })
 
 class Stage {
-  readonly loads: QueueLoads
+  readonly loads: QueueReads
   /** By number of client. */
   readonly answered: number[] = []
   /** Lets each reading that is under way go on. */
@@ -61,7 +61,7 @@ class Stage {
       await new Promise<void>((resolve) => open.push(resolve))
       yield* inner.readQueue(range)
     })
-    this.loads = new QueueLoads(store, {
+    this.loads = new QueueReads(store, {
       answer: ({ question, records }) => {
         assert.equal(records.length, 1)
         this.answered.push(question)

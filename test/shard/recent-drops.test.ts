@@ -2,12 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DropReason, Message, never } from '../../src/core/index.ts'
 import { type TopicName, Topic } from '../../src/protocol/index.ts'
-import { DropLedger } from '../../src/shard/observe/recent-drops.ts'
+import { RecentDrops } from '../../src/shard/observe/recent-drops.ts'
 import type { DroppedQuery } from '../../src/shard/messages/query-types.ts'
 
 const anything: DroppedQuery = { topic: undefined, reason: undefined, clientId: undefined, sinceMs: undefined }
 
-function note(ledger: DropLedger, atMs: number, topic: string, from: { reason?: DropReason; publisher?: string } = {}) {
+function note(
+  ledger: RecentDrops,
+  atMs: number,
+  topic: string,
+  from: { reason?: DropReason; publisher?: string } = {},
+) {
   const message = new Message(new Topic(topic as TopicName, Buffer.from(topic)), {
     qos: 1,
     retain: false,
@@ -22,12 +27,12 @@ function note(ledger: DropLedger, atMs: number, topic: string, from: { reason?: 
   ledger.note({ event: 'message-dropped', clientId: 'reader', message, reason: from.reason ?? 'queue-full' }, atMs)
 }
 
-function topicsOf(ledger: DropLedger, query: Partial<DroppedQuery> = {}, limit = 1_000): string[] {
+function topicsOf(ledger: RecentDrops, query: Partial<DroppedQuery> = {}, limit = 1_000): string[] {
   return ledger.find({ ...anything, ...query }, limit).newest.map(({ topic }) => topic)
 }
 
 test('the ledger of drops has the newest first, and finds by topic, filter, reason, client and time', () => {
-  const ledger = new DropLedger()
+  const ledger = new RecentDrops()
   note(ledger, 1, 'a/1')
   note(ledger, 2, 'a/2', { reason: 'expired' })
   note(ledger, 3, 'b', { publisher: 'other' })
@@ -44,7 +49,7 @@ test('the ledger of drops has the newest first, and finds by topic, filter, reas
 })
 
 test('the ledger of drops forgets the oldest beyond so many messages, for ever', () => {
-  const ledger = new DropLedger({ messages: 3, characters: 1_000 })
+  const ledger = new RecentDrops({ messages: 3, characters: 1_000 })
   for (let number = 0; number < 20; number++) {
     note(ledger, number, String(number))
     const last = Array.from({ length: Math.min(3, number + 1) }, (_, back) => String(number - back))
@@ -53,7 +58,7 @@ test('the ledger of drops forgets the oldest beyond so many messages, for ever',
 })
 
 test('the ledger of drops forgets the oldest where topics are long', () => {
-  const ledger = new DropLedger({ messages: 100, characters: 250 })
+  const ledger = new RecentDrops({ messages: 100, characters: 250 })
   for (let number = 0; number < 10; number++) note(ledger, number, `${number}${'x'.repeat(99)}`)
   assert.deepEqual(
     topicsOf(ledger).map((topic) => topic[0]),

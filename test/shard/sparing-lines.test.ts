@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DropLog } from '../../src/shard/observe/drop-log.ts'
-import { PassingAlarm } from '../../src/shard/runtime/transient-alarm.ts'
+import { TransientAlarm } from '../../src/shard/runtime/transient-alarm.ts'
 import { RefusalLog } from '../../src/shard/observe/refusal-log.ts'
 import type { Log, LogFields } from '../../src/telemetry/index.ts'
 
@@ -53,7 +53,7 @@ test('of connections that are refused the first is told at once, and the others 
 test('an alarm about what happens again and again is said once a minute, and over when it has not happened for a minute', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const said: string[] = []
-  const alarm = new PassingAlarm(
+  const alarm = new TransientAlarm(
     {
       alarm: (name, message) => said.push(`${name}: ${message}`),
       alarmOver: (name, words) => said.push(`${name}: ${words}`),

@@ -6,7 +6,7 @@ import {
   shardOf,
   type BrokerCore,
   type BrokerEvent,
-  type ConnectVerdict,
+  type AuthenticationResult,
   type CoreSettings,
   type Input,
 } from '../../src/core/index.ts'
@@ -16,7 +16,7 @@ import type {
   NamespaceQuotas,
   NamespaceSettings,
   Permissions,
-  Question,
+  CoreRequest,
 } from '../../src/core/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
@@ -28,9 +28,9 @@ import { openPipe, type PipeEnd } from './peer-pipe.ts'
 import { ShardHost, type ShardSurroundings } from './shard-host.ts'
 import type { Stage } from './stage.ts'
 
-type ConnectQuestion = Question & { kind: 'may-connect' }
-type AuthenticateQuestion = Question & { kind: 'authenticate' }
-type MayDoQuestion = Question & { kind: 'may-do' }
+type ConnectQuestion = CoreRequest & { kind: 'may-connect' }
+type AuthenticateQuestion = CoreRequest & { kind: 'authenticate' }
+type MayDoQuestion = CoreRequest & { kind: 'may-do' }
 
 export interface HostTraits {
   /** A turn gathers what happens within this time. */
@@ -38,9 +38,9 @@ export interface HostTraits {
   /** How long a post from one shard to another may be on its way. */
   maxLinkMs: number
   /** The answer to `may-connect`, and how long it takes. */
-  verdict: (question: ConnectQuestion) => { verdict: ConnectVerdict; afterMs: number }
+  verdict: (question: ConnectQuestion) => { verdict: AuthenticationResult; afterMs: number }
   /** The answer to `authenticate`; everybody fails if not said. */
-  authenticate?: (question: AuthenticateQuestion) => ConnectVerdict
+  authenticate?: (question: AuthenticateQuestion) => AuthenticationResult
   /** Who may do what; everybody everything if not said. */
   permissions?: Permissions
   /** How clients are told apart; unsaid: nobody belongs to a namespace. */

@@ -16,7 +16,7 @@ import {
   type TopicFilter,
   type UnsubackPacket,
 } from '../../src/protocol/index.ts'
-import { comesAgainMs } from '../../src/core/connect/takeover-wait.ts'
+import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
 import { Inbox } from './client-inbox.ts'
 import { connectPacketOf, type ConnectOptions, type Correspondent } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'
@@ -390,7 +390,7 @@ export class Client implements Correspondent {
     this.connack = connack
     if (connack.reasonCode !== 0) return this.session?.refused()
     this.connectedStep = this.stage.step
-    if (this.stage.nowMs - this.askedAtMs >= comesAgainMs) this.cutShort.add(this.connections - 1)
+    if (this.stage.nowMs - this.askedAtMs >= takeoverWaitMs) this.cutShort.add(this.connections - 1)
     // MQTT 3.1 has no such flag: its clients take the session they asked for to be there.
     const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
     if (isResumed) this.resume()

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { comesAgainMs } from '../../src/core/connect/takeover-wait.ts'
+import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
 import { shardOf } from '../../src/core/index.ts'
 import type { Actor } from './cast.ts'
 import { calmNetwork } from './network.ts'
@@ -181,7 +181,7 @@ describe('a QoS 0 message that the broker held back when the connection of its p
     const { world, author, listener } = heldBack(100_000)
     author.disconnect()
     author.connect()
-    world.passMs(comesAgainMs)
+    world.passMs(takeoverWaitMs)
     assert.equal(author.isConnected, true)
     assert.deepEqual(listener.payloads, ['one'])
     judge(world, [author, listener], 'calm')

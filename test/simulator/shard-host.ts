@@ -15,7 +15,7 @@ import {
   type Input,
   type Message,
   type PeerMessage,
-  type Question,
+  type CoreRequest,
   type ReaderChange,
   type SendList,
   type ShardPlace,
@@ -34,7 +34,7 @@ import type { PlannedEvent, Stage } from './stage.ts'
 /** What the core has put out in this turn so far. */
 interface Wanted {
   readonly touched: Set<BrokerStream>
-  readonly questions: Question[]
+  readonly questions: CoreRequest[]
   readonly closes: Close[]
   readonly readers: ReaderChange[]
 }
@@ -393,7 +393,7 @@ export class ShardHost {
     })
   }
 
-  private answer(question: Question): void {
+  private answer(question: CoreRequest): void {
     const core = this.running
     if (question.kind === 'may-connect') {
       const { verdict, afterMs } = this.around.traits.verdict(question)

@@ -6,30 +6,30 @@
 
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { giveBackTo } from '../peers/exclusive-subscriptions.ts'
-import { awaitBatch } from '../outgoing/deferred-acks.ts'
-import { seenEverywhere } from '../peers/update-interest.ts'
-import { startRetained } from '../retained/retained-replay.ts'
-import type { Command, QuestionId } from '../model/inputs.ts'
+import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
+import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { barrierForFilters } from '../peers/update-interest.ts'
+import { startRetainedReplay } from '../retained/retained-replay.ts'
+import type { Command, RequestId } from '../model/inputs.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
-import type { ExclusiveCommand, Neighbours } from '../state/peers/peer-table.ts'
+import type { ExclusiveCommand, PeerTable } from '../state/peers/peer-table.ts'
 import type { CommandFailure, CommandResult } from '../model/outputs.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 import { refusalOf, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
-import { answerCommand, answerCommandWhenKept } from './command-results.ts'
+import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 type Subscribing = Extract<Command, { name: 'subscribe' }>
 
-export function subscribeFor(state: BrokerState, question: QuestionId, command: Subscribing): void {
+export function subscribeAsAdmin(state: BrokerState, question: RequestId, command: Subscribing): void {
   const { clientId, filter } = command
   const session = state.sessions.get(clientId)
-  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  if (session === undefined) return completeCommand(state, question, { done: false, why: 'no-such-client' })
   const mounted = mountedFilter(session.mountpoint, filter)
-  if (mounted === undefined) return answerCommand(state, question, { done: false, why: 'invalid-topic' })
-  const why = whyNot(state, session, mounted)
-  if (why !== undefined) return answerCommand(state, question, { done: false, why })
+  if (mounted === undefined) return completeCommand(state, question, { done: false, why: 'invalid-topic' })
+  const why = reasonNotToSubscribe(state, session, mounted)
+  if (why !== undefined) return completeCommand(state, question, { done: false, why })
   const { neighbours } = state
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
@@ -43,7 +43,7 @@ export function subscribeFor(state: BrokerState, question: QuestionId, command: 
   }
   // Whoever keeps the book is away: nobody can say that it is free.
   if (neighbours.peer(owner).link === undefined)
-    return answerCommand(state, question, { done: false, why: 'shard-behind' })
+    return completeCommand(state, question, { done: false, why: 'shard-behind' })
   const asked = state.nextSerial()
   neighbours.exclusiveCommands.set(asked, wanted)
   state.peerSends.push({
@@ -55,58 +55,58 @@ export function subscribeFor(state: BrokerState, question: QuestionId, command: 
 /** What the book says. Meanwhile the client may have gone, or have subscribed by itself. */
 export function handleExclusiveOutcome(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { question, clientId, mounted, exclusive, qos }: ExclusiveCommand,
   outcome: 'given' | CommandFailure,
 ): void {
-  if (outcome !== 'given') return answerCommand(state, question, { done: false, why: outcome })
+  if (outcome !== 'given') return completeCommand(state, question, { done: false, why: outcome })
   const session = state.sessions.get(clientId)
-  const why = session === undefined ? 'no-such-client' : whyNot(state, session, mounted)
+  const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
   if (session !== undefined && why === undefined) return subscribeNow(state, question, { session, mounted, qos })
-  if (session?.subscriptions?.has(mounted) !== true) giveBackTo(state, neighbours, exclusive, clientId)
-  answerCommand(state, question, { done: false, why: why ?? 'no-such-client' })
+  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, neighbours, exclusive, clientId)
+  completeCommand(state, question, { done: false, why: why ?? 'no-such-client' })
 }
 
 function subscribeNow(
   state: BrokerState,
-  question: QuestionId,
+  question: RequestId,
   { session, mounted, qos }: { session: Session; mounted: TopicFilter; qos: Subscribing['qos'] },
 ): void {
   const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
   const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
-  const seen = state.neighbours === undefined ? undefined : seenEverywhere(state.neighbours, [mounted])
-  answerWithDisk(state, question, { session, result: { done: true, matched: 1 }, seen })
-  startRetained(state, session, mounted, added)
+  const seen = state.neighbours === undefined ? undefined : barrierForFilters(state.neighbours, [mounted])
+  completeAfterCommit(state, question, { session, result: { done: true, matched: 1 }, seen })
+  startRetainedReplay(state, session, mounted, added)
 }
 
-function whyNot(state: BrokerState, session: Session, mounted: TopicFilter): CommandFailure | undefined {
+function reasonNotToSubscribe(state: BrokerState, session: Session, mounted: TopicFilter): CommandFailure | undefined {
   const reason = refusalOf(state, session, mounted)
   if (reason === undefined || reason === reasonCodes.quotaExceeded)
     return reason === undefined ? undefined : 'quota-exceeded'
   return reason === reasonCodes.unspecifiedError && !state.storageIsHealthy ? 'storage-failing' : 'not-available'
 }
 
-export function unsubscribeFor(
+export function unsubscribeAsAdmin(
   state: BrokerState,
-  question: QuestionId,
+  question: RequestId,
   { clientId, filter }: Extract<Command, { name: 'unsubscribe' }>,
 ): void {
   const session = state.sessions.get(clientId)
-  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  if (session === undefined) return completeCommand(state, question, { done: false, why: 'no-such-client' })
   const mounted = mountedFilter(session.mountpoint, filter)
   const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
-  answerWithDisk(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
+  completeAfterCommit(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
 }
 
 /** When a crash can not take it back, and where it is a matter of other shards when they know. */
-function answerWithDisk(
+function completeAfterCommit(
   state: BrokerState,
-  question: QuestionId,
-  { session, result, seen }: { session: Session; result: CommandResult; seen: Vow | undefined },
+  question: RequestId,
+  { session, result, seen }: { session: Session; result: CommandResult; seen: CommitBarrier | undefined },
 ): void {
-  const vow = seen ?? new Vow()
-  if (session.stored !== undefined) awaitBatch(state, vow)
+  const vow = seen ?? new CommitBarrier()
+  if (session.stored !== undefined) deferUntilBatch(state, vow)
   vow.mark()
-  answerCommandWhenKept(state, question, { result, vow })
+  completeCommandWhenCommitted(state, question, { result, vow })
 }

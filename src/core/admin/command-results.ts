@@ -5,34 +5,34 @@
 //                                                     ──the disk fails─► command-done: storage-failing
 
 import type { BrokerState } from '../state/broker-state.ts'
-import type { QuestionId } from '../model/inputs.ts'
+import type { RequestId } from '../model/inputs.ts'
 import type { CommandResult } from '../model/outputs.ts'
-import type { Vow } from '../model/commit-barrier.ts'
+import type { CommitBarrier } from '../model/commit-barrier.ts'
 
-export function answerCommand(state: BrokerState, question: QuestionId, result: CommandResult): void {
+export function completeCommand(state: BrokerState, question: RequestId, result: CommandResult): void {
   state.events.push({ event: 'command-done', question, result })
 }
 
 /** Once the vow is kept. Where another shard has not taken it, that is the answer. */
-export function answerCommandWhenKept(
+export function completeCommandWhenCommitted(
   state: BrokerState,
-  question: QuestionId,
-  { result, vow }: { result: CommandResult; vow: Vow },
+  question: RequestId,
+  { result, vow }: { result: CommandResult; vow: CommitBarrier },
 ): void {
-  if (vow.isKept) return answerCommand(state, question, resultOf(result, vow))
+  if (vow.isKept) return completeCommand(state, question, resultOf(result, vow))
   state.unsettledCommands.add(question)
   vow.whenKept(() => {
-    if (state.unsettledCommands.delete(question)) answerCommand(state, question, resultOf(result, vow))
+    if (state.unsettledCommands.delete(question)) completeCommand(state, question, resultOf(result, vow))
   })
 }
 
 /** Whoever waits hears that nobody knows when the disk has it; it is written when the disk serves again. */
-export function failUnsettledCommands(state: BrokerState): void {
+export function failPendingCommands(state: BrokerState): void {
   for (const question of state.unsettledCommands)
-    answerCommand(state, question, { done: false, why: 'storage-failing' })
+    completeCommand(state, question, { done: false, why: 'storage-failing' })
   state.unsettledCommands.clear()
 }
 
-function resultOf(result: CommandResult, vow: Vow): CommandResult {
+function resultOf(result: CommandResult, vow: CommitBarrier): CommandResult {
   return vow.refusal === undefined ? result : { done: false, why: 'receiver-full' }
 }

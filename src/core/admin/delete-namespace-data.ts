@@ -3,27 +3,27 @@
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { awaitBatch } from '../outgoing/deferred-acks.ts'
-import { forgetRetained, isOfBroker } from '../retained/retained-messages.ts'
+import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { clearRetained, isBrokerTopic } from '../retained/retained-messages.ts'
 import { dropWill, endSession } from '../sessions/end-session.ts'
-import { remove } from '../queues/persistent-queue.ts'
-import { forgetWill } from '../sessions/stored-wills.ts'
-import type { Command, QuestionId } from '../model/inputs.ts'
+import { deleteRecord } from '../queues/persistent-queue.ts'
+import { deleteWill } from '../sessions/stored-wills.ts'
+import type { Command, RequestId } from '../model/inputs.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import { clientIdIn } from '../namespaces/internal-session-names.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 import { endConnection } from '../connect/close-connection.ts'
-import { answerCommand, answerCommandWhenKept } from './command-results.ts'
+import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 /** `matched` in the result: how many there were. */
-export function endSessions(
+export function endNamespaceSessions(
   state: BrokerState,
-  question: QuestionId,
+  question: RequestId,
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
-  if (!state.storageIsHealthy) return answerCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   for (const wills of [state.orphanWills, state.owedWills])
-    for (const name of wills.keys()) if (isOfNamespace(clientIdIn(name), namespace)) dropOrphan(state, name)
+    for (const name of wills.keys()) if (isOfNamespace(clientIdIn(name), namespace)) deleteDelayedWill(state, name)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)
@@ -38,35 +38,35 @@ export function endSessions(
       endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: false })
     }
   }
-  answerWhenStored(state, question, matched)
+  completeWhenStored(state, question, matched)
 }
 
-function dropOrphan(state: BrokerState, name: string): void {
+function deleteDelayedWill(state: BrokerState, name: string): void {
   state.orphanWills.delete(name)
-  forgetWill(state, name)
+  deleteWill(state, name)
 }
 
 /** `matched` in the result: how many there were. */
-export function forgetTopics(
+export function deleteRetainedOfTopics(
   state: BrokerState,
-  question: QuestionId,
+  question: RequestId,
   { topics }: Extract<Command, { name: 'forget-retained' }>,
 ): void {
-  if (!state.storageIsHealthy) return answerCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   let matched = 0
   for (const text of topics) {
     const topic = parseTopicName(text)
-    if (topic === undefined || isOfBroker(topic) || !forgetRetained(state, topic)) continue
-    remove(state, { kind: 'retained', topic })
+    if (topic === undefined || isBrokerTopic(topic) || !clearRetained(state, topic)) continue
+    deleteRecord(state, { kind: 'retained', topic })
     state.deadlines.cancel('retained-expiry', topic)
     matched++
   }
-  answerWhenStored(state, question, matched)
+  completeWhenStored(state, question, matched)
 }
 
-function answerWhenStored(state: BrokerState, question: QuestionId, matched: number): void {
-  const vow = new Vow()
-  if (matched > 0) awaitBatch(state, vow)
+function completeWhenStored(state: BrokerState, question: RequestId, matched: number): void {
+  const vow = new CommitBarrier()
+  if (matched > 0) deferUntilBatch(state, vow)
   vow.mark()
-  answerCommandWhenKept(state, question, { result: { done: true, matched }, vow })
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched }, vow })
 }

@@ -4,27 +4,27 @@
 import { countLevels, parseTopicName } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { awaitBatch } from '../outgoing/deferred-acks.ts'
-import { isOfBroker, retain } from '../retained/retained-messages.ts'
-import type { Command, QuestionId } from '../model/inputs.ts'
+import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { isBrokerTopic, setRetained } from '../retained/retained-messages.ts'
+import type { Command, RequestId } from '../model/inputs.ts'
 import { fromStored, type Message, never } from '../model/message.ts'
-import type { KeptMessages } from '../model/outputs.ts'
-import { Vow } from '../model/commit-barrier.ts'
-import { answerCommand, answerCommandWhenKept } from './command-results.ts'
+import type { ImportedMessages } from '../model/outputs.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
-type Fate = 'inserted' | 'updated' | 'unchanged' | 'expired' | 'refused'
+type ImportOutcome = 'inserted' | 'updated' | 'unchanged' | 'expired' | 'refused'
 
 /** Topics told by name. */
-const topicsTold = 10
+const maxTopicsReported = 10
 
 /** Those that are there already are passed over: carrying the same out again costs no write. */
-export function keepFromBackup(
+export function importRetained(
   state: BrokerState,
-  question: QuestionId,
+  question: RequestId,
   { messages }: Extract<Command, { name: 'keep-retained' }>,
 ): void {
-  if (!state.storageIsHealthy) return answerCommand(state, question, { done: false, why: 'storage-failing' })
-  const kept: KeptMessages = {
+  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  const kept: ImportedMessages = {
     inserted: 0,
     updated: 0,
     unchanged: 0,
@@ -34,26 +34,27 @@ export function keepFromBackup(
     updatedTopics: [],
   }
   for (const message of messages) {
-    const fate = keep(state, message)
+    const fate = importOne(state, message)
     kept[fate]++
     const told = fate === 'refused' ? kept.refusedTopics : fate === 'updated' ? kept.updatedTopics : undefined
-    if (told !== undefined && told.length < topicsTold) told.push(message.topic)
+    if (told !== undefined && told.length < maxTopicsReported) told.push(message.topic)
   }
-  const vow = new Vow()
-  if (kept.inserted + kept.updated > 0) awaitBatch(state, vow)
+  const vow = new CommitBarrier()
+  if (kept.inserted + kept.updated > 0) deferUntilBatch(state, vow)
   vow.mark()
-  answerCommandWhenKept(state, question, { result: { done: true, matched: kept.inserted, kept }, vow })
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched: kept.inserted, kept }, vow })
 }
 
-function keep(state: BrokerState, stored: StoredMessage): Fate {
+function importOne(state: BrokerState, stored: StoredMessage): ImportOutcome {
   const name = parseTopicName(stored.topic)
   const { retainAvailable, maxTopicLevels } = state.settings
-  if (name === undefined || isOfBroker(name) || !retainAvailable || countLevels(name) > maxTopicLevels) return 'refused'
+  if (name === undefined || isBrokerTopic(name) || !retainAvailable || countLevels(name) > maxTopicLevels)
+    return 'refused'
   const message = fromStored(stored, state.topics.named(name))
   if (message.expiresAtMs <= state.nowMs || message.payloadBytes === 0) return 'expired'
   const before = state.retained.get(name)
   if (before !== undefined && isSame(before, message)) return 'unchanged'
-  if (retain(state, message) !== undefined) return 'refused'
+  if (setRetained(state, message) !== undefined) return 'refused'
   return before === undefined ? 'inserted' : 'updated'
 }
 

@@ -13,7 +13,7 @@ import { publishHead } from '../model/send-list.ts'
 const head = publishHead(0, { retain: false, dup: false }, 0)
 
 /** To be called when CONNACK has been said, and before anything else. It passes no queue, no rule and no counter of messages. */
-export function tellName(state: BrokerState, connection: Connection): void {
+export function announceBrokerName(state: BrokerState, connection: Connection): void {
   const { nameAmongBridges: name } = state
   if (name === undefined || !connection.wantsNoEcho || connection.listener.isBridge === true) return
   const payload = Buffer.from(name)

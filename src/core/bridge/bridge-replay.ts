@@ -9,14 +9,14 @@ import type { PacketId } from '../../protocol/index.ts'
 import type { QueuedRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, SessionDelivery, StoredQueue } from '../state/sessions/session.ts'
+import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../model/message.ts'
 import { holdDelivery } from '../outgoing/held-bytes.ts'
-import { forgetDelivery, put, releaseBody } from '../queues/persistent-queue.ts'
+import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-queue.ts'
 
 /** PUBCOMP has come. Its record may be on its way into memory for the first time since a restart. */
-export function forgetReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function removeCompleted(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { stored } = session
   // An earlier version deleted the record with PUBREC.
   if (stored === undefined || stored.count === 0) return
@@ -24,24 +24,24 @@ export function forgetReceived(state: BrokerState, session: Session, delivery: S
     stored.settled ??= new Set()
     stored.settled.add(delivery.sequence)
   }
-  forgetDelivery(state, session, delivery)
+  deleteDelivery(state, session, delivery)
 }
 
 /** The broker behind the bridge knows nothing of it: what that had taken goes to it again. */
-export function takeBack(state: BrokerState, session: Session): void {
+export function requeueForRemote(state: BrokerState, session: Session): void {
   const { stored } = session
   if (stored === undefined) return
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
-    if (delivery.stage !== 'received' || !bringBack(stored, delivery)) continue
+    if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
     // PUBLISH may not leave before this: after a crash the record would say that it need not be sent again.
     delivery.sentWithBatch = state.gathering.number
     const { packetId, sequence } = delivery
-    put(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
+    putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
   }
 }
 
 /** False: there is nothing to send. */
-function bringBack(stored: StoredQueue, delivery: SessionDelivery): boolean {
+function restoreMessage(stored: PersistentQueue, delivery: SessionDelivery): boolean {
   if (delivery.message !== undefined) {
     delivery.stage = 'sent'
     return true
@@ -54,15 +54,15 @@ function bringBack(stored: StoredQueue, delivery: SessionDelivery): boolean {
 }
 
 /** After a restart: the message of a delivery with PUBREC is read. True: it was one, and nothing else is to be done. */
-export function takeReceived(
+export function restoreReceived(
   state: BrokerState,
   session: Session,
-  stored: StoredQueue,
+  stored: PersistentQueue,
   read: { readonly record: QueuedRecord; readonly message: Message },
 ): boolean {
   const { record, message } = read
   if (stored.settled?.delete(record.sequence) === true) {
-    if (record.bodyId !== undefined) releaseBody(state, record.bodyId)
+    if (record.bodyId !== undefined) releasePayload(state, record.bodyId)
     return true
   }
   const packetId = stored.receivedIds?.get(record.sequence)

@@ -5,17 +5,17 @@ import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type Reaso
 import { plainIdentity, type Permission } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { mayPublish } from '../publish/authorize-publish.ts'
-import { isOfBroker } from '../retained/retained-messages.ts'
-import { isOfOthers } from '../publish/reserved-topics.ts'
-import type { ConnectVerdict } from '../model/inputs.ts'
+import { authorizePublish } from '../publish/authorize-publish.ts'
+import { isBrokerTopic } from '../retained/retained-messages.ts'
+import { isReservedTopic } from '../publish/reserved-topics.ts'
+import type { AuthenticationResult } from '../model/inputs.ts'
 import { mountedTopic, mountpointFor } from '../namespaces/mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaces/namespaced-names.ts'
-import { namespaceOf } from '../model/resolve-namespace.ts'
+import { resolveNamespace } from '../model/resolve-namespace.ts'
 import { refuseConnect } from './close-connection.ts'
 import { refuseOtherIdentity } from './client-id-owner.ts'
-import { waitsForOlder } from './takeover-wait.ts'
-import { moveTo, stateOf, type AwaitingVerdict, type Granted } from '../state/connection-state.ts'
+import { waitForTakeover } from './takeover-wait.ts'
+import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 import { openConnection } from './open-connection.ts'
 
 /** What handles the packets that were parked; handed in, as it calls this file itself. */
@@ -27,34 +27,34 @@ export interface Refusal {
 }
 
 /** The first half is over: the verdict says yes. */
-export function admit(
+export function acceptConnect(
   state: BrokerState,
   connection: Connection,
-  awaiting: AwaitingVerdict,
-  verdict: Extract<ConnectVerdict, { allowed: true }>,
+  awaiting: AwaitingAuthentication,
+  verdict: Extract<AuthenticationResult, { allowed: true }>,
 ): boolean {
   const identity = verdict.identity ?? plainIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
   const granted = { identity, authenticationData: verdict.authenticationData }
-  return letIn(state, connection, { ...awaiting, granted }, granted)
+  return openAccepted(state, connection, { ...awaiting, granted }, granted)
 }
 
 /** It has waited: until somebody has said whether its will is allowed (`isAnswered`), or for its older connection. True if it is in. */
-export function admitAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
+export function acceptAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
   const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state, now.granted)
-  if (refusal === undefined) return letIn(state, connection, { ...now, isAnswered }, now.granted)
-  refuse(state, connection, now.clientId, refusal)
+  if (refusal === undefined) return openAccepted(state, connection, { ...now, isAnswered }, now.granted)
+  refuseConnection(state, connection, now.clientId, refusal)
   return false
 }
 
 /** Since the verdict it may have been banned: without a session it is not among those who are looked at then. */
-function refuseUnwanted({ permissions }: BrokerState, { identity }: Granted): Refusal | undefined {
+function refuseUnwanted({ permissions }: BrokerState, { identity }: GrantedAccess): Refusal | undefined {
   if (permissions.mayStay(identity)) return undefined
   return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
 }
 
-export function refuse(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
+export function refuseConnection(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
   const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
   refuseConnect(state, connection, { code, clientId, ...refusal })
 }
@@ -72,54 +72,57 @@ export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
  * Bridges of mosquitto leave word of themselves here as a will, and would come again for ever if they were refused for it.
  * It is passed over, as the message would be.
  */
-const noticesOfBridges = '$SYS/broker/connection/'
+const bridgeNotificationTopics = '$SYS/broker/connection/'
 
-function withoutNotice<Awaiting extends AwaitingVerdict>(awaiting: Awaiting): Awaiting {
+function withoutBridgeNotification<Awaiting extends AwaitingAuthentication>(awaiting: Awaiting): Awaiting {
   const { connect } = awaiting
-  const isNotice = connect.will?.topic.startsWith(noticesOfBridges) === true
+  const isNotice = connect.will?.topic.startsWith(bridgeNotificationTopics) === true
   return isNotice ? { ...awaiting, connect: { ...connect, will: undefined } } : awaiting
 }
 
-function letIn(
+function openAccepted(
   state: BrokerState,
   connection: Connection,
-  asked: AwaitingVerdict & { readonly isAnswered?: boolean },
-  granted: Granted,
+  asked: AwaitingAuthentication & { readonly isAnswered?: boolean },
+  granted: GrantedAccess,
 ): boolean {
   const { clientId } = asked
   const refusal =
-    refuseStranger(state, connection, asked, granted) ??
+    refuseForeignNamespace(state, connection, asked, granted) ??
     mount(state, connection, asked, granted) ??
     refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
   if (refusal !== undefined) {
-    refuse(state, connection, clientId, refusal)
+    refuseConnection(state, connection, clientId, refusal)
     return false
   }
-  const awaiting = connection.mountpoint === '' ? withoutNotice(asked) : asked
-  const permission = willPermission(state, connection, awaiting.connect, granted)
+  const awaiting = connection.mountpoint === '' ? withoutBridgeNotification(asked) : asked
+  const permission = authorizeWill(state, connection, awaiting.connect, granted)
   if (permission === 'ask' && awaiting.isAnswered !== true) {
-    askForWill(state, connection, awaiting, granted)
+    requestWillAuthorization(state, connection, awaiting, granted)
     return false
   }
   if (permission !== 'allow') {
-    refuse(state, connection, clientId, { reason: reasonCodes.notAuthorized, text: 'its will is not allowed' })
+    refuseConnection(state, connection, clientId, {
+      reason: reasonCodes.notAuthorized,
+      text: 'its will is not allowed',
+    })
     return false
   }
-  if (waitsForOlder(state, connection, awaiting, granted)) return false
+  if (waitForTakeover(state, connection, awaiting, granted)) return false
   openConnection(state, connection, awaiting, granted)
   return stateOf(connection).state === 'open'
 }
 
 /** What it has been found to be called may say another namespace than what it said it was called. */
-function refuseStranger(
+function refuseForeignNamespace(
   { namespaces }: BrokerState,
   { listener, arrival }: Connection,
-  { clientId }: AwaitingVerdict,
-  { identity: { username } }: Granted,
+  { clientId }: AwaitingAuthentication,
+  { identity: { username } }: GrantedAccess,
 ): Refusal | undefined {
   if (namespaces === undefined) return undefined
   const { namespace } = splitNamespacedName(clientId)
-  if (namespaceOf(namespaces, { listener, arrival, username }) === namespace) return undefined
+  if (resolveNamespace(namespaces, { listener, arrival, username }) === namespace) return undefined
   return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
 }
 
@@ -127,8 +130,8 @@ function refuseStranger(
 function mount(
   state: BrokerState,
   connection: Connection,
-  { clientId, connect }: AwaitingVerdict,
-  { identity }: Granted,
+  { clientId, connect }: AwaitingAuthentication,
+  { identity }: GrantedAccess,
 ): Refusal | undefined {
   const pattern = connection.listener.mountpoint ?? ''
   const { namespace, name } = splitNamespacedName(clientId)
@@ -150,21 +153,26 @@ function mount(
     : undefined
 }
 
-function willPermission(
+function authorizeWill(
   state: BrokerState,
   connection: Connection,
   { will }: ConnectPacket,
-  { identity }: Granted,
+  { identity }: GrantedAccess,
 ): Permission {
   if (will === undefined) return 'allow'
   // What nobody may publish, nobody may leave behind.
   const whole = connection.mountpoint + will.topic
-  if (isOfBroker(whole) || (!identity.isSuperuser && isOfOthers(state, whole, identity.clientId))) return 'deny'
+  if (isBrokerTopic(whole) || (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId))) return 'deny'
   if (state.permissions.allowsEverything) return 'allow'
-  return mayPublish(state, connection, identity, state.topics.named(will.topic), will)
+  return authorizePublish(state, connection, identity, state.topics.named(will.topic), will)
 }
 
-function askForWill(state: BrokerState, connection: Connection, awaiting: AwaitingVerdict, granted: Granted): void {
+function requestWillAuthorization(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingAuthentication,
+  granted: GrantedAccess,
+): void {
   const { will } = awaiting.connect
   if (will === undefined) return
   const question = state.ask({ for: 'permission', connection })

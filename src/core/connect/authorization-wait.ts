@@ -8,13 +8,13 @@ import type { Packet, QoS } from '../../protocol/index.ts'
 import type { Permission } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { holdReader, holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import type { Open } from '../state/connection-state.ts'
 
 /** Of one packet (a SUBSCRIBE may have a million filters) so many things are asked at one time. */
-export const maxAskedAtOnce = 64
+export const maxRequestsAtOnce = 64
 
-export interface Wanted {
+export interface AuthorizationQuery {
   readonly action: 'publish' | 'subscribe'
   readonly topic: string
   readonly qos: QoS
@@ -22,22 +22,22 @@ export interface Wanted {
 }
 
 /** `ask` once more about what was answered is a no: whoever answers has forgotten it already, or never knew. */
-export function settled(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
+export function resolvedPermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
   if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.asked.has(topic)) return permission
   return 'deny'
 }
 
 /** Parks the packet and asks; at most `maxAskedAtOnce`: the rest when these are answered. */
-export function waitForPermission(
+export function waitForAuthorization(
   state: BrokerState,
   connection: Connection,
   open: Open,
   packet: Packet,
-  wanted: readonly Wanted[],
+  wanted: readonly AuthorizationQuery[],
 ): void {
   if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), asked: new Set() }
   const { questions, asked } = open.waiting
-  for (const { action, topic, qos, retain } of wanted.slice(0, maxAskedAtOnce)) {
+  for (const { action, topic, qos, retain } of wanted.slice(0, maxRequestsAtOnce)) {
     const question = state.ask({ for: 'permission', connection })
     questions.add(question)
     asked.add(topic)
@@ -45,24 +45,24 @@ export function waitForPermission(
     state.questions.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
   }
   open.parked.push(packet)
-  holdReader(state, connection, holdReasons.permission)
+  pauseReading(state, connection, readPauseReasons.permission)
 }
 
 /** True when this was the last answer that was missing: what is parked may be handled. */
-export function noteAnswer(state: BrokerState, connection: Connection, open: Open, question: number): boolean {
+export function recordAuthorization(state: BrokerState, connection: Connection, open: Open, question: number): boolean {
   const { waiting } = open
   if (waiting === undefined || !waiting.questions.delete(question) || waiting.questions.size > 0) return false
-  releaseReader(state, connection, holdReasons.permission)
+  resumeReading(state, connection, readPauseReasons.permission)
   return true
 }
 
 /** The client is somebody else now: what is on its way was asked of the one it was, and says nothing of who it is. */
-export function forgetAsked({ waiting }: Open): void {
+export function dropAuthorizationResponses({ waiting }: Open): void {
   waiting?.asked.clear()
 }
 
 /** The client is gone: nobody is interested any more. */
-export function forgetWait(state: BrokerState, open: Open): void {
+export function cancelAuthorizationWait(state: BrokerState, open: Open): void {
   for (const question of open.waiting?.questions ?? []) state.asked.delete(question)
   open.waiting = undefined
 }

@@ -6,7 +6,7 @@ import type { Connection } from '../model/connection.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from '../state/connection-state.ts'
-import { settled, waitForPermission, type Wanted } from './authorization-wait.ts'
+import { resolvedPermission, waitForAuthorization, type AuthorizationQuery } from './authorization-wait.ts'
 
 const nothing: ReadonlySet<number> = new Set()
 
@@ -19,12 +19,12 @@ export function deniedFilters(
 ): ReadonlySet<number> | undefined {
   const { permissions } = state
   const { identity } = open.session
-  if (identity.isSuperuser || (permissions.allowsEverything && !reachesForNamespaces(packet))) return nothing
+  if (identity.isSuperuser || (permissions.allowsEverything && !targetsNamespaces(packet))) return nothing
   const denied = new Set<number>()
-  const unknown: Wanted[] = []
+  const unknown: AuthorizationQuery[] = []
   for (const [place, { filter, qos }] of packet.subscriptions.entries()) {
     const bare = bareFilter(filter)
-    const permission = settled(open, packet, bare, permissions.maySubscribe(identity, bare, { qos }))
+    const permission = resolvedPermission(open, packet, bare, permissions.maySubscribe(identity, bare, { qos }))
     if (permission === 'deny') denied.add(place)
     if (permission === 'ask') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
     if (permission === 'disconnect') {
@@ -34,12 +34,12 @@ export function deniedFilters(
     }
   }
   if (unknown.length === 0) return denied
-  waitForPermission(state, connection, open, packet, unknown)
+  waitForAuthorization(state, connection, open, packet, unknown)
   return undefined
 }
 
 /** Also where nobody belongs to one any more: what clients of namespaces have left there is nobody else's. */
-function reachesForNamespaces({ subscriptions }: SubscribePacket): boolean {
+function targetsNamespaces({ subscriptions }: SubscribePacket): boolean {
   return subscriptions.some(
     ({ filter }) => filter.includes(namespacesRoot) && bareFilter(filter).startsWith(namespacesRoot),
   )

@@ -8,7 +8,7 @@ import { reasonCodes } from '../../protocol/index.ts'
 import type { Identity } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { isOver } from '../sessions/end-session.ts'
+import { hasExpired } from '../sessions/end-session.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 const anonymous = 'anonymous'
@@ -21,7 +21,7 @@ export function refuseOtherIdentity(
 ): { readonly reason: typeof reasonCodes.clientIdentifierNotValid; readonly text: string } | undefined {
   if (!state.settings.bindsClientIds || connection.listener.isBridge === true) return undefined
   const session = state.sessions.get(clientId)
-  if (session === undefined || isOver(state, session) || isSameOwner(session, identity)) return undefined
+  if (session === undefined || hasExpired(state, session) || isSameOwner(session, identity)) return undefined
   state.events.push({ event: 'client-id-refused', connection, clientId, owner: session.identity, identity })
   return { reason: reasonCodes.clientIdentifierNotValid, text: 'the client ID belongs to another identity' }
 }

@@ -9,12 +9,12 @@ import {
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { detach } from '../sessions/end-session.ts'
-import { closeStream, dropHeldAnswers, heldUntil } from '../outgoing/deferred-acks.ts'
+import { detachSession } from '../sessions/end-session.ts'
+import { closeStream, dropDeferredAcks, deferredUntil } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 import { forgetAliases } from '../outgoing/topic-aliases.ts'
-import { endWaitForOlder, wakeFirst } from './takeover-wait.ts'
-import { forgetWait } from './authorization-wait.ts'
+import { endTakeoverWait, wakeFirstWaiting } from './takeover-wait.ts'
+import { cancelAuthorizationWait } from './authorization-wait.ts'
 import { endExclusiveWait } from './exclusive-wait.ts'
 import { moveTo, stateOf } from '../state/connection-state.ts'
 
@@ -30,39 +30,39 @@ export function endConnection(state: BrokerState, connection: Connection, ending
   const now = stateOf(connection)
   if (now.state === 'closing' || now.state === 'closed') return
   if (now.state === 'open') {
-    dropHeldAnswers(connection)
+    dropDeferredAcks(connection)
     if (connection.version === 5) {
       // Acknowledgements that still wait for the disk leave before it: nothing may follow DISCONNECT.
       const goodbye = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
       sendPacket(state, connection, withReason(connection, goodbye, ending.text), false)
     }
-    leave(state, connection, ending)
+    detachConnection(state, connection, ending)
   } else {
-    forgetQuestion(state, connection)
+    cancelRequest(state, connection)
   }
   moveTo(connection, { state: 'closing', reason: ending.reason })
   closeStream(state, connection)
 }
 
 /** So long the answers to what a client said before its good-bye are waited for, if it waits that long itself. */
-export const farewellMs = 5_000
+export const closeDrainMs = 5_000
 
 /**
  * [MQTT-3.3.4-1] [MQTT5-3.3.4-1] The client has said good-bye, and what it said before is answered all the same: nothing may
  * follow a DISCONNECT of ours, but an answer may follow one of its own. The stream ends behind the last of them.
  */
-export function endAfterAnswers(state: BrokerState, connection: Connection, reason: ReasonCode): void {
+export function closeAfterAcks(state: BrokerState, connection: Connection, reason: ReasonCode): void {
   moveTo(connection, { state: 'closing', reason })
   const isAnswered = connection.heldAnswers === undefined
   if (isAnswered) closeStream(state, connection)
-  if (!isAnswered || heldUntil(state, connection) > 0)
-    state.deadlines.set('farewell', connection, state.nowMs + farewellMs)
+  if (!isAnswered || deferredUntil(state, connection) > 0)
+    state.deadlines.set('farewell', connection, state.nowMs + closeDrainMs)
 }
 
 /** A disk or another shard takes too long, and the client has not gone by itself: it asks again. */
-export function endFarewell(state: BrokerState, connection: Connection): void {
+export function endCloseDrain(state: BrokerState, connection: Connection): void {
   if (stateOf(connection).state !== 'closing') return
-  dropHeldAnswers(connection)
+  dropDeferredAcks(connection)
   state.closes.push({ connection, afterBatch: 0 })
 }
 
@@ -72,7 +72,7 @@ export function refuseConnect(
   connection: Connection,
   refusal: { code: number; reason: ReasonCode; clientId: string; text: string },
 ): void {
-  forgetQuestion(state, connection)
+  cancelRequest(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
   // [MQTT5-3.1.2-24] Whose Maximum Packet Size has no room for five bytes is closed without a word.
   if (measurePacket(connack, connection.version) <= connection.maximumPacketBytes)
@@ -98,21 +98,21 @@ function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Conn
 /** The stream has ended. Where nobody said good-bye the will is published. */
 export function handleConnectionClosed(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
-  dropHeldAnswers(connection)
+  dropDeferredAcks(connection)
   if (now.state === 'open') {
-    leave(state, connection, {
+    detachConnection(state, connection, {
       reason: reasonCodes.unspecifiedError,
       text: 'the connection was lost',
       publishWill: true,
     })
   } else {
-    forgetQuestion(state, connection)
+    cancelRequest(state, connection)
   }
   moveTo(connection, { state: 'closed' })
 }
 
 /** The session lets go of its connection; the caller says what becomes of the connection. */
-export function leave(state: BrokerState, connection: Connection, ending: Ending): void {
+export function detachConnection(state: BrokerState, connection: Connection, ending: Ending): void {
   const now = stateOf(connection)
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
@@ -124,7 +124,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   forgetAliases(state, connection)
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
-  forgetWait(state, now)
+  cancelAuthorizationWait(state, now)
   if (now.reauthentication?.question !== undefined) state.asked.delete(now.reauthentication.question)
   if (connection.namespace !== undefined) state.quotas?.giveBackClient(connection.namespace)
   // What becomes of the session is told after that.
@@ -135,13 +135,13 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
     reason: ending.reason,
     text: ending.text,
   })
-  detach(state, session, ending)
-  wakeFirst(state, session.clientId)
+  detachSession(state, session, ending)
+  wakeFirstWaiting(state, session.clientId)
 }
 
-function forgetQuestion(state: BrokerState, connection: Connection): void {
+function cancelRequest(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
   state.asked.delete(now.question)
-  endWaitForOlder(state, connection)
+  endTakeoverWait(state, connection)
 }

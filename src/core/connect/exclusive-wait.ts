@@ -7,10 +7,10 @@
 import { splitExclusiveFilter, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { giveBackTo } from '../peers/exclusive-subscriptions.ts'
-import { holdReader, holdReasons } from '../outgoing/read-pause-reasons.ts'
+import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
+import { pauseReading, readPauseReasons } from '../outgoing/read-pause-reasons.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
-import type { ExclusiveWait, Neighbours } from '../state/peers/peer-table.ts'
+import type { ExclusiveWait, PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Open } from '../state/connection-state.ts'
 
@@ -23,7 +23,7 @@ interface Asking {
 }
 
 /** The filters, without `$exclusive/`, that others hold; undefined where the packet waits. */
-export function heldElsewhere(
+export function findHeldFilters(
   state: BrokerState,
   connection: Connection,
   open: Open,
@@ -34,13 +34,14 @@ export function heldElsewhere(
   const { packet } = asking
   const wait = waitOf(neighbours, connection, open, packet)
   // More of them than the last time, where the client may by now have what it might not have then.
-  for (const filter of unasked(connection, open, asking, wait)) ask(state, neighbours, { connection, filter, wait })
+  for (const filter of pendingExclusiveFilters(connection, open, asking, wait))
+    requestExclusive(state, neighbours, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
   neighbours.exclusiveWaits.set(connection, wait)
   if (wait.missing.size > 0) {
     open.parked.push(packet)
     neighbours.waitingForPeers.add(connection)
-    holdReader(state, connection, holdReasons.peers)
+    pauseReading(state, connection, readPauseReasons.peers)
     return undefined
   }
   return wait.refused
@@ -58,19 +59,20 @@ export function endExclusiveWait(state: BrokerState, connection: Connection): vo
   // What is on its way is given back as well: nobody waits for it any more.
   for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
-    if (!isHeld && !isWantedByOperator(neighbours, filter, clientId)) giveBackTo(state, neighbours, filter, clientId)
+    if (!isHeld && !isRequestedByAdmin(neighbours, filter, clientId))
+      releaseAtOwner(state, neighbours, filter, clientId)
   }
 }
 
 /** For the same client: to the book that is one question, and it is given back with the answer where it cannot be used. */
-function isWantedByOperator({ exclusiveCommands }: Neighbours, filter: TopicFilter, clientId: string): boolean {
+function isRequestedByAdmin({ exclusiveCommands }: PeerTable, filter: TopicFilter, clientId: string): boolean {
   for (const command of exclusiveCommands.values())
     if (command.exclusive === filter && command.clientId === clientId) return true
   return false
 }
 
 function waitOf(
-  { exclusiveWaits }: Neighbours,
+  { exclusiveWaits }: PeerTable,
   connection: Connection,
   { session }: Open,
   packet: SubscribePacket,
@@ -81,7 +83,7 @@ function waitOf(
 }
 
 /** The exclusive filters, without `$exclusive/`, that the book has not been asked about. */
-function unasked(
+function pendingExclusiveFilters(
   connection: Connection,
   { session }: Open,
   { packet, denied }: Asking,
@@ -98,9 +100,9 @@ function unasked(
   return filters
 }
 
-function ask(
+function requestExclusive(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { connection, filter, wait }: { connection: Connection; filter: TopicFilter; wait: ExclusiveWait },
 ): void {
   const { clientId } = wait

@@ -11,56 +11,56 @@ import {
   type ConnackProperties,
   type ConnectPacket,
 } from '../../protocol/index.ts'
-import { hopMarkName, saysForgotten, spoolLimitsIn } from '../model/bridge-client-id.ts'
+import { loopMarkerName, hasRemoteSessionLost, spoolLimitsIn } from '../model/bridge-client-id.ts'
 import type { Identity } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { notePresence } from '../peers/update-interest.ts'
-import { takeBack } from '../bridge/bridge-replay.ts'
+import { updatePresence } from '../peers/update-interest.ts'
+import { requeueForRemote } from '../bridge/bridge-replay.ts'
 import { resumeDelivery } from '../sessions/drain-queue.ts'
-import { dropWill, endSession, isOver, publishOrphanWill, startStoring } from '../sessions/end-session.ts'
-import { forgetWill, recordWill } from '../sessions/stored-wills.ts'
+import { dropWill, endSession, hasExpired, publishDelayedWill, startStoring } from '../sessions/end-session.ts'
+import { deleteWill, recordWill } from '../sessions/stored-wills.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
-import { maxStoredOf, noteFull } from '../queues/persistent-queue.ts'
-import { takeIdentity } from '../sessions/set-identity.ts'
-import { tellRoom } from '../peers/full-session-notice.ts'
-import { Message, never, noteRight, ownedProperties } from '../model/message.ts'
+import { maxStoredOf, markFull } from '../queues/persistent-queue.ts'
+import { setIdentity } from '../sessions/set-identity.ts'
+import { announceRoom } from '../peers/full-session-notice.ts'
+import { Message, never, recordPublisherRights, copyProperties } from '../model/message.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
-import { AnswerPace } from '../state/sessions/ack-latency.ts'
+import { AckLatency } from '../state/sessions/ack-latency.ts'
 import { neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
-import { moveTo, type AwaitingVerdict, type Granted } from '../state/connection-state.ts'
-import { tellName } from '../bridge/announce-broker-name.ts'
+import { moveTo, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
+import { announceBrokerName } from '../bridge/announce-broker-name.ts'
 
 const largestReceiveMaximum = 65_535
 
 export function openConnection(
   state: BrokerState,
   connection: Connection,
-  awaiting: AwaitingVerdict,
-  granted: Granted,
+  awaiting: AwaitingAuthentication,
+  granted: GrantedAccess,
 ): void {
   const { connect, clientId } = awaiting
   const connack = connackFor(state, connection, awaiting, granted)
-  if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
+  if (!isWithinClientLimit(connack, connect)) return refusePacketTooLarge(state, connection, clientId)
   if (hasNoMemory(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
-  if (!takePlace(state, connection, clientId))
+  if (!reserveNamespaceSlot(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'its namespace has as many clients as it may')
   const changesBefore = state.gathering.changes.length
-  takeOver(state, { clientId, connect, identity: granted.identity })
-  const resumed = resumable(state, clientId, connect)
+  takeOverConnection(state, { clientId, connect, identity: granted.identity })
+  const resumed = findResumableSession(state, clientId, connect)
   const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
   const isKnown = resumed !== undefined && !resumed.isRecovered
   session.isRecovered = false
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
-  takeIdentity(state, connection, session, granted.identity)
+  setIdentity(state, connection, session, granted.identity)
   // Of one that is to end with this connection the disk is told so: else it would be there after a crash.
   if (session.expirySeconds > 0 || wasStored) startStoring(state, session)
-  keepWill(state, connection, session, connect)
+  storeWill(state, connection, session, connect)
   moveTo(connection, {
     state: 'open',
     session,
@@ -77,18 +77,18 @@ export function openConnection(
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
   const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
-  tellName(state, connection)
+  announceBrokerName(state, connection)
   state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: isKnown })
   resumeDelivery(state, session, connection)
 }
 
-function mayBeSent(connack: ConnackPacket, connect: ConnectPacket): boolean {
+function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): boolean {
   const maximumPacketBytes = connect.properties?.maximumPacketSizeBytes
   return maximumPacketBytes === undefined || measurePacket(connack, connect.version) <= maximumPacketBytes
 }
 
 /** In its namespace, where that has limits; `leave` gives it back. */
-function takePlace({ quotas, sessions }: BrokerState, { namespace }: Connection, clientId: string): boolean {
+function reserveNamespaceSlot({ quotas, sessions }: BrokerState, { namespace }: Connection, clientId: string): boolean {
   if (quotas === undefined || namespace === undefined) return true
   return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
 }
@@ -105,14 +105,14 @@ function refuseQuota(state: BrokerState, connection: Connection, clientId: strin
 }
 
 /** [MQTT5-3.1.2-24] Who can not be told what holds is not let in. */
-function refuseTooSmall(state: BrokerState, connection: Connection, clientId: string): void {
+function refusePacketTooLarge(state: BrokerState, connection: Connection, clientId: string): void {
   const reason = reasonCodes.packetTooLarge
   const text = 'the maximum packet size of the client has no room for CONNACK'
   refuseConnect(state, connection, { code: reason, reason, clientId, text })
 }
 
 /** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
-function takeOver(
+function takeOverConnection(
   state: BrokerState,
   { clientId, connect, identity }: { clientId: string; connect: ConnectPacket; identity: Identity },
 ): void {
@@ -131,28 +131,28 @@ function takeOver(
 }
 
 /** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] The stored session, unless the client wants to begin anew. */
-function resumable(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
-  settleOrphanWill(state, clientId)
+function findResumableSession(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
+  settleDelayedWill(state, clientId)
   const session = state.sessions.get(clientId)
-  if (session !== undefined && (connect.cleanStart || isOver(state, session))) {
+  if (session !== undefined && (connect.cleanStart || hasExpired(state, session))) {
     endSession(state, session)
     return undefined
   }
-  if (session !== undefined) settleWaitingWill(state, session)
+  if (session !== undefined) cancelOrPublishWill(state, session)
   return session
 }
 
 /** [MQTT5-3.1.3-9] Back within the will delay: the will is not published. */
-function settleWaitingWill(state: BrokerState, session: Session): void {
+function cancelOrPublishWill(state: BrokerState, session: Session): void {
   if (session.willDueAtMs !== Infinity) dropWill(state, session)
 }
 
-function settleOrphanWill(state: BrokerState, clientId: string): void {
+function settleDelayedWill(state: BrokerState, clientId: string): void {
   const orphan = state.orphanWills.get(clientId)
   if (orphan === undefined) return
-  if (orphan.dueAtMs <= state.nowMs) return publishOrphanWill(state, clientId, orphan)
+  if (orphan.dueAtMs <= state.nowMs) return publishDelayedWill(state, clientId, orphan)
   state.orphanWills.delete(clientId)
-  forgetWill(state, clientId)
+  deleteWill(state, clientId)
 }
 
 function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
@@ -160,7 +160,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   state.sessions.add(session)
   session.connection = connection
   session.rest = undefined
-  notePresence(state, session, 1)
+  updatePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.connectedAtMs = state.nowMs
   session.version = connect.version
@@ -174,21 +174,21 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
   connection.takesRefusals = connect.version === 5 && connection.listener.isBridge !== true
   connection.wantsNoEcho = connect.isBridge && connect.version !== 5
-  if (connection.listener.isBridge === true) takeSpoolLimits(state, session, connect)
+  if (connection.listener.isBridge === true) applySpoolLimits(state, session, connect)
   connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
   if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
 }
 
-function takeSpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
+function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
-  session.pace ??= new AnswerPace()
+  session.pace ??= new AckLatency()
   state.fullSessions.delete(session)
   const { stored } = session
-  if (stored?.isToldFull === true) tellRoom(state, session, stored, maxStoredOf(state, session))
-  if (stored !== undefined && stored.count >= maxStoredOf(state, session)) noteFull(state, session)
-  if (saysForgotten(properties?.userProperties)) takeBack(state, session)
+  if (stored?.isToldFull === true) announceRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)
+  if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state, session)
 }
 
 function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
@@ -208,12 +208,12 @@ function keepAliveSeconds(state: BrokerState, connection: Connection, connect: C
     : connect.keepAliveSeconds
 }
 
-function keepWill(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+function storeWill(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
   const { will } = connect
   session.will = undefined
   session.willDueAtMs = Infinity
   if (will === undefined) return
-  const { willDelayIntervalSeconds, ...properties } = ownedProperties(will.properties) ?? {}
+  const { willDelayIntervalSeconds, ...properties } = copyProperties(will.properties) ?? {}
   const topic = state.topics.named(will.topic)
   const message = new Message(mountedTopic(state.topics, connection.mountpoint, topic) ?? topic, {
     qos: will.qos,
@@ -226,7 +226,7 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
     payloadStart: 0,
     payloadEnd: will.payload.length,
   })
-  noteRight(message, session.identity, connection.mountpoint)
+  recordPublisherRights(message, session.identity, connection.mountpoint)
   message.isOwned = true
   session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
   recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
@@ -236,8 +236,8 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
 function connackFor(
   state: BrokerState,
   connection: Connection,
-  awaiting: AwaitingVerdict,
-  granted: Granted,
+  awaiting: AwaitingAuthentication,
+  granted: GrantedAccess,
 ): ConnackPacket {
   const properties =
     awaiting.connect.version === 5 ? connackProperties(state, connection, awaiting, granted) : undefined
@@ -248,8 +248,8 @@ function connackFor(
 function connackProperties(
   state: BrokerState,
   connection: Connection,
-  awaiting: AwaitingVerdict,
-  granted: Granted,
+  awaiting: AwaitingAuthentication,
+  granted: GrantedAccess,
 ): ConnackProperties {
   const { settings } = state
   const { connect, clientId } = awaiting
@@ -275,15 +275,15 @@ function connackProperties(
     properties.authenticationMethod = asked.authenticationMethod
     if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
   }
-  const asksForName = asked?.userProperties?.some(([word]) => word === hopMarkName) === true
+  const asksForName = asked?.userProperties?.some(([word]) => word === loopMarkerName) === true
   if (asksForName && state.nameAmongBridges !== undefined)
-    properties.userProperties = [[hopMarkName, state.nameAmongBridges]]
+    properties.userProperties = [[loopMarkerName, state.nameAmongBridges]]
   // [MQTT5-3.1.2-28] Only to those who asked.
-  if (asked?.requestResponseInformation === true) properties.responseInformation = ownTopicsFor(name)
+  if (asked?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
   return properties
 }
 
 /** Where a client may have its responses sent to; undefined where its id has what no topic name has. */
-function ownTopicsFor(clientId: string): string | undefined {
+function responseTopicFor(clientId: string): string | undefined {
   return parseTopicName(`response/${clientId}`)
 }

@@ -5,7 +5,7 @@
 import type { PublishPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { holdReader, holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 
 /** What waits for the disk or another shard is counted once more when it is taken up again: it has waited anyway. */
 export function countPublish(state: BrokerState, connection: Connection, packet: PublishPacket): void {
@@ -13,16 +13,16 @@ export function countPublish(state: BrokerState, connection: Connection, packet:
   const ownMs = meter?.take(packet.frameEnd - packet.frameStart, state.nowMs) ?? 0
   const sharedMs = namespace === undefined ? 0 : (state.quotas?.takeMessage(namespace, state.nowMs) ?? 0)
   const waitMs = Math.max(ownMs, sharedMs)
-  if (waitMs === 0 || isOver(connection)) return
-  holdReader(state, connection, holdReasons.rate)
+  if (waitMs === 0 || hasClosed(connection)) return
+  pauseReading(state, connection, readPauseReasons.rate)
   state.deadlines.set('rate', connection, state.nowMs + waitMs)
 }
 
 /** The bucket has room again. */
-export function releaseRate(state: BrokerState, connection: Connection): void {
-  if (!isOver(connection)) releaseReader(state, connection, holdReasons.rate)
+export function resumeAfterRateLimit(state: BrokerState, connection: Connection): void {
+  if (!hasClosed(connection)) resumeReading(state, connection, readPauseReasons.rate)
 }
 
-function isOver(connection: Connection): boolean {
+function hasClosed(connection: Connection): boolean {
   return connection.now.state === 'closing' || connection.now.state === 'closed'
 }

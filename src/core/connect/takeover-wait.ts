@@ -10,20 +10,20 @@
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { moveTo, stateOf, type AwaitingVerdict, type Granted } from '../state/connection-state.ts'
+import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 
 /** From when it could have been let in: less than clients wait for their CONNACK. */
-export const comesAgainMs = 3_000
+export const takeoverWaitMs = 3_000
 
 /** True: not yet, `comes-again` is due when it is to be looked at once more. */
-export function waitsForOlder(
+export function waitForTakeover(
   state: BrokerState,
   connection: Connection,
-  awaiting: AwaitingVerdict,
-  granted: Granted,
+  awaiting: AwaitingAuthentication,
+  granted: GrantedAccess,
 ): boolean {
-  const { clientId, waitsUntilMs = state.nowMs + comesAgainMs } = awaiting
-  if (!hasToWait(state, clientId, waitsUntilMs)) return false
+  const { clientId, waitsUntilMs = state.nowMs + takeoverWaitMs } = awaiting
+  if (!mustWaitForTakeover(state, clientId, waitsUntilMs)) return false
   moveTo(connection, { ...awaiting, granted, waitsUntilMs })
   const waiting = state.comingAgain.get(clientId)
   if (waiting === undefined) state.comingAgain.set(clientId, new Set([connection]))
@@ -35,23 +35,23 @@ export function waitsForOlder(
 }
 
 /** `comes-again` was due. False: it may try to come in, for the older one is gone or is not waited for any longer. */
-export function goesOnWaiting(state: BrokerState, connection: Connection): boolean {
+export function continueTakeoverWait(state: BrokerState, connection: Connection): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || now.waitsUntilMs === undefined) return true
-  if (hasToWait(state, now.clientId, now.waitsUntilMs)) {
+  if (mustWaitForTakeover(state, now.clientId, now.waitsUntilMs)) {
     state.deadlines.set('comes-again', connection, now.waitsUntilMs)
     return true
   }
-  endWaitForOlder(state, connection)
+  endTakeoverWait(state, connection)
   return false
 }
 
-function hasToWait({ sessions, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
+function mustWaitForTakeover({ sessions, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
   return nowMs < untilMs && sessions.get(clientId)?.connection?.isPaused === true
 }
 
 /** It does not wait any longer, for whatever reason: nobody who waits behind it has to wait for that. */
-export function endWaitForOlder(state: BrokerState, connection: Connection): void {
+export function endTakeoverWait(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
   const { clientId } = now
@@ -59,11 +59,11 @@ export function endWaitForOlder(state: BrokerState, connection: Connection): voi
   if (waiting?.delete(connection) !== true) return
   state.deadlines.cancel('comes-again', connection)
   if (waiting.size === 0) state.comingAgain.delete(clientId)
-  else wakeFirst(state, clientId)
+  else wakeFirstWaiting(state, clientId)
 }
 
 /** With the next tick. Each wakes the one behind it: thousands may wait, and those that are not first would be looked at for each that is. */
-export function wakeFirst(state: BrokerState, clientId: string): void {
+export function wakeFirstWaiting(state: BrokerState, clientId: string): void {
   const [first] = state.comingAgain.get(clientId) ?? []
   if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)
 }

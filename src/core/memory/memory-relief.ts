@@ -9,12 +9,12 @@
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import type { MemoryLevel } from '../model/memory-account.ts'
-import type { Session, StoredQueue } from '../state/sessions/session.ts'
-import { holdReader, holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import type { Session, PersistentQueue } from '../state/sessions/session.ts'
+import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import { lightenDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
 import { dropOldestWaiting } from '../queues/enqueue-for-session.ts'
-import { pump } from '../sessions/drain-queue.ts'
-import { putToSleep } from '../sessions/end-session.ts'
+import { drainQueue } from '../sessions/drain-queue.ts'
+import { moveQueueToDisk } from '../sessions/end-session.ts'
 import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
 
 /** Places of sessions that are looked at in one tick. */
@@ -34,7 +34,7 @@ export type EndGreedy = (state: BrokerState, connection: Connection) => void
 /** The level is another one, or it has been found again: who waits is released, and the walk begins. */
 export function startRelief(state: BrokerState, found: { readonly level: MemoryLevel; readonly step: number }): void {
   state.memory.setLevel(found.level, found.step)
-  for (const connection of state.waitingForMemory) releaseReader(state, connection, holdReasons.memory)
+  for (const connection of state.waitingForMemory) resumeReading(state, connection, readPauseReasons.memory)
   state.waitingForMemory.clear()
   state.reliefFrom = state.memory.level === 'normal' ? undefined : 0
 }
@@ -85,15 +85,15 @@ function dropDownTo(state: BrokerState, session: Session, maxWaitingBytes: numbe
 }
 
 function waitOnDisk(state: BrokerState, session: Session): void {
-  putToSleep(state, session)
-  pump(state, session)
+  moveQueueToDisk(state, session)
+  drainQueue(state, session)
 }
 
 /**
  * What is in flight to a client that is away is read again when it comes back, and keeps its packet id. What a shared group gave
  * may have to go to another member then, and a bridge's is kept whole until PUBCOMP: these stay.
  */
-function leaveOnDisk(state: BrokerState, session: Session, stored: StoredQueue): void {
+function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQueue): void {
   const { outgoing } = session
   if (outgoing === undefined || outgoing.bytes < worthReadingBytes || session.spool !== undefined) return
   outgoing.forEach((delivery) => {
@@ -111,5 +111,5 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: StoredQueue):
 
 function waitForMemory(state: BrokerState, connection: Connection): void {
   state.waitingForMemory.add(connection)
-  holdReader(state, connection, holdReasons.memory)
+  pauseReading(state, connection, readPauseReasons.memory)
 }

@@ -9,44 +9,44 @@ import type { Permission } from './identity.ts'
 import type { QoS, Topic } from '../../protocol/index.ts'
 
 /** More topics than this of one client are asked about again. */
-const mostTopics = 64
+const maxCachedTopics = 64
 
 const verdicts = [undefined, 'allow', 'deny', 'disconnect'] as const
 
-export interface HowToPublish {
+export interface PublishOptions {
   readonly qos: QoS
   readonly retain: boolean
 }
 
-export interface RememberedVerdict {
+export interface CachedAuthorization {
   readonly topic: string
   readonly qos: QoS
   readonly retain: boolean
   readonly permission: Exclude<Permission, 'ask'>
 }
 
-export class VerdictCache {
+export class AuthorizationCache {
   #epoch = -1
   #lastTopic: Topic | undefined = undefined
   #lastVerdicts = 0
   readonly #others = new Map<Topic, number>()
 
   /** Undefined where nothing is known, or what is known is of another epoch. */
-  get(topic: Topic, how: HowToPublish, epoch: number): Permission | undefined {
+  get(topic: Topic, how: PublishOptions, epoch: number): Permission | undefined {
     if (epoch !== this.#epoch) this.#forget(epoch)
     if (topic !== this.#lastTopic) this.#turnTo(topic)
     return verdicts[(this.#lastVerdicts >> shiftOf(how)) & 3]
   }
 
   /** Of the topic that was asked for last. */
-  set(how: HowToPublish, permission: Exclude<Permission, 'ask'>): void {
+  set(how: PublishOptions, permission: Exclude<Permission, 'ask'>): void {
     this.#lastVerdicts |= verdicts.indexOf(permission) << shiftOf(how)
   }
 
   /** All of it; some may be of an epoch that is over, and asks again when it is needed. */
-  *remembered(): IterableIterator<RememberedVerdict> {
-    if (this.#lastTopic !== undefined) yield* verdictsOf(this.#lastTopic, this.#lastVerdicts)
-    for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* verdictsOf(topic, bits)
+  *remembered(): IterableIterator<CachedAuthorization> {
+    if (this.#lastTopic !== undefined) yield* permissionsOf(this.#lastTopic, this.#lastVerdicts)
+    for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* permissionsOf(topic, bits)
   }
 
   #forget(epoch: number): void {
@@ -57,7 +57,7 @@ export class VerdictCache {
 
   #turnTo(topic: Topic): void {
     if (this.#lastTopic !== undefined && this.#lastVerdicts !== 0) {
-      if (this.#others.size >= mostTopics) this.#others.clear()
+      if (this.#others.size >= maxCachedTopics) this.#others.clear()
       this.#others.set(this.#lastTopic, this.#lastVerdicts)
     }
     this.#lastTopic = topic
@@ -65,7 +65,7 @@ export class VerdictCache {
   }
 }
 
-function* verdictsOf({ name }: Topic, bits: number): IterableIterator<RememberedVerdict> {
+function* permissionsOf({ name }: Topic, bits: number): IterableIterator<CachedAuthorization> {
   for (const qos of [0, 1, 2] as const) {
     for (const retain of [false, true]) {
       const permission = verdicts[(bits >> shiftOf({ qos, retain })) & 3]
@@ -74,6 +74,6 @@ function* verdictsOf({ name }: Topic, bits: number): IterableIterator<Remembered
   }
 }
 
-function shiftOf(how: HowToPublish): number {
+function shiftOf(how: PublishOptions): number {
   return how.qos * 4 + (how.retain ? 2 : 0)
 }

@@ -16,12 +16,12 @@ import type { Batch } from './outputs.ts'
 import { SendList } from './send-list.ts'
 
 /** A batch waits for longer while answers come, with pauses of at most this and so long at most. */
-const answerPauseMs = 10
-const longerWaitMs = 180
+const ackPauseMs = 10
+const maxAckWaitMs = 180
 
 /** What is put off is put off for so long at most, and so much of it. */
-const putOffMs = 50
-const mostPutOff = 1_024
+const deferredWriteMs = 50
+const maxDeferredWrites = 1_024
 
 /** As many batches tell how long one takes. */
 const commitsRemembered = 16
@@ -30,7 +30,7 @@ const commitsRemembered = 16
 const clockRecordIntervalMs = 60_000
 
 /** The broker. */
-interface BatchGround {
+interface BatchDependencies {
   readonly nowMs: number
   readonly isShuttingDown: boolean
 }
@@ -39,7 +39,7 @@ export class Batches {
   gathering: Batch = newBatch(1)
   /** How long the disk takes for a batch, of late. */
   commitMs = 0
-  readonly #ground: BatchGround
+  readonly #ground: BatchDependencies
   /** Taken and not yet committed, in order. */
   readonly #committing: Batch[] = []
   /** Ended and not taken. In order, right before `gathering`. */
@@ -51,7 +51,7 @@ export class Batches {
   #lastAnswerAtMs = 0
   #clockRecordedMs = -Infinity
 
-  constructor(ground: BatchGround) {
+  constructor(ground: BatchDependencies) {
     this.#ground = ground
   }
 
@@ -112,20 +112,21 @@ export class Batches {
     const aside = this.#aside
     const asideAtMs = aside.length > 0 && this.#isWaiting(aside[0]) ? this.#waitsUntilMs(aside[0]) : Infinity
     const isPutOff = this.#putOff.length > 0 && !this.#putOffIsDue
-    return Math.min(asideAtMs, isPutOff ? this.#putOffSinceMs + putOffMs : Infinity)
+    return Math.min(asideAtMs, isPutOff ? this.#putOffSinceMs + deferredWriteMs : Infinity)
   }
 
   /** What is to be written now, or has been struck whole; undefined: nothing. */
   take(): Batch | undefined {
     const aside = this.#aside
     const { gathering } = this
-    const isSetAside = aside.length > 0 ? isStruck(gathering) || this.#isWaiting(gathering) : this.#isWaiting(gathering)
+    const isSetAside =
+      aside.length > 0 ? isFullyCancelled(gathering) || this.#isWaiting(gathering) : this.#isWaiting(gathering)
     if (isSetAside && hasAnything(gathering)) aside.push(this.#startNext())
-    if (aside.length > 0 && isStruck(aside[0])) return this.#begin(aside.shift())
+    if (aside.length > 0 && isFullyCancelled(aside[0])) return this.#begin(aside.shift())
     const isUrgent = hasAnything(this.gathering) || (aside.length > 0 && !this.#isWaiting(aside[0]))
     if (!isUrgent) return this.#putOffIsDue ? this.#begin(this.#takePutOff()) : undefined
-    if (aside.length > 0 || !isStruck(this.gathering)) this.bringIn()
-    return this.#begin(aside.length === 0 ? this.#startNext() : joined(aside.splice(0), this.#startNext()))
+    if (aside.length > 0 || !isFullyCancelled(this.gathering)) this.bringIn()
+    return this.#begin(aside.length === 0 ? this.#startNext() : joinBatches(aside.splice(0), this.#startNext()))
   }
 
   /** The batch that was taken first is where it belongs. */
@@ -134,14 +135,14 @@ export class Batches {
     if (batch === undefined || batch.number !== number)
       throw failedAssertion(`batch ${number} was committed out of turn`)
     // While none goes to the disk nobody knows how long that takes, and it may have become quick.
-    if (isStruck(batch)) this.commitMs *= 1 - 1 / commitsRemembered
+    if (isFullyCancelled(batch)) this.commitMs *= 1 - 1 / commitsRemembered
     else this.commitMs += (this.#ground.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered
     return batch
   }
 
   #begin(batch: Batch | undefined): Batch | undefined {
     if (batch === undefined) return undefined
-    if (!isStruck(batch)) this.#recordClock(batch)
+    if (!isFullyCancelled(batch)) this.#recordClock(batch)
     this.#committing.push(batch)
     batch.takenAtMs = this.#ground.nowMs
     this.#lastTaken = batch.number
@@ -158,7 +159,7 @@ export class Batches {
     const { length } = this.#putOff
     if (length === 0) return false
     const { nowMs, isShuttingDown } = this.#ground
-    return length >= mostPutOff || nowMs >= this.#putOffSinceMs + putOffMs || isShuttingDown
+    return length >= maxDeferredWrites || nowMs >= this.#putOffSinceMs + deferredWriteMs || isShuttingDown
   }
 
   /** By themselves, and nobody waits for them: the number is that of a batch that is where it belongs. */
@@ -178,7 +179,7 @@ export class Batches {
 
   /** As long as answers come the disk would only keep them up. */
   #waitsUntilMs({ waitsUntilMs }: Batch): number {
-    return Math.max(waitsUntilMs, Math.min(this.#lastAnswerAtMs + answerPauseMs, waitsUntilMs + longerWaitMs))
+    return Math.max(waitsUntilMs, Math.min(this.#lastAnswerAtMs + ackPauseMs, waitsUntilMs + maxAckWaitMs))
   }
 
   /** So that after a restart time never goes back behind what is stored, whatever the machine's clock says. */
@@ -190,7 +191,7 @@ export class Batches {
   }
 }
 
-function joined(batches: readonly Batch[], last: Batch): Batch {
+function joinBatches(batches: readonly Batch[], last: Batch): Batch {
   const all = newBatch(last.number)
   for (const { changes, sendsAfterCommit } of [...batches, last]) {
     for (const change of changes) if (change !== undefined) all.changes.push(change)
@@ -216,6 +217,6 @@ function hasAnything({ changes, sendsAfterCommit }: Batch): boolean {
 }
 
 /** Nothing of it needs the disk. */
-function isStruck({ changes, struck }: Batch): boolean {
+function isFullyCancelled({ changes, struck }: Batch): boolean {
   return changes.length === struck
 }

@@ -12,7 +12,7 @@ export const bridgeMarksRoot = prefix
  * The user property by which messages that go round are found out: see `bridges/loop-marker.ts`. A bridge says it in CONNECT,
  * and is told in CONNACK which broker it has come to.
  */
-export const hopMarkName = 'godwit-via'
+export const loopMarkerName = 'godwit-via'
 
 /**
  * Before 5.0 CONNACK has no room for that. Who says there that it is a bridge is told under this topic, at QoS 0 and right
@@ -20,11 +20,11 @@ export const hopMarkName = 'godwit-via'
  */
 export const brokerNameTopic = '$godwit/broker'
 
-const formOfNames = /^[\w.-]{1,64}$/
+const brokerNamePattern = /^[\w.-]{1,64}$/
 
 /** Whether a broker of this kind may be called so: who says it is a stranger, and the name is put on messages. */
-export function isNameOfBroker(text: string): boolean {
-  return formOfNames.test(text)
+export function isBrokerName(text: string): boolean {
+  return brokerNamePattern.test(text)
 }
 
 /** Packet ids towards a bridge are no larger, so that it can make several of each: see `bridges/forwarding.ts`. */
@@ -79,12 +79,12 @@ const raisedFromQoS: readonly (readonly number[])[] = [[1], [2], [3]]
  * A bridge says with the identifier of a subscription to which QoS messages are raised that were published with less. What
  * is raised comes to it with the identifier `publishedQoS + 1`. It has no other use for identifiers.
  */
-export function raisedFrom(published: QoS): readonly number[] {
+export function identifierForRaisedQoS(published: QoS): readonly number[] {
   return raisedFromQoS[published] ?? []
 }
 
 /** What the identifier of a bridge's subscription says. */
-export function raiseIn(identifier: number | undefined): QoS {
+export function raisedQoSIn(identifier: number | undefined): QoS {
   return identifier === 1 || identifier === 2 ? identifier : 0
 }
 
@@ -95,8 +95,8 @@ export function publishedQoSOf(subscriptionIdentifiers: readonly number[] | unde
 }
 
 /** Said in CONNECT when the broker behind the bridge has no session of it any more. */
-export const isForgottenThere: UserProperties = [[forgottenName, '']]
+export const remoteSessionLostProperty: UserProperties = [[forgottenName, '']]
 
-export function saysForgotten(properties: UserProperties | undefined): boolean {
+export function hasRemoteSessionLost(properties: UserProperties | undefined): boolean {
   return properties?.some(([name]) => name === forgottenName) === true
 }

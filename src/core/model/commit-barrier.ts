@@ -7,7 +7,7 @@
 import { assert, type ReasonCode } from '../../protocol/index.ts'
 
 /** Made with one mark, which is its maker's: it is not kept before the maker has named all others and called `mark`. */
-export class Vow {
+export class CommitBarrier {
   #missing = 1
   #refusal: ReasonCode | undefined = undefined
   readonly #listeners: (() => void)[] = []

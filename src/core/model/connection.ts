@@ -2,10 +2,10 @@
 // stream in `outlet`; outputs name it. What the broker thinks of it stands in `now`, which only `connections/` reads
 // in full (see `state/connection-state.ts`) and changes.
 
-import type { HeldAnswer } from './deferred-ack.ts'
+import type { DeferredAck } from './deferred-ack.ts'
 import type { ProtocolVersion, Topic } from '../../protocol/index.ts'
-import type { RateMeter } from './rate-limiter.ts'
-import type { VerdictCache } from './authorization-cache.ts'
+import type { RateLimiter } from './rate-limiter.ts'
+import type { AuthorizationCache } from './authorization-cache.ts'
 
 /** What a connection inherits from the listener that it came through. */
 export interface ListenerTraits {
@@ -25,7 +25,7 @@ export interface ListenerTraits {
 }
 
 /** What the transport knows of a client before it has said a word. */
-export interface ArrivalTraits {
+export interface ConnectionOrigin {
   readonly port: number
   /** From a certificate, where the listener says so: counts instead of what CONNECT says. */
   readonly clientId: string | undefined
@@ -69,7 +69,7 @@ export class Connection {
   sentBytes: number
   sentPackets: number
   /** Undefined where the transport knows nothing more. */
-  readonly arrival: ArrivalTraits | undefined
+  readonly arrival: ConnectionOrigin | undefined
   now: { readonly state: ConnectionStateName }
   version: ProtocolVersion
   /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
@@ -87,7 +87,7 @@ export class Connection {
   /** No acknowledgement may pass one that waits for this batch. */
   acksHeldUntilBatch: number
   /** Answers, in order, of which the first waits for another shard; undefined: none. */
-  heldAnswers: HeldAnswer[] | undefined
+  heldAnswers: DeferredAck[] | undefined
   /** PUBLISH packets of QoS 1 and 2 from the client that we have not answered for good. */
   unansweredPublishes: number
   /** The client's Maximum Packet Size; Infinity where it has not said one. */
@@ -122,11 +122,11 @@ export class Connection {
   /** mqtt.retry_interval: something was sent again on it, so that two answers may come to one packet. */
   hasSentAgain: boolean
   /** What its client may publish in a second; undefined: as much as it likes. */
-  meter: RateMeter | undefined
+  meter: RateLimiter | undefined
   /** What its client may publish, as far as that has been asked; undefined until the first time. */
-  verdicts: VerdictCache | undefined
+  verdicts: AuthorizationCache | undefined
 
-  constructor(outlet: object, listener: ListenerTraits, peerAddress: string, arrival?: ArrivalTraits) {
+  constructor(outlet: object, listener: ListenerTraits, peerAddress: string, arrival?: ConnectionOrigin) {
     this.outlet = outlet
     this.listener = listener
     this.peerAddress = peerAddress

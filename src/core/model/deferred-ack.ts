@@ -1,7 +1,7 @@
 // An answer to a client that must not leave yet, because it, or one in front of it, waits for another shard.
 
 import type { AckType, ControlPacket, PacketId, ReasonCode } from '../../protocol/index.ts'
-import type { Vow } from './commit-barrier.ts'
+import type { CommitBarrier } from './commit-barrier.ts'
 
 export interface Ack {
   readonly type: AckType
@@ -12,10 +12,10 @@ export interface Ack {
   readonly waits: boolean
 }
 
-export interface HeldAnswer {
+export interface DeferredAck {
   readonly what: Ack | ControlPacket
   /** Undefined: it waits only because of those in front of it. */
-  readonly vow: Vow | undefined
+  readonly vow: CommitBarrier | undefined
   /** It stands for what is stored with this batch; 0: for nothing stored, or its vow waits for that too. */
   readonly batch: number
 }

@@ -12,7 +12,7 @@ import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CoreSettings } from './settings.ts'
 
 /** Names a question among the outputs; its answer carries the same. Never used twice in one life of the broker. */
-export type QuestionId = number
+export type RequestId = number
 
 export type Input =
   /** A client has arrived. `connection` was made by the driver with `new Connection(...)`. */
@@ -29,9 +29,9 @@ export type Input =
   /** How many bytes wait in the driver for this client to read them. Replaces what the core had added up itself. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
   /** The answer to `may-connect` or `authenticate`. */
-  | { readonly kind: 'connect-verdict'; readonly question: QuestionId; readonly verdict: ConnectVerdict }
+  | { readonly kind: 'connect-verdict'; readonly question: RequestId; readonly verdict: AuthenticationResult }
   /** The answer to `may-do`: `permissions` knows now. */
-  | { readonly kind: 'permission-ready'; readonly question: QuestionId }
+  | { readonly kind: 'permission-ready'; readonly question: RequestId }
   /** `permissions.epoch` has grown: what rests on older answers is looked at again, and who may not stay is sent away. */
   | { readonly kind: 'permissions-changed' }
   /** Batch `batch` (and all before it) is on disk. */
@@ -41,7 +41,7 @@ export type Input =
   /** The answer to `load-queue`: the session's queued records in order, and whether none follow for certain. */
   | {
       readonly kind: 'queue-loaded'
-      readonly question: QuestionId
+      readonly question: RequestId
       readonly records: readonly StoredRecord[]
       readonly isEnd: boolean
     }
@@ -75,7 +75,7 @@ export type Input =
   /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
   /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */
-  | { readonly kind: 'command'; readonly question: QuestionId; readonly command: Command }
+  | { readonly kind: 'command'; readonly question: RequestId; readonly command: Command }
   /** How short the memory of the node is; told again while it is, with how often in a row it has been `hard`. */
   | { readonly kind: 'memory-level'; readonly level: MemoryLevel; readonly step: number }
   /** New limits, in force from here on. */
@@ -85,7 +85,7 @@ export type Input =
   /** The broker stops: open connections get DISCONNECT 0x8B and are closed, durable sessions are kept. */
   | { readonly kind: 'shutdown' }
 
-export type ConnectVerdict =
+export type AuthenticationResult =
   /** `authenticationData` goes into CONNACK, or into the AUTH that ends a re-authentication. */
   | { readonly allowed: true; readonly identity?: Identity; readonly authenticationData?: Buffer }
   /** Enhanced authentication goes on: AUTH with 0x18 and this [MQTT5-4.12.0-2]. */

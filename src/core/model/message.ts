@@ -3,7 +3,7 @@
 import { ownBytes, Topic, type MessageProperties, type PublishPacket, type QoS } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import type { Identity } from './identity.ts'
-import type { Slabs } from './buffer-pool.ts'
+import type { BufferPool } from './buffer-pool.ts'
 
 /** No expiry. */
 export const never = Infinity
@@ -53,7 +53,7 @@ export class Message {
   /** The id of the stored body that several queues share, 0 where there is none. */
   bodyId: number
   /** Of retained messages that came as a publication in this life of the broker. */
-  arrival: Arrival | undefined
+  arrival: RetainedOrigin | undefined
   /** Deliveries that hold it in memory: see `outgoing/held-bytes.ts`. */
   holders: number
 
@@ -91,7 +91,7 @@ export class Message {
 }
 
 /** How it came to the shard that keeps it for its topic. */
-export interface Arrival {
+export interface RetainedOrigin {
   /** The shard on which it was published. */
   readonly shard: number
   /** Which life of the link, if it is another one: numbers begin anew with each. */
@@ -140,14 +140,18 @@ export function messageFromPublish(
 }
 
 /** Notes by what right it is published, for the day when that is looked at again. */
-export function noteRight(message: Message, { username, isSuperuser, grants }: Identity, mountpoint: string): void {
+export function recordPublisherRights(
+  message: Message,
+  { username, isSuperuser, grants }: Identity,
+  mountpoint: string,
+): void {
   message.publisherUsername = username
   message.isByOwnRight = isSuperuser || grants !== undefined
   message.publisherMountpoint = mountpoint
 }
 
 /** What `noteRight` has noted of the one is noted of the other. */
-export function takeRight(message: Message, from: Message): void {
+export function copyPublisherRights(message: Message, from: Message): void {
   message.publisherUsername = from.publisherUsername
   message.isByOwnRight = from.isByOwnRight
   message.publisherMountpoint = from.publisherMountpoint
@@ -184,12 +188,12 @@ function withoutAlias(properties: MessageProperties & { topicAlias?: number }): 
 }
 
 /** Copies the bytes into a shared slab, once: for what stays a while (in flight, waiting). */
-export function own(message: Message, slabs: Slabs): void {
+export function copyOut(message: Message, slabs: BufferPool): void {
   if (message.isOwned) return
-  moveInto(message, slabs, slabs.reserve(message.frameEnd - message.frameStart))
+  copyInto(message, slabs, slabs.reserve(message.frameEnd - message.frameStart))
 }
 
-function moveInto(message: Message, slabs: Slabs, at: number): void {
+function copyInto(message: Message, slabs: BufferPool, at: number): void {
   const moved = at - message.frameStart
   message.chunk.copy(slabs.current, at, message.frameStart, message.frameEnd)
   message.chunk = slabs.current
@@ -201,13 +205,13 @@ function moveInto(message: Message, slabs: Slabs, at: number): void {
 }
 
 /** The message by itself, with a buffer of just its size: for what may stay for years (retained). */
-export function ownedApart(message: Message, expiresAtMost: number): Message {
+export function copyAlone(message: Message, expiresAtMost: number): Message {
   const payload = ownBytes(message.chunk, message.payloadStart, message.frameEnd)
   // A topic of its own: the interned one keeps its route, which a million retained messages have no use for.
   const apart = new Message(new Topic(message.topic.name, message.topic.bytes), {
     qos: message.qos,
     retain: message.retain,
-    properties: ownedProperties(message.properties),
+    properties: copyProperties(message.properties),
     publisher: message.publisher,
     publishedAtMs: message.publishedAtMs,
     expiresAtMs: message.expiresAtMs === never ? expiresAtMost : message.expiresAtMs,
@@ -215,13 +219,13 @@ export function ownedApart(message: Message, expiresAtMost: number): Message {
     payloadStart: 0,
     payloadEnd: payload.length,
   })
-  takeRight(apart, message)
+  copyPublisherRights(apart, message)
   apart.isOwned = true
   return apart
 }
 
 /** The same, for what may stay for years: their bytes are in memory of their own. */
-export function ownedProperties<P extends MessageProperties>(properties: P | undefined): P | undefined {
+export function copyProperties<P extends MessageProperties>(properties: P | undefined): P | undefined {
   const correlationData = properties?.correlationData
   if (properties === undefined || correlationData === undefined) return properties
   return { ...properties, correlationData: ownBytes(correlationData) }

@@ -11,13 +11,13 @@ import type { StoredChange } from '../../records/index.ts'
 import type { Identity } from './identity.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
-import type { QuestionId } from './inputs.ts'
+import type { RequestId } from './inputs.ts'
 import type { PeerSendList } from './peer-send-list.ts'
 import type { SendList } from './send-list.ts'
 
 export interface Outputs {
   readonly sends: SendList
-  readonly questions: Question[]
+  readonly questions: CoreRequest[]
   readonly closes: Close[]
   /** Readers to stop and to let go on, in order; the last word for a connection holds. */
   readonly readers: ReaderChange[]
@@ -57,10 +57,10 @@ export interface ReaderChange {
   readonly isPaused: boolean
 }
 
-export type Question =
+export type CoreRequest =
   | {
       readonly kind: 'may-connect'
-      readonly question: QuestionId
+      readonly question: RequestId
       readonly connection: Connection
       /** The name of its session: with the namespace that the client belongs to. */
       readonly clientId: string
@@ -74,7 +74,7 @@ export type Question =
   /** AUTH from the client: a further step, or the first of a re-authentication. Answered by `connect-verdict`. */
   | {
       readonly kind: 'authenticate'
-      readonly question: QuestionId
+      readonly question: RequestId
       readonly connection: Connection
       /** As above. */
       readonly clientId: string
@@ -86,7 +86,7 @@ export type Question =
   /** `permissions` has said `ask`. The same is asked of it again when this is answered, by `permission-ready`. */
   | {
       readonly kind: 'may-do'
-      readonly question: QuestionId
+      readonly question: RequestId
       readonly connection: Connection
       readonly identity: Identity
       readonly action: 'publish' | 'subscribe'
@@ -105,7 +105,7 @@ export type Question =
    */
   | {
       readonly kind: 'load-queue'
-      readonly question: QuestionId
+      readonly question: RequestId
       readonly clientId: string
       readonly fromSequence: number
       readonly limit: number
@@ -170,16 +170,16 @@ export type BrokerEvent =
       readonly message: Message
       readonly reason: DropReason
     }
-  | { readonly event: 'command-done'; readonly question: QuestionId; readonly result: CommandResult }
+  | { readonly event: 'command-done'; readonly question: RequestId; readonly result: CommandResult }
 
 export type CommandResult =
   /** What it stands for is on disk, here and on other shards. `deliveries`: where they were asked for. */
   | {
       readonly done: true
       readonly matched: number
-      readonly deliveries?: Deliveries
+      readonly deliveries?: DeliveryCounts
       /** Of `keep-retained`. */
-      readonly kept?: KeptMessages
+      readonly kept?: ImportedMessages
     }
   | { readonly done: false; readonly why: CommandFailure }
 
@@ -199,7 +199,7 @@ export type CommandFailure =
   | 'quota-exceeded'
 
 /** What became of messages that topics were to remember. */
-export interface KeptMessages {
+export interface ImportedMessages {
   /** The topic had none. */
   inserted: number
   /** The topic had another one. */
@@ -216,7 +216,7 @@ export interface KeptMessages {
 }
 
 /** What became of a publication among the sessions of the shard that it was published on, but for the last part. */
-export interface Deliveries {
+export interface DeliveryCounts {
   matched: number
   /** On its way to its client. */
   sent: number

@@ -15,7 +15,7 @@ interface Page {
   live: number
 }
 
-export class BodyCounts {
+export class PayloadRefcounts {
   readonly #pages = new Map<number, Page>()
   /** Bodies that the sweep has seen so far: who of them is at zero in the end is nobody's. */
   #swept: number[] = []

@@ -96,7 +96,7 @@ export interface PeerCommitted {
 }
 
 /** A session has subscribed: the receiver's retained topics that match, a slice at a time. */
-export interface PeerRetainedWanted {
+export interface PeerRetainedRequest {
   readonly kind: 'retained-wanted'
   /** Chosen by the asker, not used twice in the life of a link. */
   readonly question: number
@@ -107,7 +107,7 @@ export interface PeerRetainedWanted {
   readonly limit: number
 }
 
-export interface PeerRetainedFound {
+export interface PeerRetainedResponse {
   readonly kind: 'retained-found'
   readonly question: number
   readonly messages: readonly Message[]
@@ -128,7 +128,7 @@ export interface PeerExclusive {
   readonly clientId: string
 }
 
-export interface PeerExclusiveVerdict {
+export interface PeerExclusiveResponse {
   readonly kind: 'exclusive-verdict'
   readonly question: number
   readonly isGiven: boolean
@@ -140,11 +140,11 @@ export type PeerMessage =
   | PeerInterest
   | PeerInterestSeen
   | PeerCommitted
-  | PeerRetainedWanted
-  | PeerRetainedFound
+  | PeerRetainedRequest
+  | PeerRetainedResponse
   | PeerRetainedCancelled
   | PeerExclusive
-  | PeerExclusiveVerdict
+  | PeerExclusiveResponse
 
 /** As little as can be wanted of a message: it goes to the plain subscribers there, and nobody waits for it. */
 export function plainPublish(message: Message): PeerPublish {

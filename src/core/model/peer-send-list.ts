@@ -12,7 +12,7 @@ import { Message, never } from './message.ts'
 import type { PeerMessage, PeerNumber, PeerSend } from './peer-messages.ts'
 
 /** The way to one shard. */
-export interface PeerLine {
+export interface PeerSender {
   send(message: PeerMessage): void
   /** What `plainPublish` makes of the message, without the making: to the plain subscribers there, and nobody waits for it. */
   pass(message: Message): void
@@ -59,7 +59,7 @@ export class PeerSendList {
   }
 
   /** Says everything in order. What is for a shard that has no line is said to nobody. */
-  tell(lineTo: (peer: PeerNumber) => PeerLine | undefined): void {
+  tell(lineTo: (peer: PeerNumber) => PeerSender | undefined): void {
     for (let index = 0; index < this.#length; index++) {
       const line = lineTo(this.#to[index])
       const what = this.#what[index]

@@ -9,7 +9,7 @@
 /** A client that was stopped may send for so long when it goes on. */
 const smallestRefillMs = 50
 
-export interface RateLeft {
+export interface RemainingRate {
   readonly perSecond: number
   /** What may come at once. */
   readonly left: number
@@ -26,7 +26,7 @@ class Bucket {
     this.#atMs = nowMs
   }
 
-  left(nowMs: number): RateLeft {
+  left(nowMs: number): RemainingRate {
     const filled = this.#tokens + ((nowMs - this.#atMs) * this.#perSecond) / 1_000
     return { perSecond: this.#perSecond, left: Math.floor(Math.max(0, Math.min(this.#perSecond, filled))) }
   }
@@ -40,7 +40,7 @@ class Bucket {
   }
 }
 
-export class RateMeter {
+export class RateLimiter {
   readonly #messages: Bucket | undefined
   readonly #bytes: Bucket | undefined
 
@@ -54,7 +54,7 @@ export class RateMeter {
   }
 
   /** undefined: no limit. */
-  left(nowMs: number): { readonly messages: RateLeft | undefined; readonly bytes: RateLeft | undefined } {
+  left(nowMs: number): { readonly messages: RemainingRate | undefined; readonly bytes: RemainingRate | undefined } {
     return { messages: this.#messages?.left(nowMs), bytes: this.#bytes?.left(nowMs) }
   }
 
@@ -65,11 +65,11 @@ export class RateMeter {
 }
 
 /** Undefined where there is no limit, and nothing is counted. */
-export function meterFor(
+export function rateLimiterFor(
   listener: { readonly messagesPerSecond?: number | undefined; readonly bytesPerSecond?: number | undefined },
   nowMs: number,
-): RateMeter | undefined {
+): RateLimiter | undefined {
   const { messagesPerSecond, bytesPerSecond } = listener
   if (messagesPerSecond === undefined && bytesPerSecond === undefined) return undefined
-  return new RateMeter({ messagesPerSecond, bytesPerSecond }, nowMs)
+  return new RateLimiter({ messagesPerSecond, bytesPerSecond }, nowMs)
 }

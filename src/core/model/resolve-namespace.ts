@@ -2,7 +2,7 @@
 // first and has an answer. It is settled when CONNECT is there, before anybody is asked whether the client may come in,
 // as the name of its session depends on it (and with several shards the place of its session).
 
-import type { ArrivalTraits, ListenerTraits } from './connection.ts'
+import type { ConnectionOrigin, ListenerTraits } from './connection.ts'
 import { isNamespaceName } from '../namespaces/namespaced-names.ts'
 
 export type NamespaceSource = 'listener' | 'username' | 'certificate'
@@ -28,26 +28,26 @@ export interface NamespaceSettings {
 }
 
 /** What is known of somebody who comes. */
-export interface NamespaceSigns {
+export interface NamespaceEvidence {
   readonly listener: Pick<ListenerTraits, 'namespace' | 'isBridge'>
-  readonly arrival: ArrivalTraits | undefined
+  readonly arrival: ConnectionOrigin | undefined
   readonly username: string | undefined
 }
 
 /** Undefined: it belongs to none, as a bridge does, which carries what its configuration says. */
-export function namespaceOf(settings: NamespaceSettings, signs: NamespaceSigns): string | undefined {
+export function resolveNamespace(settings: NamespaceSettings, signs: NamespaceEvidence): string | undefined {
   if (signs.listener.isBridge === true) return undefined
   for (const source of settings.sources) {
-    const found = namespaceBy(source, settings, signs)
+    const found = namespaceFromSource(source, settings, signs)
     if (found !== undefined && isNamespaceName(found)) return found
   }
   return undefined
 }
 
-function namespaceBy(
+function namespaceFromSource(
   source: NamespaceSource,
   { usernamePattern, certificateField }: NamespaceSettings,
-  { listener, arrival, username }: NamespaceSigns,
+  { listener, arrival, username }: NamespaceEvidence,
 ): string | undefined {
   switch (source) {
     case 'listener':

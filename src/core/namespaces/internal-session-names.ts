@@ -7,7 +7,7 @@
 const mark = '\0'
 
 /** A shard in one life of the broker. */
-export interface NameGiver {
+export interface InternalNameSource {
   readonly identity: string
   nextSerial(): number
   /** What is kept under this name is this shard's. */
@@ -15,7 +15,7 @@ export interface NameGiver {
 }
 
 /** Of this shard, and like no other in all lives of the broker. */
-export function reserveName(giver: NameGiver, clientId: string): string {
+export function reserveInternalName(giver: InternalNameSource, clientId: string): string {
   let name
   do name = `${mark}${giver.identity}.${giver.nextSerial().toString(36)} ${clientId}`
   while (!giver.isOwn(name))
@@ -23,11 +23,11 @@ export function reserveName(giver: NameGiver, clientId: string): string {
 }
 
 /** Such a name, and no client id. */
-export function isReserved(name: string): boolean {
+export function isInternalName(name: string): boolean {
   return name.startsWith(mark)
 }
 
 /** The client id that a name was reserved for, or what is one itself. */
 export function clientIdIn(name: string): string {
-  return isReserved(name) ? name.slice(name.indexOf(' ') + 1) : name
+  return isInternalName(name) ? name.slice(name.indexOf(' ') + 1) : name
 }

@@ -2,7 +2,7 @@
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { holdReader, holdReasons, releaseReader } from './read-pause-reasons.ts'
+import { pauseReading, readPauseReasons, resumeReading } from './read-pause-reasons.ts'
 import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
@@ -26,7 +26,7 @@ function countAnswered(state: BrokerState, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
     if (connection.unansweredPublishes === 0) continue
-    if (isAnswer(sends, index, connection)) answered(state, connection)
+    if (isAnswer(sends, index, connection)) recordAck(state, connection)
   }
 }
 
@@ -43,15 +43,15 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
 }
 
 /** One PUBLISH less waits for its answer. */
-export function answered(state: BrokerState, connection: Connection): void {
+export function recordAck(state: BrokerState, connection: Connection): void {
   connection.unansweredPublishes--
   const mayGoOn = connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
-  if (connection.isPaused && mayGoOn) releaseReader(state, connection, holdReasons.unanswered)
+  if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unanswered)
 }
 
 /** resolutions: 3.x clients know no Receive Maximum, and who is behind a bridge may not either; one that is ahead of the disk is not read from for a while. */
-export function countUnanswered(state: BrokerState, connection: Connection): void {
+export function countUnacknowledged(state: BrokerState, connection: Connection): void {
   connection.unansweredPublishes++
   if (connection.takesRefusals || connection.unansweredPublishes <= state.settings.receiveMaximum) return
-  holdReader(state, connection, holdReasons.unanswered)
+  pauseReading(state, connection, readPauseReasons.unanswered)
 }

@@ -4,7 +4,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 
 /** As bits of `Connection.holds`. */
-export const holdReasons = {
+export const readPauseReasons = {
   /** The disk fails, and a 3.x client can not be told to come again. */
   storage: 1,
   /** A 3.x client is ahead of the disk: it knows no Receive Maximum. */
@@ -20,16 +20,16 @@ export const holdReasons = {
   /** The memory of the node is short, and its client sends much. */
   memory: 64,
 } as const
-export type HoldReason = (typeof holdReasons)[keyof typeof holdReasons]
+export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
 
-export function holdReader(state: BrokerState, connection: Connection, reason: HoldReason): void {
+export function pauseReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
   const wasPaused = connection.isPaused
   connection.holds |= reason
   connection.isPaused = true
   if (!wasPaused) state.readers.push({ connection, isPaused: true })
 }
 
-export function releaseReader(state: BrokerState, connection: Connection, reason: HoldReason): void {
+export function resumeReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
   if ((connection.holds & reason) === 0) return
   connection.holds &= ~reason
   if (connection.holds !== 0) return

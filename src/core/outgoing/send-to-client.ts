@@ -4,7 +4,7 @@ import type { ControlPacket, QoS } from '../../protocol/index.ts'
 import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import type { Ack, HeldAnswer } from '../model/deferred-ack.ts'
+import type { Ack, DeferredAck } from '../model/deferred-ack.ts'
 import { remainingSeconds, withTopic, type Message } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import { headBits, sendKinds, type PublishExtra, type SendList } from '../model/send-list.ts'
@@ -12,11 +12,11 @@ import { aliasFor } from './topic-aliases.ts'
 
 /** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
 export function sendsOf(state: BrokerState, connection: Connection): SendList {
-  return connection.heldUntilBatch > state.committedBatch ? holdAll(state, connection) : state.sends
+  return connection.heldUntilBatch > state.committedBatch ? sendAllAfterCommit(state, connection) : state.sends
 }
 
 /** From here on everything for this connection waits for the batch that is being gathered. */
-export function holdAll(state: BrokerState, connection: Connection): SendList {
+export function sendAllAfterCommit(state: BrokerState, connection: Connection): SendList {
   connection.heldUntilBatch = state.gathering.number
   return state.gathering.sendsAfterCommit
 }
@@ -140,7 +140,7 @@ export function sendAck(state: BrokerState, connection: Connection, ack: Ack): b
   return list !== state.sends
 }
 
-function holdBehind(state: BrokerState, held: HeldAnswer[], ack: Ack): boolean {
+function holdBehind(state: BrokerState, held: DeferredAck[], ack: Ack): boolean {
   held.push({ what: ack, vow: undefined, batch: ack.waits ? state.gathering.number : 0 })
   return true
 }
@@ -159,6 +159,6 @@ export function sendPacket(state: BrokerState, connection: Connection, packet: C
     return
   }
   const acksWait = connection.acksHeldUntilBatch > state.committedBatch
-  const list = waits || acksWait ? holdAll(state, connection) : sendsOf(state, connection)
+  const list = waits || acksWait ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
   list.packet(connection, packet)
 }

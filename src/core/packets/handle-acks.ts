@@ -4,14 +4,14 @@ import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { lightenDelivery, releaseDelivery } from '../outgoing/held-bytes.ts'
-import { pump } from '../sessions/drain-queue.ts'
-import { releaseElsewhere } from '../peers/qos2-forwarding.ts'
-import { answerWhenKept } from '../outgoing/deferred-acks.ts'
+import { drainQueue } from '../sessions/drain-queue.ts'
+import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
+import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
-import { forgetDelivery, put, remove } from '../queues/persistent-queue.ts'
-import { forgetReceived } from '../bridge/bridge-replay.ts'
+import { deleteDelivery, putRecord, deleteRecord } from '../queues/persistent-queue.ts'
+import { removeCompleted } from '../bridge/bridge-replay.ts'
 import type { Ack } from '../model/deferred-ack.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 import { endConnection } from '../connect/close-connection.ts'
 
@@ -64,9 +64,9 @@ function markReceived(state: BrokerState, session: Session, delivery: SessionDel
   const staysWhole = session.spool !== undefined
   if (!staysWhole) lightenDelivery(state, session, delivery)
   if (delivery.sequence !== 0) {
-    if (!staysWhole) forgetDelivery(state, session, delivery)
+    if (!staysWhole) deleteDelivery(state, session, delivery)
     const { clientId } = session
-    put(state, {
+    putRecord(state, {
       kind: 'outgoing',
       clientId,
       packetId: delivery.packetId,
@@ -89,7 +89,7 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
 /** Of what was sent on an earlier connection, and not again as its client may not have it any more. */
 function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
   if (session.outgoing?.freeGivenUp(packetId) !== true || session.stored === undefined) return
-  remove(state, { kind: 'outgoing', clientId: session.clientId, packetId })
+  deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
 /** The exchange is over: room for the next. */
@@ -97,9 +97,10 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
   session.outgoing?.remove(delivery)
   releaseDelivery(state, session, delivery)
   if (delivery.sequence !== 0) {
-    if (delivery.stage !== 'received') forgetDelivery(state, session, delivery)
-    else if (session.spool !== undefined) forgetReceived(state, session, delivery)
-    if (delivery.qos === 2) remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
+    if (delivery.stage !== 'received') deleteDelivery(state, session, delivery)
+    else if (session.spool !== undefined) removeCompleted(state, session, delivery)
+    if (delivery.qos === 2)
+      deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
   // Looked at here because most often nothing waits, and this is the way of every acknowledgement.
   if (
@@ -108,7 +109,7 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
     session.stored !== undefined ||
     session.scans !== undefined
   )
-    pump(state, session)
+    drainQueue(state, session)
 }
 
 function handlePubrel(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
@@ -116,27 +117,27 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
   const isKnown = session.incoming?.delete(packetId) === true
   if (!isKnown) {
     const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
-    const released = releaseElsewhere(state, session, packetId)
-    if (released !== undefined) return answerWhenKept(state, connection, { what, vow: released, waits: false })
+    const released = releaseOnPeers(state, session, packetId)
+    if (released !== undefined) return ackWhenCommitted(state, connection, { what, vow: released, waits: false })
     // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients are answered all the same, or they would ask for ever.
     sendAck(state, connection, what)
     return
   }
   if (connection.takesRefusals && connection.unansweredPublishes > 0) connection.unansweredPublishes--
   const isStored = session.stored !== undefined
-  if (isStored) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
-  const released = releaseElsewhere(state, session, packetId)
+  if (isStored) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  const released = releaseOnPeers(state, session, packetId)
   const what = { type: 'pubcomp', packetId, waits: isStored } as const
   if (released === undefined) sendAck(state, connection, what)
   else answerAfter(state, connection, what, released)
 }
 
 /** [MQTT5-4.3.3] The packet id is the client's again when no shard has any use for it. */
-function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow: Vow): void {
-  const both = new Vow()
+function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow: CommitBarrier): void {
+  const both = new CommitBarrier()
   both.await()
   vow.whenKept(() => both.mark())
-  answerWhenKept(state, connection, { what, vow: both, waits: what.waits })
+  ackWhenCommitted(state, connection, { what, vow: both, waits: what.waits })
   both.mark()
 }
 

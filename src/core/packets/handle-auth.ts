@@ -8,15 +8,21 @@
 import { measurePacket, reasonCodes, type AuthPacket, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import { readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
-import { takeIdentity } from '../sessions/set-identity.ts'
-import type { ConnectVerdict, QuestionId } from '../model/inputs.ts'
-import { refuse } from '../connect/accept-connect.ts'
+import { setIdentity } from '../sessions/set-identity.ts'
+import type { AuthenticationResult, RequestId } from '../model/inputs.ts'
+import { refuseConnection } from '../connect/accept-connect.ts'
 import { isSameOwner } from '../connect/client-id-owner.ts'
 import { endConnection } from '../connect/close-connection.ts'
-import { moveTo, stateOf, type AwaitingAuth, type AwaitingVerdict, type Open } from '../state/connection-state.ts'
-import { forgetAsked } from '../connect/authorization-wait.ts'
+import {
+  moveTo,
+  stateOf,
+  type AwaitingAuth,
+  type AwaitingAuthentication,
+  type Open,
+} from '../state/connection-state.ts'
+import { dropAuthorizationResponses } from '../connect/authorization-wait.ts'
 
 /** AUTH packets of a client in one authentication: no method in use needs more than two. */
 export const maxAuthenticationSteps = 16
@@ -25,7 +31,7 @@ export const maxAuthenticationSteps = 16
 export function askForAuth(
   state: BrokerState,
   connection: Connection,
-  { connect, clientId, username, steps }: AwaitingVerdict,
+  { connect, clientId, username, steps }: AwaitingAuthentication,
   authenticationData: Buffer | undefined,
 ): void {
   const packet = authPacket(
@@ -35,11 +41,11 @@ export function askForAuth(
   )
   if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
     const text = 'the maximum packet size of the client has no room for AUTH'
-    return refuse(state, connection, clientId, { reason: reasonCodes.packetTooLarge, text })
+    return refuseConnection(state, connection, clientId, { reason: reasonCodes.packetTooLarge, text })
   }
   sendPacket(state, connection, packet, false)
   moveTo(connection, { state: 'awaiting-auth', connect, clientId, username, steps })
-  releaseReader(state, connection, holdReasons.verdict)
+  resumeReading(state, connection, readPauseReasons.verdict)
 }
 
 /** AUTH before CONNACK. */
@@ -55,7 +61,7 @@ export function handleAuthBeforeConnack(
     (now.steps >= maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
   if (fault !== undefined || method === undefined) {
     const text = fault ?? 'AUTH without an authentication method'
-    return refuse(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
+    return refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
   }
   const { connect, clientId, username } = now
   const question = state.ask({ for: 'connect', connection })
@@ -103,11 +109,11 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
   state.questions.push({ kind: 'authenticate', question, connection, clientId, method, data, isReauthentication: true })
 }
 
-export function handleReauthenticationVerdict(
+export function handleReauthenticationResult(
   state: BrokerState,
   connection: Connection,
-  question: QuestionId,
-  verdict: ConnectVerdict,
+  question: RequestId,
+  verdict: AuthenticationResult,
 ): void {
   const now = stateOf(connection)
   if (now.state !== 'open' || now.reauthentication?.question !== question) return // It has left, or begun anew.
@@ -133,8 +139,8 @@ export function handleReauthenticationVerdict(
   if (!isOver) return
   state.deadlines.cancel('reauthentication', connection)
   if (verdict.identity === undefined) return
-  takeIdentity(state, connection, now.session, verdict.identity)
-  forgetAsked(now)
+  setIdentity(state, connection, now.session, verdict.identity)
+  dropAuthorizationResponses(now)
 }
 
 /** mqtt.idle_timeout holds for the steps of a re-authentication as it does for CONNECT. */

@@ -5,21 +5,21 @@ import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import type { ConnectVerdict } from '../model/inputs.ts'
+import type { AuthenticationResult } from '../model/inputs.ts'
 import { namespacedName } from '../namespaces/namespaced-names.ts'
-import { namespaceOf } from '../model/resolve-namespace.ts'
-import { holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
-import { moveTo, stateOf, type AwaitingVerdict } from '../state/connection-state.ts'
+import { resolveNamespace } from '../model/resolve-namespace.ts'
+import { readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
+import { moveTo, stateOf, type AwaitingAuthentication } from '../state/connection-state.ts'
 import {
-  admit,
-  admitAfterWait,
-  refuse,
+  acceptConnect,
+  acceptAfterWait,
+  refuseConnection,
   refuseWhileNotServing,
   type HandlePacket,
   type Refusal,
 } from '../connect/accept-connect.ts'
 import { endConnection } from '../connect/close-connection.ts'
-import { goesOnWaiting } from '../connect/takeover-wait.ts'
+import { continueTakeoverWait } from '../connect/takeover-wait.ts'
 import { askForAuth } from './handle-auth.ts'
 
 /** MQTT 3.1 allows client ids of 1 to 23 characters. */
@@ -34,21 +34,21 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   connection.version = connect.version
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   const refusal = refusalOf(state, connection, connect)
-  if (refusal !== undefined) return refuse(state, connection, connect.clientId, refusal)
+  if (refusal !== undefined) return refuseConnection(state, connection, connect.clientId, refusal)
   const { namespaces } = state
   const username = connection.arrival?.username ?? connect.username
   const { listener, arrival } = connection
-  const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
+  const namespace = namespaces === undefined ? undefined : resolveNamespace(namespaces, { listener, arrival, username })
   if (namespaces?.isRequired === true && namespace === undefined && listener.isBridge !== true) {
     const reason = reasonCodes.notAuthorized
-    return refuse(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
+    return refuseConnection(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
   }
   const own = ownNameOf(connection, connect)
   const clientId = own === '' ? state.assignClientId(namespace) : namespacedName(namespace, own)
   if (namespaces !== undefined && !state.isOwn(clientId)) {
     // Another shard has found another namespace: listeners are being changed at this moment.
     const reason = reasonCodes.serverUnavailable
-    return refuse(state, connection, connect.clientId, { reason, text: 'try again' })
+    return refuseConnection(state, connection, connect.clientId, { reason, text: 'try again' })
   }
   const question = state.ask({ for: 'connect', connection })
   moveTo(connection, {
@@ -75,50 +75,50 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   })
 }
 
-export function handleConnectVerdict(
+export function handleAuthenticationResult(
   state: BrokerState,
   connection: Connection,
-  verdict: ConnectVerdict,
+  verdict: AuthenticationResult,
   handlePacket: HandlePacket,
 ): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return // It left before the answer came: nothing to undo.
   // The broker may have begun to stop while it waited for the answer.
   const stopping = refuseWhileNotServing(state)
-  if (stopping !== undefined) return refuse(state, connection, now.clientId, stopping)
+  if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
   if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
   if (verdict.allowed) {
-    if (admit(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
+    if (acceptConnect(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
     return
   }
-  refuse(state, connection, now.clientId, {
+  refuseConnection(state, connection, now.clientId, {
     reason: verdict.reason,
     text: verdict.reasonString ?? 'not allowed to connect',
   })
 }
 
 /** Somebody has said whether the will of a client is allowed. */
-export function handleWillAnswer(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
+export function handleWillAuthorization(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || !admitAfterWait(state, connection, true)) return
+  if (now.state !== 'awaiting-verdict' || !acceptAfterWait(state, connection, true)) return
   handleParked(state, connection, now, handlePacket)
 }
 
 /** What a client said on its older connection has been heard, or it has waited long enough for that. */
-export function handleComingAgain(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
+export function handleTakeoverWait(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || goesOnWaiting(state, connection)) return
-  if (admitAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
+  if (now.state !== 'awaiting-verdict' || continueTakeoverWait(state, connection)) return
+  if (acceptAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
 }
 
 function handleParked(
   state: BrokerState,
   connection: Connection,
-  now: AwaitingVerdict,
+  now: AwaitingAuthentication,
   handlePacket: HandlePacket,
 ): void {
   for (const packet of now.parked) handlePacket(state, connection, packet)
-  releaseReader(state, connection, holdReasons.verdict)
+  resumeReading(state, connection, readPauseReasons.verdict)
 }
 
 /** What the transport has found out about a client (in its certificate) counts more than what it says. */

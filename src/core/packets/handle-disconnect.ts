@@ -5,7 +5,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { startStoring } from '../sessions/end-session.ts'
 import { neverExpires, type Session } from '../state/sessions/session.ts'
-import { endAfterAnswers, endConnection, leave } from '../connect/close-connection.ts'
+import { closeAfterAcks, endConnection, detachConnection } from '../connect/close-connection.ts'
 import type { Open } from '../state/connection-state.ts'
 
 export function handleDisconnect(
@@ -25,8 +25,8 @@ export function handleDisconnect(
   }
   // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] The will goes with a normal good-bye, unless the client asks for it.
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
-  leave(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
-  endAfterAnswers(state, connection, packet.reasonCode)
+  detachConnection(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
+  closeAfterAcks(state, connection, packet.reasonCode)
 }
 
 function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {

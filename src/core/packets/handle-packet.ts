@@ -3,11 +3,11 @@
 import { reasonCodes, type Packet } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { holdReader, holdReasons, releaseReader, type HoldReason } from '../outgoing/read-pause-reasons.ts'
+import { pauseReading, readPauseReasons, resumeReading, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendsOf } from '../outgoing/send-to-client.ts'
-import { refuse } from '../connect/accept-connect.ts'
+import { refuseConnection } from '../connect/accept-connect.ts'
 import { endConnection } from '../connect/close-connection.ts'
-import { stateOf, type AwaitingAuth, type AwaitingVerdict, type Open } from '../state/connection-state.ts'
+import { stateOf, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
 import { handleAck } from './handle-acks.ts'
 import { handleAuth, handleAuthBeforeConnack } from './handle-auth.ts'
 import { handleConnect } from './handle-connect.ts'
@@ -50,14 +50,14 @@ const mostBytesOfAuth = 262_144
  * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] In the midst of a packet nothing else can be said: who goes on with it is not silent. `bytes`
  * of it are here. A stranger is not given the room for a large one: the rest is read when it is decided who that is.
  */
-export function notePart(state: BrokerState, connection: Connection, bytes: number): void {
+export function recordPartialPacket(state: BrokerState, connection: Connection, bytes: number): void {
   if (bytes === 0) return
   connection.lastPacketAtMs = state.nowMs
   const now = stateOf(connection)
-  if (now.state === 'awaiting-verdict') holdReader(state, connection, holdReasons.verdict)
+  if (now.state === 'awaiting-verdict') pauseReading(state, connection, readPauseReasons.verdict)
   if (now.state !== 'awaiting-auth' || bytes <= mostBytesOfAuth) return
   const text = 'a packet while CONNECT is not answered that is too large for AUTH'
-  refuse(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
+  refuseConnection(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
 }
 
 function handleOpen(state: BrokerState, connection: Connection, open: Open, packet: Packet): void {
@@ -95,7 +95,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
 function handleBeforeConnack(
   state: BrokerState,
   connection: Connection,
-  now: AwaitingVerdict | AwaitingAuth,
+  now: AwaitingAuthentication | AwaitingAuth,
   packet: Packet,
 ): void {
   if (packet.type === 'disconnect') {
@@ -105,7 +105,7 @@ function handleBeforeConnack(
     return handleAuthBeforeConnack(state, connection, now, packet)
   }
   const text = `${packet.type} while CONNECT is not answered`
-  refuse(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
+  refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
 }
 
 function sendPingresp(state: BrokerState, connection: Connection): void {
@@ -116,11 +116,16 @@ function sendPingresp(state: BrokerState, connection: Connection): void {
  * [MQTT-3.1.4-5] What comes behind a CONNECT waits for its verdict; without a bound it would be a store for strangers, so
  * that a client that says more is not read from until then.
  */
-function parkBeforeVerdict(state: BrokerState, connection: Connection, now: AwaitingVerdict, packet: Packet): void {
+function parkBeforeVerdict(
+  state: BrokerState,
+  connection: Connection,
+  now: AwaitingAuthentication,
+  packet: Packet,
+): void {
   if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
   park(state, connection, now.parked, packet)
   const isEnough = now.parked.length >= state.settings.maxParkedPackets || isLarge(packet)
-  if (isEnough) holdReader(state, connection, holdReasons.verdict)
+  if (isEnough) pauseReading(state, connection, readPauseReasons.verdict)
 }
 
 /** For one of many that are parked for a stranger. */
@@ -148,22 +153,22 @@ function breach(state: BrokerState, connection: Connection, text: string): void 
 
 /** The disk serves again: what was parked is handled, then the client is read from again. */
 export function resumeAfterStorage(state: BrokerState): void {
-  resume(state, state.waitingForStorage, holdReasons.storage)
+  resume(state, state.waitingForStorage, readPauseReasons.storage)
 }
 
 /** A peer takes more again, or is gone: whoever waited tries again. */
-export function resumeWaiting(state: BrokerState): void {
-  if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers, holdReasons.peers)
+export function resumeWaitingForPeers(state: BrokerState): void {
+  if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers, readPauseReasons.peers)
 }
 
-function resume(state: BrokerState, waiting: Set<Connection>, reason: HoldReason): void {
+function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseReason): void {
   // Some of them may have to wait again, and are not asked twice.
   const again = [...waiting]
   for (const connection of again) {
     waiting.delete(connection)
     const now = stateOf(connection)
     if (now.state !== 'open') continue
-    releaseReader(state, connection, reason)
+    resumeReading(state, connection, reason)
     handleParked(state, connection, now)
   }
 }

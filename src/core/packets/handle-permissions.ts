@@ -6,21 +6,21 @@
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import type { QuestionId } from '../model/inputs.ts'
+import type { RequestId } from '../model/inputs.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { stateOf } from '../state/connection-state.ts'
-import { handleWillAnswer } from './handle-connect.ts'
+import { handleWillAuthorization } from './handle-connect.ts'
 import { handlePacket, handleParked } from './handle-packet.ts'
-import { noteAnswer } from '../connect/authorization-wait.ts'
+import { recordAuthorization } from '../connect/authorization-wait.ts'
 
 /** Sessions that one slice looks at. */
 const sliceSessions = 1_000
 
 /** The answer to `may-do`. */
-export function handlePermissionReady(state: BrokerState, connection: Connection, question: QuestionId): void {
+export function handleAuthorization(state: BrokerState, connection: Connection, question: RequestId): void {
   const now = stateOf(connection)
-  if (now.state === 'awaiting-verdict') return handleWillAnswer(state, connection, handlePacket)
-  if (now.state !== 'open' || !noteAnswer(state, connection, now, question)) return
+  if (now.state === 'awaiting-verdict') return handleWillAuthorization(state, connection, handlePacket)
+  if (now.state !== 'open' || !recordAuthorization(state, connection, now, question)) return
   handleParked(state, connection, now)
   // Unless it waits again the packet is done with, and the same bytes another time are another packet.
   if (now.waiting?.questions.size === 0) now.waiting = undefined
@@ -33,7 +33,7 @@ export function handlePermissionsChanged(state: BrokerState): void {
   else state.stayChecks.isStale = true
 }
 
-export function continueStayChecks(state: BrokerState): void {
+export function continueAccessChecks(state: BrokerState): void {
   const checks = state.stayChecks
   if (checks === undefined) return
   for (let count = 0; count < sliceSessions; count++) {

@@ -10,22 +10,22 @@ import {
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { answerAgain, answerPublish, recordIncoming } from '../publish/acknowledge-publish.ts'
-import { mayPublish } from '../publish/authorize-publish.ts'
-import { everyPeerTakes, passageFor, type Passage } from '../peers/peer-backpressure.ts'
-import { meetsFullSession, meetsFullSessionElsewhere, needsStorage } from '../publish/deliver-locally.ts'
-import { holdReader, holdReasons, type HoldReason } from '../outgoing/read-pause-reasons.ts'
+import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
+import { authorizePublish } from '../publish/authorize-publish.ts'
+import { everyPeerTakes, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
+import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
+import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
-import { spread } from '../publish/route-message.ts'
+import { routeMessage } from '../publish/route-message.ts'
 import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
-import { isOfOthers } from '../publish/reserved-topics.ts'
-import { messageFromPublish, noteRight, withoutFrame, type Message } from '../model/message.ts'
+import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../model/message.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import type { Open } from '../state/connection-state.ts'
-import { settled, waitForPermission } from '../connect/authorization-wait.ts'
+import { resolvedPermission, waitForAuthorization } from '../connect/authorization-wait.ts'
 import { countPublish } from '../connect/rate-limit.ts'
 
 export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
@@ -35,7 +35,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const topic = resolveTopic(state, connection, open, packet)
   if (topic === undefined) return
   if (!isWithinLimits(state, connection, packet)) return
-  if (packet.properties !== undefined && !isOfItsFormat(state, connection, packet)) return
+  if (packet.properties !== undefined && !hasValidPayloadFormat(state, connection, packet)) return
   let isDenied = false
   if (!state.permissions.allowsEverything) {
     const permission = permissionFor(state, connection, open, packet, topic)
@@ -44,7 +44,11 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   }
   const target = connection.publishesPlainly ? topic : prepare(state, connection, packet, topic)
   if (target === undefined) return
-  if (state.neighbours !== undefined && !isDenied && !mayPass(state, connection, open, { packet, topic: target }))
+  if (
+    state.neighbours !== undefined &&
+    !isDenied &&
+    !isUnblockedByPeers(state, connection, open, { packet, topic: target })
+  )
     return
   const message = messageFromPublish(packet, target, {
     publisher: session.clientId,
@@ -54,23 +58,23 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   // Its frame can not be passed on: it has the client's topic.
   if (target !== topic) withoutFrame(message)
   // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
-  if (packet.retain) noteRight(message, session.identity, connection.mountpoint)
+  if (packet.retain) recordPublisherRights(message, session.identity, connection.mountpoint)
   if (packet.qos === 0) {
-    if (refusalOf(state, message, isDenied) === undefined) spread(state, message, session, 0)
+    if (refusalOf(state, message, isDenied) === undefined) routeMessage(state, message, session, 0)
     return
   }
-  if (!mayBeTaken(state, connection, open, packet, message)) return
+  if (!canAcceptPublish(state, connection, open, packet, message)) return
   if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied)
   else acceptExactlyOnce(state, connection, session, packet, message, isDenied)
 }
 
 /** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end, which a bridge is spared: it is not its own. */
-function isOfItsFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
+function hasValidPayloadFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
   const { chunk, payloadStart, frameEnd, properties } = packet
   const isChecked = state.settings.validatesPayloadFormat && properties?.payloadFormatIndicator === 1
   if (!isChecked || isUtf8(chunk, payloadStart, frameEnd)) return true
   const reason = reasonCodes.payloadFormatInvalid
-  if (packet.qos > 0) refuseOne(state, connection, packet, reason)
+  if (packet.qos > 0) refusePublish(state, connection, packet, reason)
   else if (connection.listener.isBridge === true) state.counts.dropped['not-allowed']++
   else
     endConnection(state, connection, { reason, text: 'the payload is not the UTF-8 that it says', publishWill: true })
@@ -102,16 +106,16 @@ function permissionFor(
 ): 'allow' | 'deny' | undefined {
   const { session } = open
   // [MQTT-4.3.3-2] It was taken before, and this is no other message.
-  if (packet.qos === 2 && isOnlyAnswered(session, packet.packetId)) return 'allow'
-  const known = mayPublish(state, connection, session.identity, topic, packet)
-  const permission = known === 'ask' ? settled(open, packet, topic.name, known) : known
+  if (packet.qos === 2 && isDuplicate(session, packet.packetId)) return 'allow'
+  const known = authorizePublish(state, connection, session.identity, topic, packet)
+  const permission = known === 'ask' ? resolvedPermission(open, packet, topic.name, known) : known
   if (permission === 'allow' || permission === 'deny') return permission
   if (permission === 'ask') {
     // It comes a second time when it is answered.
     state.counts.publishesReceived--
     session.receivedMessages--
     const { qos, retain } = packet
-    waitForPermission(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
+    waitForAuthorization(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
     return undefined
   }
   const text = 'not allowed to publish'
@@ -120,7 +124,7 @@ function permissionFor(
 }
 
 /** Nobody hears it again. What was taken in an earlier life of this shard may go to others, and was perhaps never allowed. */
-function isOnlyAnswered(session: Session, packetId: PacketId): boolean {
+function isDuplicate(session: Session, packetId: PacketId): boolean {
   const mayGoOn = session.forwarded?.get(packetId)?.isOfEarlierLife === true
   return !mayGoOn && session.incoming?.has(packetId) === true
 }
@@ -185,7 +189,7 @@ function isWithinLimits(state: BrokerState, connection: Connection, packet: Publ
 }
 
 /** Room for one more unanswered PUBLISH, and the disk if it needs one. */
-function mayBeTaken(
+function canAcceptPublish(
   state: BrokerState,
   connection: Connection,
   open: Open,
@@ -202,13 +206,13 @@ function mayBeTaken(
     })
     return false
   }
-  if (!isRepeated && packet.qos === 2 && mayHaveNoMore(state, connection, open.session)) {
-    refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  if (!isRepeated && packet.qos === 2 && hasMaxAwaitingRelease(state, connection, open.session)) {
+    refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
     return false
   }
   // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
   if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
-  if (connection.takesRefusals) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  if (connection.takesRefusals) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
 }
@@ -217,7 +221,7 @@ function mayBeTaken(
  * mqtt.max_awaiting_rel, of a session over all its connections. A 3.x client can not be told, and were it only paused,
  * its PUBREL would wait behind what it has sent already: its ids (65,535 at most) end with `awaitReleaseTimeoutMs`.
  */
-function mayHaveNoMore(state: BrokerState, connection: Connection, session: Session): boolean {
+function hasMaxAwaitingRelease(state: BrokerState, connection: Connection, session: Session): boolean {
   return connection.takesRefusals && (session.incoming?.size ?? 0) >= state.settings.maxAwaitingRelease
 }
 
@@ -228,22 +232,22 @@ function isKept(state: BrokerState, session: Session, packet: PublishPacket, mes
 /** A 3.1 or 3.1.1 client can not be told to come again: it is not read from until the disk serves. */
 function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.waitingForStorage.add(connection)
-  stop(state, connection, open, { packet, reason: holdReasons.storage })
+  pauseUntil(state, connection, open, { packet, reason: readPauseReasons.storage })
 }
 
 /** Not read from any more until somebody lets it go on. */
-function stop(
+function pauseUntil(
   state: BrokerState,
   connection: Connection,
   open: Open,
-  { packet, reason }: { packet: PublishPacket; reason: HoldReason },
+  { packet, reason }: { packet: PublishPacket; reason: ReadPauseReason },
 ): void {
   open.parked.push(packet)
-  holdReader(state, connection, reason)
+  pauseReading(state, connection, reason)
 }
 
 /** No other shard that is to have it is in the way. */
-function mayPass(
+function isUnblockedByPeers(
   state: BrokerState,
   connection: Connection,
   open: Open,
@@ -252,41 +256,41 @@ function mayPass(
   const { neighbours } = state
   if (neighbours === undefined) return true
   if (packet.qos < 2 && everyPeerTakes(state, neighbours, packet.qos)) return true
-  const passage = passageOf(state, neighbours, { session: open.session, packet, topic })
+  const passage = permitOf(state, neighbours, { session: open.session, packet, topic })
   if (passage === 'go') return true
   if (passage === 'refuse' && connection.takesRefusals) {
-    refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+    refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
     // It comes a second time.
     state.counts.publishesReceived--
     open.session.receivedMessages--
     neighbours.waitingForPeers.add(connection)
-    stop(state, connection, open, { packet, reason: holdReasons.peers })
+    pauseUntil(state, connection, open, { packet, reason: readPauseReasons.peers })
   }
   return false
 }
 
-function passageOf(
+function permitOf(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
-): Passage {
+): PublishPermit {
   const forwarded = packet.qos === 2 ? session.forwarded?.get(packet.packetId) : undefined
   // What came before only wants its answer; and an id that is given up here is given up everywhere before it is used.
   if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
-  return passageFor(state, neighbours, { topic, qos: packet.qos, retain: packet.retain })
+  return publishPermitFor(state, neighbours, { topic, qos: packet.qos, retain: packet.retain })
 }
 
 /** Why nobody is to hear it, if so. */
 function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
   const { name } = message.topic
-  if (isDenied || (name.charCodeAt(0) === 36 && isOfOthers(state, name, message.publisher))) {
+  if (isDenied || (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher))) {
     state.countDrop(undefined, message, 'not-allowed')
     return reasonCodes.notAuthorized
   }
   // Looked at here because most often nobody is full, and this is the way of every message.
   if (state.fullSessions.size === 0 && state.neighbours === undefined) return undefined
-  const isFull = meetsFullSession(state, message) || meetsFullSessionElsewhere(state, message)
+  const isFull = matchesFullSession(state, message) || matchesFullPeerSession(state, message)
   return isFull ? reasonCodes.quotaExceeded : undefined
 }
 
@@ -299,12 +303,13 @@ function acceptAtLeastOnce(
   isDenied: boolean,
 ): void {
   const refusal = refusalOf(state, message, isDenied)
-  if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
+  if (refusal !== undefined && canRefuseWithReason(connection, refusal))
+    return refusePublish(state, connection, packet, refusal)
   const changesBefore = state.gathering.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, 0)
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, 0)
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-  answerPublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
+  acknowledgePublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
 }
 
 function acceptExactlyOnce(
@@ -320,28 +325,29 @@ function acceptExactlyOnce(
   const incoming = session.unreleased()
   if (incoming.has(packetId)) {
     const isRefused = refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
-    answerAgain(state, connection, session, { message, packetId, isRefused })
+    acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
   }
   const refusal = refusalOf(state, message, isDenied)
-  if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
+  if (refusal !== undefined && canRefuseWithReason(connection, refusal))
+    return refusePublish(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
   if (connection.takesRefusals) connection.unansweredPublishes++
   scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, packetId)
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, packetId)
   if (isStored) recordIncoming(state, session, packetId)
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-  answerPublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
+  acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
 }
 
 /** A bridge is told what is not allowed: that is counted, and passes no one by. */
-function mayBeTold(connection: Connection, refusal: ReasonCode): boolean {
+function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boolean {
   return connection.takesRefusals || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
 }
 
-function refuseOne(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {
+function refusePublish(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {
   const type = packet.qos === 1 ? 'puback' : 'pubrec'
   sendAck(state, connection, { type, packetId: packet.packetId, reason, waits: false })
 }

@@ -13,31 +13,31 @@ import {
   type UnsubscribePacket,
 } from '../../protocol/index.ts'
 import type { SubscriptionRecord } from '../../records/index.ts'
-import { raiseIn } from '../model/bridge-client-id.ts'
+import { raisedQoSIn } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { deniedFilters } from '../connect/authorize-subscribe.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
-import { endExclusiveWait, heldElsewhere } from '../connect/exclusive-wait.ts'
+import { endExclusiveWait, findHeldFilters } from '../connect/exclusive-wait.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { exceedsSubscriptionLimits, isRefusedForMemory } from '../connect/subscription-limits.ts'
-import { counterpart, giveBack, mayHold, noteHeld } from '../peers/exclusive-subscriptions.ts'
-import { dropScans, startRetained } from '../retained/retained-replay.ts'
-import { answerSubscribe, noteSubscription, standingOf } from '../peers/update-interest.ts'
+import { counterpart, releaseExclusive, canHold, recordHeld } from '../peers/exclusive-subscriptions.ts'
+import { cancelReplays, startRetainedReplay } from '../retained/retained-replay.ts'
+import { sendSubackWhenSeen, updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
-import { put, remove } from '../queues/persistent-queue.ts'
+import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
 /** The only failure that a 3.1.1 SUBACK knows [MQTT-3.9.3-2]. */
-const failure311 = 0x80
+const subackFailure311 = 0x80
 
 export function handleSubscribe(state: BrokerState, connection: Connection, open: Open, packet: SubscribePacket): void {
-  if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
+  if (!canSendResponse(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
   const denied = deniedFilters(state, connection, open, packet)
   if (denied === undefined) return
-  const held = heldElsewhere(state, connection, open, { packet, denied })
+  const held = findHeldFilters(state, connection, open, { packet, denied })
   if (held === undefined) return
   const { session } = open
   const identifier = packet.properties?.subscriptionIdentifier
@@ -60,9 +60,9 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     reasonCodes: reasonCodesInOrder,
     properties: undefined,
   } as const
-  answerSubscribe(state, connection, { session, suback, granted })
+  sendSubackWhenSeen(state, connection, { session, suback, granted })
   for (const outcome of outcomes)
-    if (typeof outcome !== 'number') startRetained(state, session, outcome.filter, outcome)
+    if (typeof outcome !== 'number') startRetainedReplay(state, session, outcome.filter, outcome)
 }
 
 /**
@@ -71,11 +71,11 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
  */
 function failureFor(connection: Connection, request: SubscriptionRequest, reason: number): number {
   if (connection.version === 5) return reason
-  return connection.version === 3 && reason === reasonCodes.notAuthorized ? request.qos : failure311
+  return connection.version === 3 && reason === reasonCodes.notAuthorized ? request.qos : subackFailure311
 }
 
 /** [MQTT5-3.1.2-24] A client that can not be sent the answer is not served half: it is told so and closed. */
-function mayBeAnswered(
+function canSendResponse(
   state: BrokerState,
   connection: Connection,
   answer: { type: 'suback' | 'unsuback'; count: number },
@@ -94,7 +94,7 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
   const { settings } = state
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return reasonCodes.topicFilterInvalid
-  if (!mayHold(state, session, filter)) return reasonCodes.quotaExceeded
+  if (!canHold(state, session, filter)) return reasonCodes.quotaExceeded
   const isShared = splitSharedFilter(filter) !== undefined
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
@@ -117,7 +117,7 @@ function optionsOf(
   const retainAsPublished = request.retainAsPublished || wantsNoEcho
   const options = { qos, noLocal, retainAsPublished, retainHandling }
   // What a bridge says with an identifier: see bridge-client-id.ts.
-  if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raiseIn(identifier) }
+  if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
   return { ...options, identifier, raisesTo: 0 }
 }
 
@@ -128,7 +128,7 @@ export function subscribe(
   filter: TopicFilter,
   options: SubscriptionOptions,
 ): { filter: TopicFilter; options: SubscriptionOptions; isNew: boolean } {
-  if (isExclusive(state, filter)) takeExclusively(state, session, filter)
+  if (isExclusive(state, filter)) acquireExclusive(state, session, filter)
   session.subscriptions ??= new Map()
   const before = session.subscriptions.get(filter)
   const isNew = before === undefined
@@ -138,9 +138,9 @@ export function subscribe(
     session.subscriptionUsage?.add(filter)
   }
   state.routes.subscribe(filter, session, options)
-  if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: options })
+  if (state.neighbours !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: options })
   state.clientFilters?.note(session, filter, { before, after: options })
-  if (session.stored !== undefined) put(state, recordOf(session, filter, options))
+  if (session.stored !== undefined) putRecord(state, recordOf(session, filter, options))
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
 }
@@ -156,10 +156,10 @@ function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
   return state.exclusive.size > 0 || splitExclusiveFilter(filter) !== undefined
 }
 
-function takeExclusively(state: BrokerState, session: Session, filter: TopicFilter): void {
+function acquireExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
   const other = counterpart(session, filter)
   if (other !== undefined) unsubscribe(state, session, other)
-  noteHeld(state, session, filter)
+  recordHeld(state, session, filter)
 }
 
 export function handleUnsubscribe(
@@ -168,7 +168,7 @@ export function handleUnsubscribe(
   session: Session,
   packet: UnsubscribePacket,
 ): void {
-  if (!mayBeAnswered(state, connection, { type: 'unsuback', count: packet.filters.length })) return
+  if (!canSendResponse(state, connection, { type: 'unsuback', count: packet.filters.length })) return
   const found = packet.filters.map((filter) => {
     const mounted = mountedFilter(connection.mountpoint, filter)
     return mounted !== undefined && unsubscribe(state, session, mounted)
@@ -195,11 +195,11 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   session.subscriptionUsage?.remove(filter)
   state.countSubscription(session, filter, -1)
   state.routes.unsubscribe(filter, session)
-  giveBack(state, session, filter)
-  if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: undefined })
+  releaseExclusive(state, session, filter)
+  if (state.neighbours !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: undefined })
   state.clientFilters?.note(session, filter, { before, after: undefined })
-  dropScans(state, session, filter)
-  if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })
+  cancelReplays(state, session, filter)
+  if (session.stored !== undefined) deleteRecord(state, { kind: 'subscription', clientId: session.clientId, filter })
   state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
   return true
 }

@@ -2,14 +2,14 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { resumeWaiting } from '../packets/handle-packet.ts'
+import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
 import { handleExclusiveOutcome } from '../admin/admin-subscribe.ts'
 import { announcement } from '../peers/exclusive-subscriptions.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import { ownerOf, type PeerExclusive, type PeerExclusiveVerdict } from '../model/peer-messages.ts'
+import { ownerOf, type PeerExclusive, type PeerExclusiveResponse } from '../model/peer-messages.ts'
 
-export function handleExclusive(state: BrokerState, neighbours: Neighbours, peer: Peer, message: PeerExclusive): void {
+export function handleExclusive(state: BrokerState, neighbours: PeerTable, peer: Peer, message: PeerExclusive): void {
   const { kind, question, filter, clientId } = message
   // Before all others have said what they hold, nobody can be told that something is free. What is given back meanwhile
   // may be what has not been given yet: it keeps its place behind that.
@@ -24,17 +24,17 @@ export function handleExclusive(state: BrokerState, neighbours: Neighbours, peer
 }
 
 /** This shard knows what the others hold. */
-export function answerDeferred(state: BrokerState, neighbours: Neighbours): void {
+export function answerDeferredExclusive(state: BrokerState, neighbours: PeerTable): void {
   if (neighbours.exclusiveDeferred.length === 0 || !neighbours.isReady) return
   for (const { peer, message } of neighbours.exclusiveDeferred.splice(0)) {
     handleExclusive(state, neighbours, neighbours.peer(peer), message)
   }
 }
 
-export function handleExclusiveVerdict(
+export function handleExclusiveResponse(
   state: BrokerState,
-  neighbours: Neighbours,
-  { question, isGiven }: PeerExclusiveVerdict,
+  neighbours: PeerTable,
+  { question, isGiven }: PeerExclusiveResponse,
 ): void {
   const command = neighbours.exclusiveCommands.get(question)
   if (command !== undefined) {
@@ -49,14 +49,14 @@ export function handleExclusiveVerdict(
   wait.missing.delete(question)
   if (isGiven) wait.given.add(filter)
   else wait.refused.add(filter)
-  if (wait.missing.size === 0) resumeWaiting(state)
+  if (wait.missing.size === 0) resumeWaitingForPeers(state)
 }
 
 /**
  * It keeps a part of the book, and is new: what sessions here hold of that is said first of all, with what they have been
  * given and have not made use of yet.
  */
-export function announceHeld(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+export function announceHeldFilters(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   const announce = (filter: TopicFilter, clientId: string): void => {
     if (ownerOf(filter, neighbours.place.count) !== peer.number) return
     state.peerSends.push({
@@ -70,14 +70,14 @@ export function announceHeld(state: BrokerState, neighbours: Neighbours, peer: P
 }
 
 /** What it was asked nobody answers any more. */
-export function forgetExclusive(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+export function dropExclusiveRequests(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   const { count } = neighbours.place
   neighbours.exclusive.doubt(peer.number)
   neighbours.exclusiveDeferred = neighbours.exclusiveDeferred.filter((one) => one.peer !== peer.number)
   for (const [question, connection] of neighbours.exclusiveAsked) {
     const filter = neighbours.exclusiveWaits.get(connection)?.missing.get(question)
     if (filter === undefined || ownerOf(filter, count) !== peer.number) continue
-    handleExclusiveVerdict(state, neighbours, { kind: 'exclusive-verdict', question, isGiven: false })
+    handleExclusiveResponse(state, neighbours, { kind: 'exclusive-verdict', question, isGiven: false })
   }
   for (const [question, command] of neighbours.exclusiveCommands) {
     if (ownerOf(command.exclusive, count) !== peer.number) continue

@@ -3,21 +3,21 @@
 
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { chooseElsewhere, passOnce, passTo } from '../shared/forward-shared.ts'
-import { deliverToGroup, meetsFullSession, publishFromPeer } from '../publish/deliver-locally.ts'
-import { forget, scheduleForgetting } from './expire-received-ids.ts'
-import { keepForTopic } from '../publish/route-message.ts'
-import { put } from '../queues/persistent-queue.ts'
+import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../shared/forward-shared.ts'
+import { deliverToGroup, matchesFullSession, deliverFromPeer } from '../publish/deliver-locally.ts'
+import { removeReceivedId, scheduleExpiry } from './expire-received-ids.ts'
+import { retainForTopic } from '../publish/route-message.ts'
+import { putRecord } from '../queues/persistent-queue.ts'
 import type { Message } from '../model/message.ts'
-import { Dealings, type Dealt } from '../state/sessions/shared-assignments.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import { SharedAssignments, type SharedAssignment } from '../state/sessions/shared-assignments.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState } from '../state/peers/peer.ts'
 import type { PeerNumber, PeerPublish, PeerRelease } from '../model/peer-messages.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function handleForwarded(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { from, link }: { from: PeerNumber; link: LinkState },
   send: PeerPublish,
 ): void {
@@ -26,81 +26,82 @@ export function handleForwarded(
   const isKnown = exactlyOnce !== undefined && neighbours.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
   if (send.isRepeat === true) send.message.isRepeat = true
   const changesBefore = state.gathering.changes.length
-  if (!isKnown) giveOut(state, send, { from, link, number })
+  if (!isKnown) deliverNew(state, send, { from, link, number })
   else if (send.isToBeRetained && link.retainedAgain?.has(send.message.topic.name) === true)
-    keepForTopic(state, send.message, { shard: from, link, number })
-  const dealing = dealAll(state, neighbours, send, { link, number })
+    retainForTopic(state, send.message, { shard: from, link, number })
+  const dealing = assignAll(state, neighbours, send, { link, number })
   // What empties an empty topic changes nothing, and would empty it again after a crash, when a later message fills it.
   const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isToBeRetained)
   const isStored = state.gathering.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
-    remember(state, neighbours, exactlyOnce, { isStored, dealt: dealing.dealt })
+    storeReceivedId(state, neighbours, exactlyOnce, { isStored, dealt: dealing.dealt })
   // It was here before: what it brought may still be on its way to the disk.
-  const batch = isStored ? state.gathering.number : isKnown ? lastBegun(state) : 0
+  const batch = isStored ? state.gathering.number : isKnown ? lastOpenBatch(state) : 0
   link.confirmations.note(number, { batch, isAwaited, vow: dealing.vow })
   dealing.vow?.mark()
 }
 
 /** To those whom it is new to. */
-function giveOut(
+function deliverNew(
   state: BrokerState,
   { message, isForSubscribers, isToBeRetained, isRepeat, exactlyOnce }: PeerPublish,
   { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
 ): void {
-  if (isForSubscribers && meetsFullSession(state, message)) link.confirmations.refuse(number, reasonCodes.quotaExceeded)
-  if (isForSubscribers) publishFromPeer(state, message)
+  if (isForSubscribers && matchesFullSession(state, message))
+    link.confirmations.refuse(number, reasonCodes.quotaExceeded)
+  if (isForSubscribers) deliverFromPeer(state, message)
   if (!isToBeRetained) return
-  keepForTopic(state, message, { shard: from, link, number })
+  retainForTopic(state, message, { shard: from, link, number })
   // Of what comes behind it again QoS 2 is known here, and is to be the last that the topic gets all the same.
   if (isRepeat === true && exactlyOnce === undefined) (link.retainedAgain ??= new Set()).add(message.topic.name)
 }
 
 /** What nobody there waits for, and is for plain subscribers alone. One of them may be stored all the same, since a moment. */
-export function handlePlain(state: BrokerState, link: LinkState, message: Message): void {
+export function handlePlainPublish(state: BrokerState, link: LinkState, message: Message): void {
   const number = ++link.received
   if (message.qos === 0) {
-    publishFromPeer(state, message)
+    deliverFromPeer(state, message)
     return link.confirmations.noteUnawaited(number, 0)
   }
   const changesBefore = state.gathering.changes.length
-  publishFromPeer(state, message)
+  deliverFromPeer(state, message)
   const isStored = state.gathering.changes.length > changesBefore
   link.confirmations.noteUnawaited(number, isStored ? state.gathering.number : 0)
 }
 
-type Refuse = (why: ReasonCode) => void
+type RefuseMessage = (why: ReasonCode) => void
 
 /** What became of a message that came for shared subscriptions. */
-interface Dealing {
+interface SharedDealing {
   /** Made with its maker's mark; undefined: nothing has to be waited for. */
-  vow: Vow | undefined
+  vow: CommitBarrier | undefined
   /** Of QoS 2 that must not come twice: where it went, now and before. */
-  dealt: Dealings | undefined
+  dealt: SharedAssignments | undefined
   /** For one of its shared subscriptions it had not been dealt before. */
   isNew: boolean
   /** It goes on to another shard, when it is on disk to which. */
   isDecidedNow: boolean
 }
 
-function dealAll(
+function assignAll(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   send: PeerPublish,
   { link, number }: { link: LinkState; number: number },
-): Dealing {
+): SharedDealing {
   const { exactlyOnce, groups, isAwaited, tried } = send
   const known = exactlyOnce && neighbours.received.dealingsOf(exactlyOnce.publisher, exactlyOnce.packetId)
-  const dealing: Dealing = { vow: undefined, dealt: known, isNew: false, isDecidedNow: false }
+  const dealing: SharedDealing = { vow: undefined, dealt: known, isNew: false, isDecidedNow: false }
   // Who has published is answered all the same; a session that has passed it on keeps what nobody may have.
   const isPassedOn = isAwaited && tried !== undefined
-  const onRefused: Refuse | undefined = isPassedOn ? (why) => link.confirmations.refuse(number, why) : undefined
+  const onRefused: RefuseMessage | undefined = isPassedOn ? (why) => link.confirmations.refuse(number, why) : undefined
   for (const filter of groups ?? []) {
-    const kept = dealOne(state, neighbours, send, { filter, dealing, onRefused })
+    const kept = assignOne(state, neighbours, send, { filter, dealing, onRefused })
     kept?.whenKept(() => {
       if (kept.refusal !== undefined) onRefused?.(kept.refusal)
     })
     if (kept === undefined || kept.isKept) continue
-    const vow = (dealing.vow ??= new Vow())
+    const vow = (dealing.vow ??= new CommitBarrier())
     vow.await()
     kept.whenKept(() => vow.mark())
   }
@@ -108,16 +109,16 @@ function dealAll(
 }
 
 /** To a member here, or on. What has to be waited for; undefined: nothing. */
-function dealOne(
+function assignOne(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   send: PeerPublish,
-  { filter, dealing, onRefused }: { filter: TopicFilter; dealing: Dealing; onRefused: Refuse | undefined },
-): Vow | undefined {
+  { filter, dealing, onRefused }: { filter: TopicFilter; dealing: SharedDealing; onRefused: RefuseMessage | undefined },
+): CommitBarrier | undefined {
   const { message, isAwaited, exactlyOnce, tried = [] } = send
   const before = dealing.dealt?.get(filter)
   if (before !== undefined && before.to < neighbours.place.count)
-    return dealAgain(state, neighbours, send, { filter, dealing, before })
+    return repeatAssignment(state, neighbours, send, { filter, dealing, before })
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
   const here = state.routes.group(group.group, group.filter)
@@ -127,67 +128,67 @@ function dealOne(
     return undefined
   }
   const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
-  const to = chooseElsewhere(state, neighbours, wanted)
+  const to = chooseOtherShard(state, neighbours, wanted)
   if (to === undefined) {
     // Who keeps it has not lost it.
     if (onRefused === undefined) state.countDrop(undefined, message, 'session-ended')
     else onRefused(reasonCodes.noMatchingSubscribers)
     return undefined
   }
-  if (exactlyOnce === undefined) return passTo(state, neighbours, to, { message, filter, tried, isAwaited })
-  const kept = passOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: false })
+  if (exactlyOnce === undefined) return forwardShared(state, neighbours, to, { message, filter, tried, isAwaited })
+  const kept = forwardSharedOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: false })
   note(dealing, filter, { to: to.number, kept })
   dealing.isDecidedNow = true
   return isAwaited ? kept : undefined
 }
 
-function note(dealing: Dealing, filter: TopicFilter, dealt: Dealt): void {
-  dealing.dealt ??= new Dealings()
+function note(dealing: SharedDealing, filter: TopicFilter, dealt: SharedAssignment): void {
+  dealing.dealt ??= new SharedAssignments()
   dealing.dealt.note(filter, dealt)
   dealing.isNew = true
 }
 
 /** What is here was stored with the word of it. What went on goes on to the same shard, should that not have had it. */
-function dealAgain(
+function repeatAssignment(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { message, exactlyOnce, tried = [] }: PeerPublish,
-  { filter, dealing, before }: { filter: TopicFilter; dealing: Dealing; before: Dealt },
-): Vow | undefined {
+  { filter, dealing, before }: { filter: TopicFilter; dealing: SharedDealing; before: SharedAssignment },
+): CommitBarrier | undefined {
   if (before.to === neighbours.place.own || before.kept !== undefined) return before.kept
   const to = neighbours.peer(before.to)
-  const kept = passOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: true })
+  const kept = forwardSharedOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: true })
   dealing.dealt?.note(filter, { to: before.to, kept })
   return kept
 }
 
 /** What was stored so far is safe with this batch; 0: it is. */
-function lastBegun(state: BrokerState): number {
+function lastOpenBatch(state: BrokerState): number {
   const last = state.batches.lastBegun
   return last > state.committedBatch ? last : 0
 }
 
 /** With what it brought, or not at all: a crash leaves both or neither. */
-function remember(
+function storeReceivedId(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
-  { isStored, dealt }: { isStored: boolean; dealt: Dealings | undefined },
+  { isStored, dealt }: { isStored: boolean; dealt: SharedAssignments | undefined },
 ): void {
   neighbours.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, dealt })
   const shard = neighbours.place.own
-  if (isStored) put(state, { kind: 'forwarded', shard, publisher, packetId, dealt: dealt?.toRecords() ?? [] })
-  scheduleForgetting(state)
+  if (isStored) putRecord(state, { kind: 'forwarded', shard, publisher, packetId, dealt: dealt?.toRecords() ?? [] })
+  scheduleExpiry(state)
 }
 
 /** The id is its client's again: the next message under it is another. */
 export function handleReleased(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   link: LinkState,
   { publisher, packetId }: PeerRelease,
 ): void {
   const number = ++link.received
-  const { batch, vow } = forget(state, neighbours, { publisher, packetId })
+  const { batch, vow } = removeReceivedId(state, neighbours, { publisher, packetId })
   link.confirmations.note(number, { batch, isAwaited: true, vow })
 }

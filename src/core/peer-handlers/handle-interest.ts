@@ -1,31 +1,31 @@
 // What another shard wants, as it tells it; and its word that it has seen what we want.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest, PeerInterest, PeerInterestSeen } from '../model/peer-messages.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 
 export function handleInterest(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { peer, link }: { peer: Peer; link: LinkState },
   message: PeerInterest,
 ): void {
   // What it wanted in its earlier life holds until it has told everything, or its stored sessions would miss something.
   if (message.isFirst) peer.telling++
-  for (const interest of message.changes) learn(state, peer, interest)
+  for (const interest of message.changes) applyInterest(state, peer, interest)
   if (message.isComplete) {
-    forgetUntold(state, peer)
+    removeUnconfirmedInterest(state, peer)
     link.isTheirsComplete = true
   }
   const sent = neighbours.sentToEach()
   state.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
-function learn(state: BrokerState, peer: Peer, interest: Interest): void {
+function applyInterest(state: BrokerState, peer: Peer, interest: Interest): void {
   const { filter } = interest
-  if (interest.members === 0 && interest.storedMembers === 0) return forget(state, peer, filter)
+  if (interest.members === 0 && interest.storedMembers === 0) return removeInterest(state, peer, filter)
   countFull(state, peer, filter, interest.isFull)
   peer.remember(filter, interest)
   state.routes.setInterest(peer, filter, interest)
@@ -36,23 +36,23 @@ function countFull({ neighbours }: BrokerState, peer: Peer, filter: TopicFilter,
   if (neighbours !== undefined && wasFull !== isFull) neighbours.fullElsewhere += isFull ? 1 : -1
 }
 
-function forget(state: BrokerState, peer: Peer, filter: TopicFilter): void {
+function removeInterest(state: BrokerState, peer: Peer, filter: TopicFilter): void {
   countFull(state, peer, filter, false)
   if (peer.known.delete(filter)) state.routes.setInterest(peer, filter, undefined)
 }
 
 /** It was so in its earlier life and is not said any more. */
-function forgetUntold(state: BrokerState, peer: Peer): void {
+function removeUnconfirmedInterest(state: BrokerState, peer: Peer): void {
   for (const { interest, telling } of knownOf(peer)) {
-    if (telling !== peer.telling) forget(state, peer, interest.filter)
+    if (telling !== peer.telling) removeInterest(state, peer, interest.filter)
   }
 }
 
 /** It has died: of its sessions the stored ones come back. */
-export function forgetClean(state: BrokerState, peer: Peer): void {
+export function removeCleanInterest(state: BrokerState, peer: Peer): void {
   for (const { interest } of knownOf(peer)) {
-    if (interest.storedMembers === 0) forget(state, peer, interest.filter)
-    else learn(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })
+    if (interest.storedMembers === 0) removeInterest(state, peer, interest.filter)
+    else applyInterest(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })
   }
 }
 

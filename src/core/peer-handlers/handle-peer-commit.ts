@@ -1,12 +1,12 @@
 // Another shard has on disk what we sent it: what waited for that goes on.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import { resumeWaiting } from '../packets/handle-packet.ts'
-import { hasRoomAgain } from '../peers/peer-backpressure.ts'
+import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
+import { resumeAfterBackpressure } from '../peers/peer-backpressure.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { PeerCommitted } from '../model/peer-messages.ts'
 
-export function handleCommittedElsewhere(state: BrokerState, peer: Peer, committed: PeerCommitted): void {
+export function handlePeerCommit(state: BrokerState, peer: Peer, committed: PeerCommitted): void {
   let hasReleased = false
   for (const { number, vow, message } of peer.outbox.takeConfirmed(committed)) {
     const refusal = committed.refused?.find((one) => one.number === number)
@@ -14,5 +14,5 @@ export function handleCommittedElsewhere(state: BrokerState, peer: Peer, committ
     hasReleased ||= message.kind === 'release'
   }
   // A publisher may wait for room, or for its packet id.
-  if (hasRoomAgain(state, peer) || hasReleased) resumeWaiting(state)
+  if (resumeAfterBackpressure(state, peer) || hasReleased) resumeWaitingForPeers(state)
 }

@@ -2,25 +2,25 @@
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { assert, failedAssertion } from '../../protocol/index.ts'
-import { resumeWaiting } from '../packets/handle-packet.ts'
-import { askAnew } from '../retained/retained-from-peers.ts'
-import { tellOn } from '../peers/sync-peers.ts'
+import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
+import { repeatRetainedRequests } from '../retained/retained-from-peers.ts'
+import { continueFullSync } from '../peers/sync-peers.ts'
 import type { Input } from '../model/inputs.ts'
 import type { Message } from '../model/message.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import { LinkState, type Peer } from '../state/peers/peer.ts'
 import type { PeerMessage, PeerNumber } from '../model/peer-messages.ts'
-import { handleCommittedElsewhere } from './handle-peer-commit.ts'
+import { handlePeerCommit } from './handle-peer-commit.ts'
 import {
-  announceHeld,
-  answerDeferred,
-  forgetExclusive,
+  announceHeldFilters,
+  answerDeferredExclusive,
+  dropExclusiveRequests,
   handleExclusive,
-  handleExclusiveVerdict,
+  handleExclusiveResponse,
 } from './handle-exclusive.ts'
-import { handleForwarded, handlePlain, handleReleased } from './handle-forwarded.ts'
-import { forgetQuestions, handleRetainedFound, handleRetainedWanted, questionKey } from './handle-retained.ts'
-import { forgetClean, handleInterest, handleInterestSeen } from './handle-interest.ts'
+import { handleForwarded, handlePlainPublish, handleReleased } from './handle-forwarded.ts'
+import { dropRetainedRequests, handleRetainedResponse, handleRetainedRequest, requestKey } from './handle-retained.ts'
+import { removeCleanInterest, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
 
@@ -35,7 +35,7 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
       return leave(state, neighbours, peer)
     case 'peer-congested':
       peer.isCongested = input.isCongested
-      if (!input.isCongested) resumeWaiting(state)
+      if (!input.isCongested) resumeWaitingForPeers(state)
       return
     case 'peer-message':
       return handleMessage(state, neighbours, peer, input.message)
@@ -45,39 +45,39 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 }
 
 /** What nearly every message is that comes from another shard. */
-export function handlePassed(state: BrokerState, from: PeerNumber, message: Message): void {
+export function handlePlainFromPeer(state: BrokerState, from: PeerNumber, message: Message): void {
   const { neighbours } = state
   assert(neighbours !== undefined, 'the only shard of a node has no peers')
   const { link } = neighbours.peer(from)
   if (link === undefined) throw failedAssertion(`shard ${from} speaks, and has not joined`)
-  handlePlain(state, link, message)
+  handlePlainPublish(state, link, message)
 }
 
 /** Everything begins anew: what it is told, what both count, and what it has not confirmed. */
-function join(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+function join(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   if (peer.link !== undefined) leave(state, neighbours, peer)
   peer.link = new LinkState(neighbours.interest.walk(), neighbours.interest.version)
-  announceHeld(state, neighbours, peer)
-  tellOn(state, peer, peer.link)
+  announceHeldFilters(state, neighbours, peer)
+  continueFullSync(state, peer, peer.link)
   peer.outbox.startAnew()
-  askAnew(state, neighbours, peer)
+  repeatRetainedRequests(state, neighbours, peer)
 }
 
 /** What its stored sessions want stays, and is kept for them. */
-function leave(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+function leave(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
   peer.link = undefined
   peer.isCongested = false
-  forgetClean(state, peer)
-  forgetQuestions(neighbours, peer)
-  forgetExclusive(state, neighbours, peer)
+  removeCleanInterest(state, peer)
+  dropRetainedRequests(neighbours, peer)
+  dropExclusiveRequests(state, neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
-  resumeWaiting(state)
+  resumeWaitingForPeers(state)
 }
 
-function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, message: PeerMessage): void {
+function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, message: PeerMessage): void {
   const { link } = peer
   if (link === undefined) throw failedAssertion(`shard ${peer.number} speaks, and has not joined`)
   switch (message.kind) {
@@ -88,24 +88,24 @@ function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, m
     case 'interest':
       handleInterest(state, neighbours, { peer, link }, message)
       if (message.isComplete) neighbours.exclusive.forgetDoubtful(peer.number)
-      return answerDeferred(state, neighbours)
+      return answerDeferredExclusive(state, neighbours)
     case 'interest-seen':
       handleInterestSeen(peer, link, message)
-      return answerDeferred(state, neighbours)
+      return answerDeferredExclusive(state, neighbours)
     case 'committed':
-      return handleCommittedElsewhere(state, peer, message)
+      return handlePeerCommit(state, peer, message)
     case 'retained-wanted':
-      return handleRetainedWanted(state, neighbours, peer, message)
+      return handleRetainedRequest(state, neighbours, peer, message)
     case 'retained-found':
-      return handleRetainedFound(state, neighbours, message)
+      return handleRetainedResponse(state, neighbours, message)
     case 'retained-cancelled':
-      neighbours.questions.delete(questionKey(peer, message.question))
+      neighbours.questions.delete(requestKey(peer, message.question))
       return
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state, neighbours, peer, message)
     case 'exclusive-verdict':
-      return handleExclusiveVerdict(state, neighbours, message)
+      return handleExclusiveResponse(state, neighbours, message)
     default:
       message satisfies never
   }

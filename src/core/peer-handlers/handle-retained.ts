@@ -4,10 +4,10 @@
 import { failedAssertion } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import type { RetainedQuestion } from '../state/peers/retained-request.ts'
-import type { PeerRetainedFound, PeerRetainedWanted } from '../model/peer-messages.ts'
+import type { RetainedRequest } from '../state/peers/retained-request.ts'
+import type { PeerRetainedResponse, PeerRetainedRequest } from '../model/peer-messages.ts'
 
 /** Topics that one slice looks at, and bytes that one answer holds at most beyond its first message. */
 const sliceTopics = 1_000
@@ -16,15 +16,15 @@ const maxAnswerBytes = 256 * 1_024
 /** A shard that has died counts anew: what it had sent before it is waited for no longer than this. */
 const longestWaitMs = 1_000
 
-export const questionKey = ({ number }: Peer, question: number): string => `${number} ${question}`
+export const requestKey = ({ number }: Peer, question: number): string => `${number} ${question}`
 
-export function handleRetainedWanted(
+export function handleRetainedRequest(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   peer: Peer,
-  { question, filter, after, limit }: PeerRetainedWanted,
+  { question, filter, after, limit }: PeerRetainedRequest,
 ): void {
-  const key = questionKey(peer, question)
+  const key = requestKey(peer, question)
   if (filter !== undefined) {
     const giveUpAtMs = state.nowMs + longestWaitMs
     const cursor = state.retained.matching(filter)
@@ -39,20 +39,20 @@ export function handleRetainedWanted(
 }
 
 /** Some of what was asked can be answered now. */
-export function canAnswer(state: BrokerState, neighbours: Neighbours): boolean {
+export function canAnswer(state: BrokerState, neighbours: PeerTable): boolean {
   for (const asked of neighbours.questions.values()) {
     if (asked.wanted > 0 && isReady(state, neighbours, asked)) return true
   }
   return false
 }
 
-function isReady(state: BrokerState, neighbours: Neighbours, { after, giveUpAtMs }: RetainedQuestion): boolean {
+function isReady(state: BrokerState, neighbours: PeerTable, { after, giveUpAtMs }: RetainedRequest): boolean {
   if (state.nowMs >= giveUpAtMs) return true
   return neighbours.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
 }
 
 /** One slice for each question. */
-export function answerQuestions(state: BrokerState, neighbours: Neighbours): void {
+export function answerRetainedRequests(state: BrokerState, neighbours: PeerTable): void {
   for (const [key, asked] of neighbours.questions) {
     if (asked.wanted === 0 || !isReady(state, neighbours, asked)) continue
     if (asked.found.length === 0) look(neighbours, asked)
@@ -70,13 +70,13 @@ export function answerQuestions(state: BrokerState, neighbours: Neighbours): voi
   }
 }
 
-function look(neighbours: Neighbours, asked: RetainedQuestion): void {
+function look(neighbours: PeerTable, asked: RetainedRequest): void {
   const { messages, isEnd } = asked.cursor.next(sliceTopics)
   asked.isAtEnd = isEnd
   asked.found = messages.filter((message) => !neighbours.isNewerThan(message.arrival, asked.after))
 }
 
-function takeFound(asked: RetainedQuestion): Message[] {
+function takeFound(asked: RetainedRequest): Message[] {
   let bytes = 0
   let count = 0
   for (const message of asked.found) {
@@ -88,14 +88,14 @@ function takeFound(asked: RetainedQuestion): Message[] {
 }
 
 /** The shard that asked has died: its questions with it, and what it was asked is asked again when it is back. */
-export function forgetQuestions(neighbours: Neighbours, peer: Peer): void {
+export function dropRetainedRequests(neighbours: PeerTable, peer: Peer): void {
   for (const [key, asked] of neighbours.questions) if (asked.peer === peer.number) neighbours.questions.delete(key)
 }
 
-export function handleRetainedFound(
+export function handleRetainedResponse(
   state: BrokerState,
-  neighbours: Neighbours,
-  { question, messages, isEnd }: PeerRetainedFound,
+  neighbours: PeerTable,
+  { question, messages, isEnd }: PeerRetainedResponse,
 ): void {
   const asking = neighbours.asking.get(question)
   if (asking === undefined || 'cursor' in asking.scan.source) return // Its client has gone, or wants it no more.

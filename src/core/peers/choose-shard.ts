@@ -7,12 +7,12 @@
 // Where no client is there at all, stored members count instead: they can wait.
 
 import type { TopicFilter } from '../../protocol/index.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { Interest } from '../model/peer-messages.ts'
 import type { SharedGroup } from '../topics/index.ts'
 
-export interface Hand {
+export interface ShardChoice {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
   readonly elsewhere: SharedGroup<Peer, Interest>
@@ -27,11 +27,11 @@ export interface Hand {
 }
 
 /** Undefined: nobody can have it. */
-export function chooseShard(neighbours: Neighbours, hand: Hand): Peer | 'here' | undefined {
+export function chooseShard(neighbours: PeerTable, hand: ShardChoice): Peer | 'here' | undefined {
   return choose(neighbours, hand, 'present') ?? (hand.mayBeStored ? choose(neighbours, hand, 'stored') : undefined)
 }
 
-function choose(neighbours: Neighbours, hand: Hand, by: 'present' | 'stored'): Peer | 'here' | undefined {
+function choose(neighbours: PeerTable, hand: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
   const own = hand.mayBeHere ? neighbours.interest.of(hand.filter) : undefined
   const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
@@ -47,7 +47,7 @@ function choose(neighbours: Neighbours, hand: Hand, by: 'present' | 'stored'): P
   return undefined
 }
 
-function weightOf(peer: Peer, interest: Interest, hand: Hand, by: 'present' | 'stored'): number {
+function weightOf(peer: Peer, interest: Interest, hand: ShardChoice, by: 'present' | 'stored'): number {
   if (hand.except?.has(peer.number) === true) return 0
   return by === 'present' ? interest.members : interest.storedMembers
 }

@@ -8,19 +8,19 @@
 
 import { splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** False: another session has it. True for every filter that is not exclusive. */
-export function mayHold(state: BrokerState, session: Session, filter: TopicFilter): boolean {
+export function canHold(state: BrokerState, session: Session, filter: TopicFilter): boolean {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return true
   const holder = state.exclusive.get(bare)
   return holder === undefined || holder === session
 }
 
-export function noteHeld(state: BrokerState, session: Session, filter: TopicFilter): void {
+export function recordHeld(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return
   state.exclusive.set(bare, session)
@@ -29,18 +29,18 @@ export function noteHeld(state: BrokerState, session: Session, filter: TopicFilt
   neighbours.exclusive.take(bare, neighbours.place.own, session.clientId)
 }
 
-export function giveBack(state: BrokerState, session: Session, filter: TopicFilter): void {
+export function releaseExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined || state.exclusive.get(bare) !== session) return
   state.exclusive.delete(bare)
-  if (state.neighbours !== undefined) giveBackTo(state, state.neighbours, bare, session.clientId)
+  if (state.neighbours !== undefined) releaseAtOwner(state, state.neighbours, bare, session.clientId)
 }
 
 /** `question` of what nobody asks: a shard says what it holds. */
 export const announcement = 0
 
 /** To the shard that keeps this part of the book, on which all shards agree. One that is away hears it when it is back. */
-export function giveBackTo(state: BrokerState, neighbours: Neighbours, filter: TopicFilter, clientId: string): void {
+export function releaseAtOwner(state: BrokerState, neighbours: PeerTable, filter: TopicFilter, clientId: string): void {
   const { own, count } = neighbours.place
   const owner = ownerOf(filter, count)
   if (owner === own) return neighbours.exclusive.giveBack(filter, own, clientId)

@@ -4,27 +4,27 @@
 
 import { splitExclusiveFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
-import type { Session, StoredQueue } from '../state/sessions/session.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 
 /** The part of its room that has to be free again before others are told: who is full all the time is told of once. */
 const freePart = 1 / 64
 
 /** The others are to know, if they do not. */
-export function tellFull(state: BrokerState, session: Session, stored: StoredQueue): void {
+export function announceFull(state: BrokerState, session: Session, stored: PersistentQueue): void {
   if (state.neighbours === undefined || stored.isToldFull) return
   stored.isToldFull = true
   changeFullness(state.neighbours, session, 1)
 }
 
 /** Something has gone out of a session of which the others know that it is full. `max`: the messages that it may hold. */
-export function tellRoom(state: BrokerState, session: Session, stored: StoredQueue, max: number): void {
+export function announceRoom(state: BrokerState, session: Session, stored: PersistentQueue, max: number): void {
   if (stored.count > max - Math.max(1, Math.floor(max * freePart))) return
   stored.isToldFull = false
   if (state.neighbours !== undefined) changeFullness(state.neighbours, session, -1)
 }
 
-function changeFullness({ interest }: Neighbours, { subscriptions }: Session, change: 1 | -1): void {
+function changeFullness({ interest }: PeerTable, { subscriptions }: Session, change: 1 | -1): void {
   for (const filter of subscriptions?.keys() ?? [])
     interest.changeFullness(splitExclusiveFilter(filter) ?? filter, change)
 }

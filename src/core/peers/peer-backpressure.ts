@@ -3,22 +3,22 @@
 
 import type { QoS, Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 
 /** `wait`: until a peer takes more. `refuse`: nobody knows when it will. */
-export type Passage = 'go' | 'wait' | 'refuse'
+export type PublishPermit = 'go' | 'wait' | 'refuse'
 
 /** Whether a client may publish on this topic now, as far as it concerns other shards. */
-export function passageFor(
+export function publishPermitFor(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   publish: { topic: Topic; qos: QoS; retain: boolean },
-): Passage {
-  let passage: Passage = 'go'
+): PublishPermit {
+  let passage: PublishPermit = 'go'
   for (const peer of neighbours.peers) {
-    const trouble = troubleWith(state, peer, publish.qos)
+    const trouble = permitForPeer(state, peer, publish.qos)
     if (trouble === 'go' || !isConcerned(state, neighbours, peer, publish)) continue
     if (!peer.isCongested) peer.hasMadeWait = true
     if (trouble === 'refuse') return 'refuse'
@@ -28,26 +28,26 @@ export function passageFor(
 }
 
 /** Nobody has to wait for any of them: nearly always so. */
-export function everyPeerTakes(state: BrokerState, neighbours: Neighbours, qos: QoS): boolean {
-  for (const peer of neighbours.peers) if (troubleWith(state, peer, qos) !== 'go') return false
+export function everyPeerTakes(state: BrokerState, neighbours: PeerTable, qos: QoS): boolean {
+  for (const peer of neighbours.peers) if (permitForPeer(state, peer, qos) !== 'go') return false
   return true
 }
 
-function troubleWith(state: BrokerState, peer: Peer, qos: QoS): Passage {
+function permitForPeer(state: BrokerState, peer: Peer, qos: QoS): PublishPermit {
   if (peer.isCongested) return 'wait'
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  const { length, bytes } = owedTo(peer)
+  const { length, bytes } = unconfirmedOf(peer)
   if (qos === 0 || (length < maxUnconfirmedMessages && bytes < maxUnconfirmedBytes)) return 'go'
   return peer.link === undefined ? 'refuse' : 'wait'
 }
 
-function owedTo({ outbox, undecided }: Peer): { length: number; bytes: number } {
+function unconfirmedOf({ outbox, undecided }: Peer): { length: number; bytes: number } {
   return { length: outbox.length + undecided.length, bytes: outbox.bytes + undecided.bytes }
 }
 
 function isConcerned(
   state: BrokerState,
-  { place }: Neighbours,
+  { place }: PeerTable,
   peer: Peer,
   { topic, retain }: { topic: Topic; retain: boolean },
 ): boolean {
@@ -60,9 +60,9 @@ function isConcerned(
 }
 
 /** It takes more again, after others had to wait for it. */
-export function hasRoomAgain(state: BrokerState, peer: Peer): boolean {
+export function resumeAfterBackpressure(state: BrokerState, peer: Peer): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  const { length, bytes } = owedTo(peer)
+  const { length, bytes } = unconfirmedOf(peer)
   if (!peer.hasMadeWait || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
   peer.hasMadeWait = false
   return true

@@ -6,16 +6,16 @@ import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { PeerRelease } from '../model/peer-messages.ts'
-import { ForwardedIds } from '../state/sessions/forwarded-packet-ids.ts'
+import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 import { sendInTurn, sendNext } from './send-to-peer.ts'
 
 /**
  * No other session has this name, not even a later one of the same client: what was never released of a session that is
  * gone must not swallow a message of the next.
  */
-export function nameOf(state: BrokerState, session: Session): string {
+export function peerNameOf(state: BrokerState, session: Session): string {
   // A stored session is the same after a restart, and so is its name. Others do not outlive this life of the shard.
   if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
   session.nameElsewhere ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
@@ -23,8 +23,8 @@ export function nameOf(state: BrokerState, session: Session): string {
 }
 
 /** The peer has been told of this packet id. */
-export function noteForwarded(session: Session, packetId: PacketId, peer: Peer): void {
-  session.forwarded ??= new ForwardedIds()
+export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
+  session.forwarded ??= new ForwardedPacketIds()
   session.forwarded.of(packetId).peers.add(peer.number)
 }
 
@@ -32,32 +32,32 @@ export function noteForwarded(session: Session, packetId: PacketId, peer: Peer):
  * Tells all who have heard of the packet id that it is over. The vow is kept when they have it on disk; undefined: nobody
  * has heard of it, and it may be used again at once.
  */
-export function releaseElsewhere(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
+export function releaseOnPeers(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const { neighbours } = state
   if (neighbours === undefined) return undefined
   const known = session.forwarded?.get(packetId)
   if (known !== undefined) {
     if (known.isBeingReleased) return known.vow
-    return tellReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
+    return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
   }
   // It may be of an earlier life of this shard, in which its release may not have reached everybody.
-  return session.isRestored ? tellReleased(state, session, { packetId, peers: neighbours.peers }) : undefined
+  return session.isRestored ? sendReleased(state, session, { packetId, peers: neighbours.peers }) : undefined
 }
 
-function tellReleased(
+function sendReleased(
   state: BrokerState,
   session: Session,
   { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
-): Vow | undefined {
+): CommitBarrier | undefined {
   if (peers.length === 0) {
     session.forwarded?.delete(packetId)
     return undefined
   }
-  const vow = new Vow()
-  session.forwarded ??= new ForwardedIds()
+  const vow = new CommitBarrier()
+  session.forwarded ??= new ForwardedPacketIds()
   const spread = session.forwarded.get(packetId)?.spread
   session.forwarded.release(packetId, vow)
-  const message: PeerRelease = { kind: 'release', publisher: nameOf(state, session), packetId }
+  const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state, session), packetId }
   sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], vow })
   vow.whenKept(() => session.forwarded?.delete(packetId))
   vow.mark()
@@ -71,9 +71,9 @@ function tellReleased(
 export function sendRelease(
   state: BrokerState,
   message: PeerRelease,
-  { peers, behind, vow }: { peers: readonly Peer[]; behind: readonly Vow[]; vow: Vow },
+  { peers, behind, vow }: { peers: readonly Peer[]; behind: readonly CommitBarrier[]; vow: CommitBarrier },
 ): void {
-  const all = new Vow()
+  const all = new CommitBarrier()
   for (const one of behind) {
     all.await()
     one.whenKept(() => all.mark())
@@ -87,7 +87,7 @@ export function sendRelease(
 }
 
 /** In its place: what nobody waits for may not have left yet. */
-function release(state: BrokerState, peer: Peer, message: PeerRelease, vow: Vow): void {
+function release(state: BrokerState, peer: Peer, message: PeerRelease, vow: CommitBarrier): void {
   vow.await()
   sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
     peer.outbox.push(message, vow)
@@ -96,6 +96,6 @@ function release(state: BrokerState, peer: Peer, message: PeerRelease, vow: Vow)
 }
 
 /** The session is over: nothing of it is to be remembered anywhere. */
-export function releaseAllElsewhere(state: BrokerState, session: Session): void {
-  for (const packetId of session.forwarded?.packetIds() ?? []) releaseElsewhere(state, session, packetId)
+export function releaseAllOnPeers(state: BrokerState, session: Session): void {
+  for (const packetId of session.forwarded?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
 }

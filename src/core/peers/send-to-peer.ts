@@ -1,10 +1,10 @@
 // The last step towards another shard: numbered, at once where that may be, else behind what waits in its outbox.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import { own, type Message } from '../model/message.ts'
+import { copyOut, type Message } from '../model/message.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { PeerPublish, PeerRelease } from '../model/peer-messages.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 
 /** What nobody keeps: gone with the link if that breaks. */
 export function sendNumbered(
@@ -18,7 +18,7 @@ export function sendNumbered(
 }
 
 /** The same of a plain message (`PeerLine`): it needs nothing said beside it. */
-export function passNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
+export function sendPlainNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
   link.sent++
   state.peerSends.pass(peer.number, message)
 }
@@ -27,16 +27,21 @@ export function passNumbered(state: BrokerState, peer: Peer, link: LinkState, me
  * Kept until the peer has it on disk, and sent at once or behind what still waits for the peer to come back. The vow waits
  * for it, where there is one. False: there was no room, and it is dropped and counted.
  */
-export function keepAndSend(state: BrokerState, peer: Peer, send: PeerPublish, vow: Vow | undefined): boolean {
+export function storeAndSend(
+  state: BrokerState,
+  peer: Peer,
+  send: PeerPublish,
+  vow: CommitBarrier | undefined,
+): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
   // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
   if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2) {
     state.countDrop(undefined, send.message, 'peer-behind')
     return false
   }
-  own(send.message, state.slabs)
+  copyOut(send.message, state.slabs)
   vow?.await()
-  if (send.message.qos === 2 && send.exactlyOnce === undefined) keepUnderOwnName(state, peer, send, vow)
+  if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderOwnName(state, peer, send, vow)
   else peer.outbox.push(send, vow)
   sendNext(state, peer)
   return true
@@ -49,9 +54,9 @@ const onlyPacketId = 1
  * QoS 2 of nobody who would send it again (an operator, a will) goes twice all the same, where the peer dies that has it
  * on disk and has not said so. So it has a name there like that of a client, which is over once the peer has it.
  */
-function keepUnderOwnName(state: BrokerState, peer: Peer, send: PeerPublish, vow: Vow | undefined): void {
+function storeUnderOwnName(state: BrokerState, peer: Peer, send: PeerPublish, vow: CommitBarrier | undefined): void {
   const name = { publisher: `${state.identity}.${state.nextSerial().toString(36)}`, packetId: onlyPacketId }
-  const taken = new Vow()
+  const taken = new CommitBarrier()
   taken.whenKept(() => {
     peer.outbox.push({ kind: 'release', ...name }, undefined)
     sendNext(state, peer)
@@ -71,10 +76,10 @@ export function sendInTurn(
   leave: () => void,
 ): void {
   if (isDecided && undecided.length === 0) return leave()
-  if (message !== undefined) own(message, state.slabs)
+  if (message !== undefined) copyOut(message, state.slabs)
   const decide = undecided.push(message?.payloadBytes ?? 0, leave)
   if (isDecided) return decide()
-  const onDisk = new Vow()
+  const onDisk = new CommitBarrier()
   onDisk.whenKept(decide)
   state.untilBatch.push({ batch: state.gathering.number, vow: onDisk })
 }

@@ -2,7 +2,7 @@
 // what came from them is safe, and what was kept for one that is back.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest } from '../model/peer-messages.ts'
 
@@ -11,32 +11,32 @@ const maxFiltersAtOnce = 1_000
 const maxKeptAtOnce = 256
 
 /** Called when the outputs of a turn are taken. */
-export function tellPeers(state: BrokerState, neighbours: Neighbours): void {
+export function syncPeers(state: BrokerState, neighbours: PeerTable): void {
   const { interest } = neighbours
   if (interest.hasNews) {
     const changes = interest.takeNews()
     for (const peer of neighbours.peers) {
-      if (peer.link !== undefined) tellInterest(state, peer, { changes, isFirst: false, isComplete: false })
+      if (peer.link !== undefined) sendInterest(state, peer, { changes, isFirst: false, isComplete: false })
     }
   }
   for (const peer of neighbours.peers) {
     if (peer.link === undefined) continue
-    if (peer.link.telling !== undefined) tellOn(state, peer, peer.link)
+    if (peer.link.telling !== undefined) continueFullSync(state, peer, peer.link)
     const committed = peer.link.confirmations.take()
     if (committed !== undefined) state.peerSends.push({ to: peer.number, message: committed })
-    if (peer.outbox.hasUnsent) sendKept(state, peer, peer.link)
+    if (peer.outbox.hasUnsent) sendStored(state, peer, peer.link)
   }
 }
 
 /** `tellPeers` is to be called again soon: not everything has been said. */
-export function hasMoreToTell(neighbours: Neighbours): boolean {
+export function hasUnsentState(neighbours: PeerTable): boolean {
   return neighbours.peers.some(
     ({ link, outbox, isCongested }) =>
       link !== undefined && (link.telling !== undefined || (outbox.hasUnsent && !isCongested)),
   )
 }
 
-function tellInterest(
+function sendInterest(
   state: BrokerState,
   peer: Peer,
   what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
@@ -47,7 +47,7 @@ function tellInterest(
 }
 
 /** The next slice of everything, for a peer that is new. The first is the first word on its link. */
-export function tellOn(state: BrokerState, peer: Peer, link: LinkState): void {
+export function continueFullSync(state: BrokerState, peer: Peer, link: LinkState): void {
   const changes: Interest[] = []
   while (changes.length < maxFiltersAtOnce) {
     const next = link.telling?.next()
@@ -60,10 +60,10 @@ export function tellOn(state: BrokerState, peer: Peer, link: LinkState): void {
   }
   const isFirst = !link.hasBegunTelling
   link.hasBegunTelling = true
-  tellInterest(state, peer, { changes, isFirst, isComplete: link.telling === undefined })
+  sendInterest(state, peer, { changes, isFirst, isComplete: link.telling === undefined })
 }
 
-function sendKept(state: BrokerState, peer: Peer, link: LinkState): void {
+function sendStored(state: BrokerState, peer: Peer, link: LinkState): void {
   for (let count = 0; count < maxKeptAtOnce && !peer.isCongested; count++) {
     const message = peer.outbox.takeUnsent(link.sent + 1)
     if (message === undefined) return

@@ -4,45 +4,45 @@
 import { splitExclusiveFilter, type SubackPacket, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
-import type { Standing } from '../state/peers/local-interest.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import type { SessionPresence } from '../state/peers/local-interest.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { Vow } from '../model/commit-barrier.ts'
-import { answerWhenKept } from '../outgoing/deferred-acks.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 
 /** SUBACK: with the disk if the session is stored, and when every shard knows of what was granted. */
-export function answerSubscribe(
+export function sendSubackWhenSeen(
   state: BrokerState,
   connection: Connection,
   answer: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
 ): void {
   const waits = answer.session.stored !== undefined
-  const vow = state.neighbours === undefined ? undefined : seenEverywhere(state.neighbours, answer.granted)
+  const vow = state.neighbours === undefined ? undefined : barrierForFilters(state.neighbours, answer.granted)
   if (vow === undefined) return sendPacket(state, connection, answer.suback, waits)
-  answerWhenKept(state, connection, { what: answer.suback, vow, waits })
+  ackWhenCommitted(state, connection, { what: answer.suback, vow, waits })
   vow.mark()
 }
 
 /** Undefined where everybody has seen these filters already; with its maker's mark to come. */
-export function seenEverywhere(neighbours: Neighbours, filters: readonly TopicFilter[]): Vow | undefined {
+export function barrierForFilters(neighbours: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
   const version = Math.max(
     0,
     ...filters.map((filter) => neighbours.interest.versionOf(splitExclusiveFilter(filter) ?? filter)),
   )
-  return seenBy(neighbours, version)
+  return barrierForVersion(neighbours, version)
 }
 
 /**
  * Kept when every shard that is there has seen the interest of this version; undefined where all have. One that is away
  * learns it before it has clients.
  */
-export function seenBy(neighbours: Neighbours, version: number): Vow | undefined {
-  let vow: Vow | undefined
+export function barrierForVersion(neighbours: PeerTable, version: number): CommitBarrier | undefined {
+  let vow: CommitBarrier | undefined
   for (const { link } of neighbours.peers) {
     if (link === undefined || link.seenVersion >= version) continue
-    vow ??= new Vow()
+    vow ??= new CommitBarrier()
     vow.await()
     link.awaited.push({ version, vow })
   }
@@ -50,14 +50,14 @@ export function seenBy(neighbours: Neighbours, version: number): Vow | undefined
 }
 
 /** How a session counts for the other shards. */
-export function standingOf({ connection, stored }: Session): Standing {
+export function presenceOf({ connection, stored }: Session): SessionPresence {
   return { isPresent: connection !== undefined, isStored: stored !== undefined, isFull: stored?.isToldFull === true }
 }
 
 /** A subscription of a session here has come, changed or gone; `undefined` on the side where there is none. */
-export function noteSubscription(
+export function updateInterest(
   state: BrokerState,
-  standing: Standing,
+  standing: SessionPresence,
   filter: TopicFilter,
   change: { before: SubscriptionOptions | undefined; after: SubscriptionOptions | undefined },
 ): void {
@@ -71,7 +71,7 @@ export function noteSubscription(
 }
 
 /** The client of a session has come (1) or gone (-1): shared subscriptions are dealt out by that. */
-export function notePresence(state: BrokerState, session: Session, change: 1 | -1): void {
+export function updatePresence(state: BrokerState, session: Session, change: 1 | -1): void {
   const interest = state.neighbours?.interest
   if (interest === undefined || session.subscriptions === undefined) return
   for (const filter of session.subscriptions.keys()) {

@@ -5,20 +5,20 @@ import type { Topic } from '../../protocol/index.ts'
 import type { Identity, Permission } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { VerdictCache, type HowToPublish } from '../model/authorization-cache.ts'
+import { AuthorizationCache, type PublishOptions } from '../model/authorization-cache.ts'
 
 /** `topic` as the client says it, without its mount point. */
-export function mayPublish(
+export function authorizePublish(
   state: BrokerState,
   connection: Connection,
   identity: Identity,
   topic: Topic,
-  how: HowToPublish,
+  how: PublishOptions,
 ): Permission {
   const { permissions } = state
   if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
   if (permissions.keepsNothing) return permissions.mayPublish(identity, topic, how)
-  connection.verdicts ??= new VerdictCache()
+  connection.verdicts ??= new AuthorizationCache()
   const known = connection.verdicts.get(topic, how, permissions.epoch)
   if (known !== undefined) return known
   const permission = permissions.mayPublish(identity, topic, how)

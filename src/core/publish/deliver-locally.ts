@@ -2,17 +2,18 @@
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
-import { mayReceive } from '../state/sessions/can-receive.ts'
+import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
-import { effectiveQoS, hand, hasRoom, raised } from '../queues/enqueue-for-session.ts'
-import { noteHeard } from '../retained/retained-from-peers.ts'
-import { keepBody, releaseBody } from '../queues/persistent-queue.ts'
+import { effectiveQoS, enqueueForSession, hasRoom, raisedDelivery } from '../queues/enqueue-for-session.ts'
+import { recordLive } from '../retained/retained-from-peers.ts'
+import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
 /** Gives the message to every session that matches; the number of them. */
-export function publish(state: BrokerState, message: Message, publisher: Session | undefined): number {
+export function deliverLocally(state: BrokerState, message: Message, publisher: Session | undefined): number {
   const plan = state.routes.planFor(message.topic)
-  const isShared = plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && shareBody(state, plan, message)
+  const isShared =
+    plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   let matched = 0
   for (const recipient of plan.recipients) {
     if (deliver(state, recipient, message, publisher)) matched++
@@ -20,41 +21,41 @@ export function publish(state: BrokerState, message: Message, publisher: Session
   for (const group of plan.groups) {
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
-  if (isShared) releaseBody(state, message.bodyId)
-  if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
+  if (isShared) releasePayload(state, message.bodyId)
+  if (message.retain && state.neighbours !== undefined) recordLive(state.neighbours, message)
   return matched
 }
 
 /** What another shard has sent: to the plain subscribers here. Of shared subscriptions that shard names those to be served. */
-export function publishFromPeer(state: BrokerState, message: Message): void {
+export function deliverFromPeer(state: BrokerState, message: Message): void {
   const plan = state.routes.planFor(message.topic)
-  const isShared = plan.recipients.length > 1 && message.qos > 0 && shareBody(state, plan, message)
+  const isShared = plan.recipients.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
-  if (isShared) releaseBody(state, message.bodyId)
-  if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
+  if (isShared) releasePayload(state, message.bodyId)
+  if (message.retain && state.neighbours !== undefined) recordLive(state.neighbours, message)
 }
 
 /** Whether somebody's stored queue, on whatever shard, would keep the message: its acknowledgement waits for the one disk. */
 export function needsStorage(state: BrokerState, message: Message): boolean {
   const plan = state.routes.planFor(message.topic)
-  if (plan.recipients.some((recipient) => isKeptFor(state, recipient, message)) || plan.groups.length > 0) return true
+  if (plan.recipients.some((recipient) => isStoredFor(state, recipient, message)) || plan.groups.length > 0) return true
   return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
 }
 
 /** Whether a stored session that is to have the message, or a whole shared group, holds as many as it may. */
-export function meetsFullSession(state: BrokerState, message: Message): boolean {
+export function matchesFullSession(state: BrokerState, message: Message): boolean {
   if (state.fullSessions.size === 0) return false
   const plan = state.routes.planFor(message.topic)
   const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.fullSessions.has(subscriber)
-  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => mayReceive(state, subscriber, message.topic)
+  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
   return (
-    plan.recipients.some((recipient) => isFull(recipient) && isKeptFor(state, recipient, message)) ||
+    plan.recipients.some((recipient) => isFull(recipient) && isStoredFor(state, recipient, message)) ||
     plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
   )
 }
 
 /** The same of a stored session of another shard, as far as that has told. */
-export function meetsFullSessionElsewhere(state: BrokerState, message: Message): boolean {
+export function matchesFullPeerSession(state: BrokerState, message: Message): boolean {
   const { neighbours } = state
   if (neighbours === undefined || neighbours.fullElsewhere === 0 || message.qos === 0) return false
   const { peers } = state.routes.planFor(message.topic)
@@ -69,7 +70,7 @@ function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTru
   return allowed.length > 0 && allowed.every(isFull)
 }
 
-function isKeptFor(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+function isStoredFor(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
   return recipient.subscriber.stored !== undefined && effectiveQoS(state, message.qos, recipient.qos) > 0
 }
 
@@ -77,11 +78,11 @@ function isKeptFor(state: BrokerState, recipient: Recipient<Session>, message: M
  * A message that two or more stored queues will hold is stored once. True if it is, and held until everybody has been
  * offered it: the first may be done with it (too large, expired) before the second is asked.
  */
-function shareBody(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): boolean {
+function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): boolean {
   let stored = 0
-  for (const recipient of plan.recipients) if (isKeptFor(state, recipient, message)) stored++
+  for (const recipient of plan.recipients) if (isStoredFor(state, recipient, message)) stored++
   if (stored <= 1) return false
-  keepBody(state, message)
+  storePayload(state, message)
   state.bodies.add(message.bodyId, 1)
   return true
 }
@@ -97,10 +98,15 @@ function deliver(
   const qos = effectiveQoS(state, message.qos, recipient.qos)
   const retain = recipient.retainAsPublished && message.retain
   if (qos < recipient.raisesTo) {
-    hand(state, session, message, raised(message, { raisesTo: recipient.raisesTo, retain }))
+    enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo: recipient.raisesTo, retain }))
     return true
   }
-  hand(state, session, message, { qos, retain, subscriptionIdentifiers: recipient.identifiers, group: undefined })
+  enqueueForSession(state, session, message, {
+    qos,
+    retain,
+    subscriptionIdentifiers: recipient.identifiers,
+    group: undefined,
+  })
   return true
 }
 
@@ -108,7 +114,7 @@ function deliver(
 function deliverToSelf(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
   if (effective === undefined) return false
-  hand(state, recipient.subscriber, message, {
+  enqueueForSession(state, recipient.subscriber, message, {
     qos: effectiveQoS(state, message.qos, effective.qos),
     retain: effective.retainAsPublished && message.retain,
     subscriptionIdentifiers: effective.identifiers,
@@ -129,7 +135,7 @@ export function deliverToGroup(
   except: Session | undefined,
 ): boolean {
   // A member that may not have it is passed over as if it were not there.
-  const isAllowed = (session: Session): boolean => session !== except && mayReceive(state, session, message.topic)
+  const isAllowed = (session: Session): boolean => session !== except && canReceive(state, session, message.topic)
   const hasSpace = (session: Session): boolean => isAllowed(session) && !state.fullSessions.has(session)
   const member =
     group.pick((session) => hasSpace(session) && isReady(state, session)) ??
@@ -140,7 +146,7 @@ export function deliverToGroup(
   const { options, subscriber } = member
   const given = except === undefined ? message : state.moved.forSession(message, subscriber)
   const qos = effectiveQoS(state, message.qos, options.qos)
-  hand(state, subscriber, given, {
+  enqueueForSession(state, subscriber, given, {
     qos,
     retain: options.retainAsPublished && message.retain,
     subscriptionIdentifiers: options.identifier === undefined ? undefined : [options.identifier],

@@ -13,21 +13,21 @@
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
-import { Dealings } from '../state/sessions/shared-assignments.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type Interest, type PeerPublish } from '../model/peer-messages.ts'
-import { ForwardedIds } from '../state/sessions/forwarded-packet-ids.ts'
+import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, SharedGroup, SpanningGroup } from '../topics/index.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
-import { nameOf, noteForwarded } from '../peers/qos2-forwarding.ts'
+import { peerNameOf, recordForwarded } from '../peers/qos2-forwarding.ts'
 import { deliverToGroup } from './deliver-locally.ts'
-import { keepAndSend, passNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
+import { storeAndSend, sendPlainNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
-export interface Origin {
+export interface ForwardOrigin {
   /** Undefined: not a client, or one whose session is over. */
   readonly publisher: Session | undefined
   /** 0: not QoS 2 from a client. */
@@ -37,7 +37,7 @@ export interface Origin {
 }
 
 /** What one peer is to have of a message. */
-interface Wanted {
+interface PeerDelivery {
   readonly peer: Peer
   isForSubscribers: boolean
   isToBeRetained: boolean
@@ -49,56 +49,58 @@ interface Wanted {
 }
 
 /** One for each peer in each. */
-interface Parts {
-  readonly wanted: Wanted[]
+interface PeerDeliveries {
+  readonly wanted: PeerDelivery[]
   /** For shared subscriptions, of what may have to wait for the disk here. */
-  readonly shared: Wanted[]
+  readonly shared: PeerDelivery[]
 }
 
 /**
  * Sends the message on its ways; how many there were, shared subscriptions that were served here among them. `plan`: the
  * present one of its topic.
  */
-export function forward(
+export function forwardToPeers(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
-  origin: Origin,
+  origin: ForwardOrigin,
 ): number {
   const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
-  const dealt = dealtBefore(origin)
+  const dealt = earlierAssignments(origin)
   if (owner === neighbours.place.own && dealt === undefined) {
     if (!plan.leadsElsewhere) return 0
-    if (isKeptByNobody(state, plan, message, origin)) return forwardUnkept(state, plan, message)
+    if (isStoredNowhere(state, plan, message, origin)) return forwardUnstored(state, plan, message)
   }
-  const wanted = dealt === undefined ? wantedOf(state, plan, message, origin) : wantedAgain(neighbours, dealt)
+  const wanted =
+    dealt === undefined ? deliveriesFor(state, plan, message, origin) : earlierSubscriberDeliveries(neighbours, dealt)
   if (owner !== neighbours.place.own) {
-    const part = wantedBy(wanted, neighbours.peer(owner))
+    const part = deliveryFor(wanted, neighbours.peer(owner))
     part.isToBeRetained = true
     part.isKept ||= message.qos > 0
   }
-  const shared = dealt === undefined ? [] : dealtAgain(neighbours, dealt)
+  const shared = dealt === undefined ? [] : repeatAssignments(neighbours, dealt)
   const parts = { wanted, shared }
   let matched = plan.peers.length + shared.length
   if (dealt === undefined) {
-    for (const group of plan.spanning) if (deal(state, neighbours, message, { group, parts, origin })) matched++
+    for (const group of plan.spanning)
+      if (assignToMember(state, neighbours, message, { group, parts, origin })) matched++
   }
-  for (const part of wanted) sendWanted(state, neighbours, message, { part, origin })
-  for (const part of shared) sendDealt(state, neighbours, message, { part, origin })
+  for (const part of wanted) sendDelivery(state, neighbours, message, { part, origin })
+  for (const part of shared) sendAssigned(state, neighbours, message, { part, origin })
   return matched
 }
 
 /** Where it went in an earlier life of this shard; undefined: it is new. */
-function dealtBefore({ publisher, packetId, isAgain }: Origin): Dealings | undefined {
+function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
   return isAgain ? publisher?.forwarded?.get(packetId)?.dealt : undefined
 }
 
 /** By those who subscribed then: who has come since is not to hear it behind what was published later. */
-function wantedAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
-  const wanted: Wanted[] = []
+function earlierSubscriberDeliveries(neighbours: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
+  const wanted: PeerDelivery[] = []
   for (const number of dealt.toSubscribersOf) {
     if (number === neighbours.place.own || number >= neighbours.place.count) continue
-    const part = wantedBy(wanted, neighbours.peer(number))
+    const part = deliveryFor(wanted, neighbours.peer(number))
     part.isForSubscribers = true
     part.isKept = true
   }
@@ -106,21 +108,21 @@ function wantedAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
 }
 
 /** To the same shards, whoever is a member there by now; what is here was stored with the word of it. */
-function dealtAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
-  const shared: Wanted[] = []
+function repeatAssignments(neighbours: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
+  const shared: PeerDelivery[] = []
   for (const [filter, { to }] of dealt.entries()) {
     if (to === neighbours.place.own || to >= neighbours.place.count) continue
-    sharedBy(shared, neighbours.peer(to), filter).isKept = true
+    sharedDeliveryFor(shared, neighbours.peer(to), filter).isKept = true
   }
   return shared
 }
 
 /** It goes to plain subscribers only, and nobody waits for it: the way of nearly every message that goes to others. */
-function isKeptByNobody(
+function isStoredNowhere(
   state: BrokerState,
   plan: DeliveryPlan<Session, Peer>,
   { qos }: Message,
-  { packetId }: Origin,
+  { packetId }: ForwardOrigin,
 ): boolean {
   if (packetId !== 0 || plan.spanning.length > 0) return false
   if (qos === 0) return true
@@ -129,45 +131,50 @@ function isKeptByNobody(
 }
 
 /** As it is. */
-function forwardUnkept(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
-  for (const { peer } of plan.peers) if (peer.link !== undefined) passNumbered(state, peer, peer.link, message)
+function forwardUnstored(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
+  for (const { peer } of plan.peers) if (peer.link !== undefined) sendPlainNumbered(state, peer, peer.link, message)
   return plan.peers.length
 }
 
-function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message, origin: Origin): Wanted[] {
-  const wanted: Wanted[] = []
-  const dealt = plan.peers.length === 0 ? undefined : dealingsOf(origin)
+function deliveriesFor(
+  state: BrokerState,
+  plan: DeliveryPlan<Session, Peer>,
+  message: Message,
+  origin: ForwardOrigin,
+): PeerDelivery[] {
+  const wanted: PeerDelivery[] = []
+  const dealt = plan.peers.length === 0 ? undefined : assignmentsOf(origin)
   for (const { peer, storedQoS } of plan.peers) {
     dealt?.toSubscribersOf.push(peer.number)
-    const part = wantedBy(wanted, peer)
+    const part = deliveryFor(wanted, peer)
     part.isForSubscribers = true
     part.isKept = message.qos > 0 && effectiveQoS(state, message.qos, storedQoS) > 0
   }
   return wanted
 }
 
-function wantedBy(wanted: Wanted[], peer: Peer): Wanted {
+function deliveryFor(wanted: PeerDelivery[], peer: Peer): PeerDelivery {
   const known = wanted.find((part) => part.peer === peer)
   if (known !== undefined) return known
   const how = { isForSubscribers: false, isToBeRetained: false, groups: undefined, isKept: false, isDecided: true }
-  const part: Wanted = { peer, ...how }
+  const part: PeerDelivery = { peer, ...how }
   wanted.push(part)
   return part
 }
 
-function sharedBy(shared: Wanted[], peer: Peer, filter: TopicFilter): Wanted {
-  const part = wantedBy(shared, peer)
+function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilter): PeerDelivery {
+  const part = deliveryFor(shared, peer)
   part.groups ??= []
   part.groups.push(filter)
   return part
 }
 
 /** One member of the group gets it, here or elsewhere; false where there is none that could. */
-function deal(
+function assignToMember(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   message: Message,
-  { group, parts, origin }: { group: SpanningGroup<Session, Peer>; parts: Parts; origin: Origin },
+  { group, parts, origin }: { group: SpanningGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
 ): boolean {
   const { filter, own, elsewhere } = group
   const hand = { filter, elsewhere, turn: elsewhere.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
@@ -176,7 +183,7 @@ function deal(
     // The body that it shares with others may be gone already: the last of them may have been done with it.
     if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
     if (own !== undefined && deliverToGroup(state, own, message, undefined)) {
-      dealingsOf(origin)?.note(filter, { to: neighbours.place.own, kept: undefined })
+      assignmentsOf(origin)?.note(filter, { to: neighbours.place.own, kept: undefined })
       return true
     }
     chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
@@ -184,10 +191,10 @@ function deal(
   if (chosen === undefined || chosen === 'here') return false
   // With what is for subscribers there, if nothing keeps it back.
   const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.undecided.length === 0)
-  const part = sharedBy(goesAlong ? parts.wanted : parts.shared, chosen, filter)
+  const part = sharedDeliveryFor(goesAlong ? parts.wanted : parts.shared, chosen, filter)
   const interest = interestOf(elsewhere, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
-  const dealt = dealingsOf(origin)
+  const dealt = assignmentsOf(origin)
   if (dealt !== undefined) {
     dealt.note(filter, { to: chosen.number, kept: undefined })
     part.isKept = true
@@ -199,11 +206,11 @@ function deal(
 }
 
 /** What goes to the disk with its packet id; undefined: it does not, as its client will not send it again if this shard dies. */
-function dealingsOf({ publisher, packetId }: Origin): Dealings | undefined {
+function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
   if (publisher?.stored === undefined || packetId === 0) return undefined
-  publisher.forwarded ??= new ForwardedIds()
+  publisher.forwarded ??= new ForwardedPacketIds()
   const known = publisher.forwarded.of(packetId)
-  known.dealt ??= new Dealings()
+  known.dealt ??= new SharedAssignments()
   return known.dealt
 }
 
@@ -212,50 +219,54 @@ function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | 
   return undefined
 }
 
-function sendWanted(
+function sendDelivery(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   message: Message,
-  { part, origin }: { part: Wanted; origin: Origin },
+  { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
 ): void {
   const { peer, isToBeRetained, isKept } = part
   const send = toSend(state, message, part, origin)
   // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
   if (isKept || (isToBeRetained && peer.link === undefined)) {
-    const vow = isKept ? (neighbours.spreading ??= new Vow()) : undefined
-    keepAndSend(state, peer, send, vow)
+    const vow = isKept ? (neighbours.spreading ??= new CommitBarrier()) : undefined
+    storeAndSend(state, peer, send, vow)
   } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
 }
 
 /** For members of shared subscriptions there. */
-function sendDealt(
+function sendAssigned(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   message: Message,
-  { part, origin }: { part: Wanted; origin: Origin },
+  { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
 ): void {
   const { peer, isDecided } = part
-  if (isDecided && peer.undecided.length === 0) return sendWanted(state, neighbours, message, { part, origin })
-  const vow = part.isKept ? (neighbours.spreading ??= new Vow()) : undefined
+  if (isDecided && peer.undecided.length === 0) return sendDelivery(state, neighbours, message, { part, origin })
+  const vow = part.isKept ? (neighbours.spreading ??= new CommitBarrier()) : undefined
   const send = toSend(state, message, part, origin)
   vow?.await()
   sendInTurn(state, peer, { message, isDecided }, () => {
-    if (vow !== undefined) keepAndSend(state, peer, send, vow)
+    if (vow !== undefined) storeAndSend(state, peer, send, vow)
     else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
     vow?.mark()
   })
 }
 
-function toSend(state: BrokerState, message: Message, part: Wanted, origin: Origin): PeerPublish {
+function toSend(state: BrokerState, message: Message, part: PeerDelivery, origin: ForwardOrigin): PeerPublish {
   const { isForSubscribers, isToBeRetained, groups, isKept } = part
-  const exactlyOnce = exactlyOnceFor(state, part, origin)
+  const exactlyOnce = deduplicationKeyFor(state, part, origin)
   return { kind: 'publish', message, isForSubscribers, isToBeRetained, groups, isAwaited: isKept, exactlyOnce }
 }
 
 /** The publisher may send it again, or we may: where either outlives what has heard of it already. */
-function exactlyOnceFor(state: BrokerState, { peer, isKept }: Wanted, origin: Origin): PeerPublish['exactlyOnce'] {
+function deduplicationKeyFor(
+  state: BrokerState,
+  { peer, isKept }: PeerDelivery,
+  origin: ForwardOrigin,
+): PeerPublish['exactlyOnce'] {
   const { publisher, packetId } = origin
   if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
-  noteForwarded(publisher, packetId, peer)
-  return { publisher: nameOf(state, publisher), packetId }
+  recordForwarded(publisher, packetId, peer)
+  return { publisher: peerNameOf(state, publisher), packetId }
 }

@@ -3,28 +3,28 @@
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Arrival, Message } from '../model/message.ts'
+import type { RetainedOrigin, Message } from '../model/message.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { forward } from './forward-to-peers.ts'
-import { publish } from './deliver-locally.ts'
-import { retain } from '../retained/retained-messages.ts'
+import { forwardToPeers } from './forward-to-peers.ts'
+import { deliverLocally } from './deliver-locally.ts'
+import { setRetained } from '../retained/retained-messages.ts'
 
 /**
  * The number of those who get it; 0: nobody subscribes to it, on any shard. `publisher`: undefined where it is no client
  * of this shard. `packetId`: of QoS 2 from a client, else 0.
  */
-export function spread(
+export function routeMessage(
   state: BrokerState,
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
 ): number {
-  return publish(state, message, publisher) + spreadFurther(state, message, publisher, packetId)
+  return deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
 }
 
 /** The second half: other shards, shared subscriptions that they have a part in, and the memory of the topic. */
-export function spreadFurther(
+export function routeToPeers(
   state: BrokerState,
   message: Message,
   publisher: Session | undefined,
@@ -35,10 +35,10 @@ export function spreadFurther(
   if (neighbours !== undefined) {
     const plan = state.routes.planFor(message.topic)
     if (message.retain || plan.leadsElsewhere)
-      matched += forward(state, neighbours, { message, plan }, { publisher, packetId, isAgain: false })
+      matched += forwardToPeers(state, neighbours, { message, plan }, { publisher, packetId, isAgain: false })
   }
   if (message.retain && isOwn(state, message))
-    keepForTopic(state, message, arrivalHere(neighbours ?? state, state.place.own))
+    retainForTopic(state, message, localOrigin(neighbours ?? state, state.place.own))
   return matched
 }
 
@@ -48,11 +48,11 @@ function isOwn(state: BrokerState, message: Message): boolean {
 }
 
 /** Who counts is the link as well: it lives as long as its numbers. */
-function arrivalHere(counted: { retainedHere: number }, shard: number): Arrival {
+function localOrigin(counted: { retainedHere: number }, shard: number): RetainedOrigin {
   return { shard, link: counted, number: ++counted.retainedHere }
 }
 
 /** Where there is no room for it that is counted, and nothing else depends on it. */
-export function keepForTopic(state: BrokerState, message: Message, arrival: Arrival | undefined): void {
-  if (retain(state, message, arrival) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+export function retainForTopic(state: BrokerState, message: Message, arrival: RetainedOrigin | undefined): void {
+  if (setRetained(state, message, arrival) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
 }

@@ -6,22 +6,22 @@
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { QuestionId } from '../model/inputs.ts'
+import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, SessionDelivery, StoredQueue } from '../state/sessions/session.ts'
+import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { forgetDelivery, maxStoredOf, messageIn } from './persistent-queue.ts'
+import { deleteDelivery, maxStoredOf, messageOfRecord } from './persistent-queue.ts'
 
 /** So many beyond the limit are taken while the oldest are read. */
-const mostBeyond = 1_000
+const maxBeyondLimit = 1_000
 
 /** The session holds as many as it may. True: one more may be taken all the same. */
-export function makeRoom(state: BrokerState, session: Session, stored: StoredQueue): boolean {
+export function dropToMakeRoom(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   if (session.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return false
-  if (stored.trimming === undefined) askForOldest(state, session, stored)
-  return stored.count < maxStoredOf(state, session) + mostBeyond
+  if (stored.trimming === undefined) requestOldest(state, session, stored)
+  return stored.count < maxStoredOf(state, session) + maxBeyondLimit
 }
 
 /** What may have been sent is owed to the broker behind the bridge, which knows its packet id: it stays. */
@@ -35,10 +35,10 @@ function dropWaiting(state: BrokerState, session: Session): boolean {
 
 function drop(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   if (delivery.message !== undefined) state.countDrop(session, delivery.message, 'storage-full')
-  forgetDelivery(state, session, delivery)
+  deleteDelivery(state, session, delivery)
 }
 
-function askForOldest(state: BrokerState, session: Session, stored: StoredQueue): void {
+function requestOldest(state: BrokerState, session: Session, stored: PersistentQueue): void {
   const question = state.ask({ for: 'oldest', session })
   stored.trimming = question
   const { gathering } = state
@@ -46,7 +46,7 @@ function askForOldest(state: BrokerState, session: Session, stored: StoredQueue)
     kind: 'load-queue',
     question,
     clientId: session.clientId,
-    fromSequence: Math.max(stored.diskFrom, endOfOwed(stored), stored.trimmedTo),
+    fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.trimmedTo),
     limit: Math.max(0, stored.count - maxStoredOf(state, session)) + 1,
     part: undefined,
     // An empty batch is never written, so nobody may wait for it.
@@ -55,7 +55,7 @@ function askForOldest(state: BrokerState, session: Session, stored: StoredQueue)
 }
 
 /** After a restart: what is under way has its packet id, and its record is not read yet. */
-function endOfOwed({ packetIds, receivedIds }: StoredQueue): number {
+function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): number {
   let end = 0
   for (const sequence of packetIds?.keys() ?? []) end = Math.max(end, sequence + 1)
   for (const sequence of receivedIds?.keys() ?? []) end = Math.max(end, sequence + 1)
@@ -66,7 +66,7 @@ function endOfOwed({ packetIds, receivedIds }: StoredQueue): number {
 export function handleOldestLoaded(
   state: BrokerState,
   session: Session,
-  answer: { readonly question: QuestionId; readonly records: readonly StoredRecord[] },
+  answer: { readonly question: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
   if (stored === undefined || stored.trimming !== answer.question) return
@@ -80,14 +80,14 @@ export function handleOldestLoaded(
     dropStored(state, session, stored, record)
     dropped++
   }
-  if (dropped > 0 && stored.count > limit && session.onDiskCount > 0) askForOldest(state, session, stored)
+  if (dropped > 0 && stored.count > limit && session.onDiskCount > 0) requestOldest(state, session, stored)
 }
 
-function dropStored(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {
+function dropStored(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
   stored.trimmedTo = record.sequence + 1
   stored.partsRead = 0
-  if (endOfOwed(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
-  const message = messageIn(state, record)
+  if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
+  const message = messageOfRecord(state, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   drop(state, session, delivery)

@@ -2,34 +2,34 @@
 
 import type { QoS } from '../../protocol/index.ts'
 import { givenUpSequence } from '../../records/index.ts'
-import { raisedFrom } from '../model/bridge-client-id.ts'
+import { identifierForRaisedQoS } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { own, type Message } from '../model/message.ts'
+import { copyOut, type Message } from '../model/message.ts'
 import type { DropReason } from '../model/outputs.ts'
 import { publishHead } from '../model/send-list.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, SessionDelivery, StoredQueue } from '../state/sessions/session.ts'
+import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { makeRoom } from './drop-oldest.ts'
+import { dropToMakeRoom } from './drop-oldest.ts'
 import {
   fits,
   fitsAtMostOnce,
-  holdAll,
+  sendAllAfterCommit,
   sendPublish,
   sendPublishWithExtra,
   sendsOf,
 } from '../outgoing/send-to-client.ts'
 import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
-import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put } from './persistent-queue.ts'
+import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
 
 /** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
 const smallFrameBytes = 1_024
-const timesAsManySmall = 16
-const mostSmallInMemory = 16_384
+const smallFrameFactor = 16
+const maxSmallInMemory = 16_384
 
 /** By its QoS. */
-export function hand(
+export function enqueueForSession(
   state: BrokerState,
   session: Session,
   message: Message,
@@ -40,20 +40,20 @@ export function hand(
     group: SharedGroup<Session> | undefined
   },
 ): void {
-  if (how.qos === 0) offerAtMostOnce(state, session, message, how)
-  else offer(state, session, new Delivery(message, how), message)
+  if (how.qos === 0) sendAtMostOnce(state, session, message, how)
+  else enqueue(state, session, new Delivery(message, how), message)
 }
 
 /** With a word of what it was published with, which a bridge may want to know. */
-export function raised(
+export function raisedDelivery(
   message: Message,
   { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
-): Parameters<typeof hand>[3] {
-  return { qos: raisesTo, retain, subscriptionIdentifiers: raisedFrom(message.qos), group: undefined }
+): Parameters<typeof enqueueForSession>[3] {
+  return { qos: raisesTo, retain, subscriptionIdentifiers: identifierForRaisedQoS(message.qos), group: undefined }
 }
 
 /** QoS 0: now or never. */
-function offerAtMostOnce(
+function sendAtMostOnce(
   state: BrokerState,
   session: Session,
   message: Message,
@@ -80,12 +80,12 @@ function offerAtMostOnce(
 }
 
 /** QoS 1 and 2. A stored session keeps it whatever becomes of it next. */
-export function offer(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+export function enqueue(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
     const isFull = stored.count >= maxStoredOf(state, session)
-    if (isFull && !makeRoom(state, session, stored)) return state.countDrop(session, message, 'storage-full')
-    keepDelivery(state, session, stored, delivery, message)
+    if (isFull && !dropToMakeRoom(state, session, stored)) return state.countDrop(session, message, 'storage-full')
+    storeDelivery(state, session, stored, delivery, message)
   }
   const connection = session.connection
   const isNext =
@@ -96,7 +96,7 @@ export function offer(state: BrokerState, session: Session, delivery: SessionDel
     if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
     sendFirst(state, session, connection, delivery)
   } else {
-    leaveWaiting(state, session, delivery, message)
+    enqueueWaiting(state, session, delivery, message)
   }
 }
 
@@ -110,20 +110,20 @@ export function hasRoom(state: BrokerState, session: Session, connection: Connec
   return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
-function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
-  if (stored === undefined) return waitInMemory(state, session, delivery, message)
+  if (stored === undefined) return enqueueInMemory(state, session, delivery, message)
   state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
   // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
   const { behind } = stored
   const waiting = session.pendingCount + (behind === undefined ? 0 : behind.length)
-  const isFull = waiting >= mostInMemory(state, session, message) || !fitsInMemory(state, session, message)
+  const isFull = waiting >= maxInMemory(state, session, message) || !fitsInMemory(state, session, message)
   if ((!isNextInMemory && behind === undefined) || isFull) {
     forgetBehind(state, session, stored)
-    return hopeForNoAnswer(state, session, delivery)
+    return commitWithoutDelay(state, session, delivery)
   }
-  own(message, state.slabs)
+  copyOut(message, state.slabs)
   holdDelivery(state, session, delivery, message)
   if (behind !== undefined) return void behind.push(delivery)
   stored.diskFrom = delivery.sequence + 1
@@ -131,10 +131,10 @@ function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDel
 }
 
 /** What waits on disk alone has to be read again, which takes longer than most bridges need to be rid of it. */
-function mostInMemory({ settings }: BrokerState, { pace }: Session, message: Message): number {
+function maxInMemory({ settings }: BrokerState, { pace }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
   if (pace === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
-  return Math.max(maxQueuedMessages, Math.min(mostSmallInMemory, maxQueuedMessages * timesAsManySmall))
+  return Math.max(maxQueuedMessages, Math.min(maxSmallInMemory, maxQueuedMessages * smallFrameFactor))
 }
 
 /** mqtt.max_mqueue_bytes. One may always wait, however large. */
@@ -144,13 +144,13 @@ function fitsInMemory({ settings, memory }: BrokerState, session: Session, messa
 }
 
 /** What came while all before it was read is on disk alone. */
-export function forgetBehind(state: BrokerState, session: Session, stored: StoredQueue): void {
+export function forgetBehind(state: BrokerState, session: Session, stored: PersistentQueue): void {
   if (stored.behind === undefined) return
   for (const delivery of stored.behind) releaseDelivery(state, session, delivery)
   stored.behind = undefined
 }
 
-function waitInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+function enqueueInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   // Without its client only what is stored lasts: it has ended, and the last of its subscriptions are on their way out.
   if (session.connection === undefined) return
   const queue = session.queue()
@@ -159,7 +159,7 @@ function waitInMemory(state: BrokerState, session: Session, delivery: SessionDel
     if (!dropOldestWaiting(state, session, 'queue-full')) break
   }
   state.counts.publishesLeftWaiting++
-  own(message, state.slabs)
+  copyOut(message, state.slabs)
   holdDelivery(state, session, delivery, message)
   queue.push(delivery)
 }
@@ -187,7 +187,7 @@ export function sendFirst(
   if (message === undefined) return
   const refusal = reasonNotToSend(state, connection, delivery, message)
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
-  own(message, state.slabs)
+  copyOut(message, state.slabs)
   holdDelivery(state, session, delivery, message)
   if (delivery.packetId === 0) session.window().add(delivery)
   else session.window().noteSent(delivery)
@@ -220,26 +220,26 @@ export function abandon(
   reason: DropReason,
 ): void {
   state.countDrop(session, message, reason)
-  endQuietly(state, session, delivery)
+  removeDelivery(state, session, delivery)
 }
 
 /** It is over for this session: somebody else has it, or nobody. Nothing of it has been sent in this connection. */
-export function endQuietly(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function removeDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId, qos } = delivery
-  if (packetId !== 0 && qos === 2) giveUpSent(state, session, delivery)
+  if (packetId !== 0 && qos === 2) abandonSent(state, session, delivery)
   else if (packetId !== 0) session.window().remove(delivery)
-  forgetDelivery(state, session, delivery)
+  deleteDelivery(state, session, delivery)
 }
 
 /**
  * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that had it takes whatever comes with its packet id for the same message, until
  * that is released.
  */
-function giveUpSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function abandonSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
   session.window().giveUp(delivery)
   if (delivery.sequence === 0) return
-  put(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
+  putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
 }
 
 /** Writes the PUBLISH for a delivery that has its packet id; again if it was sent before. */
@@ -255,7 +255,7 @@ export function transmit(
   const head = publishHead(delivery.qos, { retain: delivery.retain, dup }, delivery.packetId)
   const mustBeStored = delivery.qos === 2 && session.stored !== undefined
   if (mustBeStored && !delivery.wasSent) {
-    put(state, {
+    putRecord(state, {
       kind: 'outgoing',
       clientId: session.clientId,
       packetId: delivery.packetId,
@@ -267,7 +267,7 @@ export function transmit(
   // stored already, and must not come behind what the client answers meanwhile [MQTT-4.3.3-1].
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
   // What comes behind it waits too, or messages of one topic would pass each other by their QoS.
-  const list = mustBeStored && !isStored ? holdAll(state, connection) : sendsOf(state, connection)
+  const list = mustBeStored && !isStored ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {

@@ -5,24 +5,27 @@ import { parseTopicName } from '../../protocol/index.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
-import { patienceMs, type AnswerPace } from '../state/sessions/ack-latency.ts'
+import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
-import { tellFull, tellRoom } from '../peers/full-session-notice.ts'
-import { neverExpires, type Session, type StoredQueue, type SessionDelivery } from '../state/sessions/session.ts'
+import { announceFull, announceRoom } from '../peers/full-session-notice.ts'
+import { neverExpires, type Session, type PersistentQueue, type SessionDelivery } from '../state/sessions/session.ts'
 
 /** After so many deleted records the record of the session says where its queue begins now. */
 const headRecordInterval = 1_000
 
-export function put(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
+export function putRecord(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
   state.gathering.changes.push({ change: 'put', record })
 }
 
-export function remove(state: BrokerState, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
+export function deleteRecord(state: BrokerState, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
   state.gathering.changes.push({ change: 'delete', key })
 }
 
 /** Undefined: it is damaged, and goes without being told of. */
-export function messageIn(state: BrokerState, { message: stored, bodyId = 0 }: QueuedRecord): Message | undefined {
+export function messageOfRecord(
+  state: BrokerState,
+  { message: stored, bodyId = 0 }: QueuedRecord,
+): Message | undefined {
   const name = typeof stored === 'number' ? undefined : parseTopicName(stored.topic)
   if (typeof stored === 'number' || name === undefined) return undefined
   const message = fromStored(stored, state.topics.named(name))
@@ -31,10 +34,10 @@ export function messageIn(state: BrokerState, { message: stored, bodyId = 0 }: Q
 }
 
 /** Gives the delivery its sequence and its record. */
-export function keepDelivery(
+export function storeDelivery(
   state: BrokerState,
   session: Session,
-  stored: StoredQueue,
+  stored: PersistentQueue,
   delivery: SessionDelivery,
   message: Message,
 ): void {
@@ -43,7 +46,7 @@ export function keepDelivery(
   delivery.putIndex = state.gathering.changes.length
   stored.count++
   if (delivery.group !== undefined) stored.mayHoldShared = true
-  if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
+  if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
   if (message.bodyId !== 0) state.bodies.add(message.bodyId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
@@ -55,8 +58,8 @@ export function keepDelivery(
     sharedFilter: delivery.group?.sharedFilter,
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
-  put(state, record)
-  if (session.pace !== undefined && delivery.qos === 1) hopeForAnswer(state, session, session.pace)
+  putRecord(state, record)
+  if (session.pace !== undefined && delivery.qos === 1) deferCommitForAck(state, session, session.pace)
 }
 
 /** Messages that may wait on disk for it. */
@@ -65,23 +68,23 @@ export function maxStoredOf({ settings }: BrokerState, { spool }: Session): numb
 }
 
 /** Publishers are refused what it cannot keep, unless it has chosen to go without. */
-export function noteFull(state: BrokerState, session: Session): void {
+export function markFull(state: BrokerState, session: Session): void {
   if (session.spool?.dropsNewest === true || session.spool?.dropsOldest === true) return
   state.fullSessions.add(session)
-  if (session.stored !== undefined) tellFull(state, session, session.stored)
+  if (session.stored !== undefined) announceFull(state, session, session.stored)
 }
 
 /** The message of several stored sessions is stored once; each queued record names it. */
-export function keepBody(state: BrokerState, message: Message): void {
+export function storePayload(state: BrokerState, message: Message): void {
   message.bodyId = state.nextBodyId()
-  put(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
+  putRecord(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
 }
 
 /**
  * It stays in memory no longer, and its queued record has served: struck if it was never written, else deleted. One that is
  * in flight is out of the window, or `lightenDelivery` comes before.
  */
-export function forgetDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function deleteDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
   releaseDelivery(state, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
@@ -93,43 +96,43 @@ export function forgetDelivery(state: BrokerState, session: Session, delivery: S
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
     if (isPutOff) state.batches.putOff({ change: 'delete', key })
-    else remove(state, key)
+    else deleteRecord(state, key)
     stored.deletedSinceRecord++
   }
   stored.count--
   state.fullSessions.delete(session)
-  if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored.isToldFull) announceRoom(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message === undefined ? delivery.bodyIdOnDisk : delivery.message.bodyId
-  if (bodyId !== 0) releaseBody(state, bodyId)
+  if (bodyId !== 0) releasePayload(state, bodyId)
   if (stored.deletedSinceRecord < headRecordInterval) return
   if (isPutOff) state.batches.putOff({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state, session, stored)
 }
 
 /** The batch may wait for a client that is near: what it acknowledges before the disk is asked is never written. */
-function hopeForAnswer(state: BrokerState, { connection }: Session, pace: AnswerPace): void {
+function deferCommitForAck(state: BrokerState, { connection }: Session, pace: AckLatency): void {
   const { batches, nowMs, committedBatch } = state
   // Behind QoS 2 it does not leave before the batch is written: there is nothing to wait for.
   const isHeld = connection !== undefined && connection.heldUntilBatch > committedBatch
-  batches.hope(!isHeld && pace.isNear(batches.commitMs) ? nowMs + patienceMs : 0)
+  batches.hope(!isHeld && pace.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
 }
 
 /** What was put last is on the disk alone until it is read again: its client is told of it later. */
-export function hopeForNoAnswer({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
+export function commitWithoutDelay({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
   if (session.pace !== undefined && qos === 1) batches.hopeNoMore()
 }
 
-export function releaseBody(state: BrokerState, bodyId: number): void {
-  if (state.bodies.add(bodyId, -1) === 0) remove(state, { kind: 'body', id: bodyId })
+export function releasePayload(state: BrokerState, bodyId: number): void {
+  if (state.bodies.add(bodyId, -1) === 0) deleteRecord(state, { kind: 'body', id: bodyId })
 }
 
-export function recordSession(state: BrokerState, session: Session, stored: StoredQueue): void {
+export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {
   // An earlier record of it may have been put off.
   if (session.pace !== undefined) state.batches.bringIn()
-  put(state, recordOf(session, stored))
+  putRecord(state, recordOf(session, stored))
 }
 
-export function recordOf(session: Session, stored: StoredQueue): SessionRecord {
+export function recordOf(session: Session, stored: PersistentQueue): SessionRecord {
   stored.head = lowestSequence(session, stored)
   stored.deletedSinceRecord = 0
   return {
@@ -149,7 +152,7 @@ export function recordOf(session: Session, stored: StoredQueue): SessionRecord {
   }
 }
 
-function lowestSequence(session: Session, stored: StoredQueue): number {
+function lowestSequence(session: Session, stored: PersistentQueue): number {
   let lowest = stored.diskFrom
   const waiting = session.pending?.peek()
   if (waiting !== undefined) lowest = Math.min(lowest, waiting.sequence)
@@ -161,7 +164,7 @@ function lowestSequence(session: Session, stored: StoredQueue): number {
   return lowest
 }
 
-function sentBelow(session: Session, stored: StoredQueue): number {
+function sentBelow(session: Session, stored: PersistentQueue): number {
   let below = stored.sentBelow
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (delivery.wasSent) below = Math.max(below, delivery.sequence + 1)

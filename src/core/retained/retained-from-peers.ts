@@ -10,26 +10,26 @@
 import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type PeerNumber } from '../model/peer-messages.ts'
-import type { RetainedMarks, RetainedScan, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
+import type { RetainedMarks, RetainedReplay, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { Vow } from '../model/commit-barrier.ts'
-import { awaitBatch } from '../outgoing/deferred-acks.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 
 /** So many messages in one answer at most: they wait in memory until the client takes them. */
 const maxAskedAtOnce = 100
 
 /** So many topics of which a session has heard live while it waits; of more an older message may come behind a newer. */
-const maxHeard = 10_000
+const maxLiveTopics = 10_000
 
 type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
 
 /** Here and elsewhere, as the filter may match. */
 export function sourcesOf(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   session: Session,
   filter: TopicFilter,
 ): RetainedSource[] {
@@ -45,18 +45,18 @@ export function sourcesOf(
 }
 
 /** Complete when every shard that is there has said how far it was. */
-function startMarks(state: BrokerState, neighbours: Neighbours, session: Session): RetainedMarks {
+function startMarks(state: BrokerState, neighbours: PeerTable, session: Session): RetainedMarks {
   const marks: RetainedMarks = { sentBy: Array.from({ length: neighbours.place.count }), isComplete: false }
   marks.sentBy[neighbours.place.own] = neighbours.sentToEach()
   const version = neighbours.interest.nextVersion()
-  const vow = new Vow()
+  const vow = new CommitBarrier()
   for (const { link } of neighbours.peers) {
     if (link === undefined) continue
     vow.await()
     link.awaited.push({ version, vow, marks })
   }
   // SUBACK waits for the same, and comes first.
-  if (session.stored !== undefined) awaitBatch(state, vow)
+  if (session.stored !== undefined) deferUntilBatch(state, vow)
   vow.whenKept(() => {
     marks.isComplete = true
     if (session.scans !== undefined) state.scanning.add(session)
@@ -72,9 +72,9 @@ export function hasMarks({ marks }: RetainedSource): boolean {
 /** Asks for the next messages, if that has not been done. One that is away is asked when it is back. */
 export function askForMore(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   session: Session,
-  { scan, source }: { scan: RetainedScan; source: RemoteSource },
+  { scan, source }: { scan: RetainedReplay; source: RemoteSource },
 ): void {
   const { owner } = source
   if (source.isAsked || neighbours.peer(owner).link === undefined) return
@@ -96,10 +96,10 @@ export function askForMore(
 }
 
 /** The client has heard it, or will: its answer would be the second, or older. */
-export function comesByItself(
-  neighbours: Neighbours,
+export function arrivesLive(
+  neighbours: PeerTable,
   session: Session,
-  { scan, message }: { scan: RetainedScan; message: Message },
+  { scan, message }: { scan: RetainedReplay; message: Message },
 ): boolean {
   if (session.heardSinceAsked?.has(message.topic.name) === true) return true
   const { source } = scan
@@ -110,29 +110,29 @@ export function comesByItself(
 }
 
 /** A message that its topic remembers is on its way to the sessions here. */
-export function noteHeard(neighbours: Neighbours, message: Message): void {
+export function recordLive(neighbours: PeerTable, message: Message): void {
   const { name } = message.topic
   for (const session of neighbours.scanners) {
     if (session.scans?.awaits(name) !== true) continue
     session.heardSinceAsked ??= new Set()
-    if (session.heardSinceAsked.size < maxHeard) session.heardSinceAsked.add(name)
+    if (session.heardSinceAsked.size < maxLiveTopics) session.heardSinceAsked.add(name)
   }
 }
 
 /** Nobody waits for the answer any more. */
-export function cancelAsked(state: BrokerState, neighbours: Neighbours, { source }: RetainedScan): void {
+export function cancelRetainedRequest(state: BrokerState, neighbours: PeerTable, { source }: RetainedReplay): void {
   if ('cursor' in source || !neighbours.asking.delete(source.question)) return
   if (neighbours.peer(source.owner).link === undefined) return
   state.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
 }
 
-export function endWatch(neighbours: Neighbours, session: Session): void {
+export function endRetainedWait(neighbours: PeerTable, session: Session): void {
   neighbours.scanners.delete(session)
   session.heardSinceAsked = undefined
 }
 
 /** A shard is back, and knows of no question: those to it are put from their beginning. */
-export function askAnew(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+export function repeatRetainedRequests(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   for (const session of neighbours.scanners) {
     for (const { source } of session.scans?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue

@@ -3,30 +3,30 @@
 
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { never, ownedApart, toStored, type Arrival, type Message } from '../model/message.ts'
+import { never, copyAlone, toStored, type RetainedOrigin, type Message } from '../model/message.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
-import { put, remove } from '../queues/persistent-queue.ts'
+import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
 /** Why a message is not kept for its topic, if it is not. Nothing else depends on it: it is delivered all the same. */
 export type RetainRefusal = 'no-room' | 'too-large'
 
 /** [MQTT-3.3.1-5, -10] Keeps it in place of the last one, or with an empty payload takes the last one away. */
-export function retain(state: BrokerState, message: Message, arrival?: Arrival): RetainRefusal | undefined {
+export function setRetained(state: BrokerState, message: Message, arrival?: RetainedOrigin): RetainRefusal | undefined {
   const name = message.topic.name
   if (message.payloadBytes === 0) {
-    if (forgetRetained(state, name) && !isOfBroker(name)) remove(state, { kind: 'retained', topic: name })
+    if (clearRetained(state, name) && !isBrokerTopic(name)) deleteRecord(state, { kind: 'retained', topic: name })
     return undefined
   }
   const { maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
   if (message.payloadBytes > maxRetainedPayloadBytes) return 'too-large'
-  const isBrokers = isOfBroker(name)
+  const isBrokers = isBrokerTopic(name)
   if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
-  const kept = ownedApart(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
+  const kept = copyAlone(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.arrival = arrival
-  keepRetained(state, kept)
-  if (!isBrokers) put(state, { kind: 'retained', message: toStored(kept) })
+  putRetained(state, kept)
+  if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
   return undefined
 }
 
@@ -45,9 +45,9 @@ function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: 
 }
 
 /** Takes it out of memory; its record is the caller's concern. False: there was none. */
-export function forgetRetained(state: BrokerState, topic: TopicName): boolean {
+export function clearRetained(state: BrokerState, topic: TopicName): boolean {
   if (state.retained.delete(topic) === undefined) return false
-  if (isOfBroker(topic)) state.retainedOfBroker--
+  if (isBrokerTopic(topic)) state.retainedOfBroker--
   if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
   return true
 }
@@ -58,15 +58,15 @@ function countRetained(quotas: NamespaceQuotas, topic: TopicName, change: 1 | -1
 }
 
 /** What the broker says of itself is true for a moment: it is kept in memory for those who come later, and never stored. */
-export function isOfBroker(topic: string): boolean {
+export function isBrokerTopic(topic: string): boolean {
   // `$SYS/#` is a subscription to `$SYS` as well [MQTT-4.7.1-2].
   return topic.startsWith('$SYS') && (topic.length === 4 || topic[4] === '/')
 }
 
 /** Puts it in its place in memory; its record is the caller's concern. */
-export function keepRetained(state: BrokerState, message: Message): void {
+export function putRetained(state: BrokerState, message: Message): void {
   const isNew = state.retained.set(message) === undefined
-  if (isNew && isOfBroker(message.topic.name)) state.retainedOfBroker++
+  if (isNew && isBrokerTopic(message.topic.name)) state.retainedOfBroker++
   if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
@@ -76,7 +76,7 @@ export function expireRetained(state: BrokerState, topic: string): void {
   const name = parseTopicName(topic)
   const message = name === undefined ? undefined : state.retained.get(name)
   if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return
-  forgetRetained(state, name)
-  if (isOfBroker(name)) return
-  remove(state, { kind: 'retained', topic: name })
+  clearRetained(state, name)
+  if (isBrokerTopic(name)) return
+  deleteRecord(state, { kind: 'retained', topic: name })
 }

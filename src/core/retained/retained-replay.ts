@@ -6,14 +6,21 @@ import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '..
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
-import { mayReceive } from '../state/sessions/can-receive.ts'
-import { type RetainedScan, ScanQueue } from '../state/sessions/retained-replay-queue.ts'
+import { canReceive } from '../state/sessions/can-receive.ts'
+import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
-import { hand, raised } from '../queues/enqueue-for-session.ts'
+import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
-import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-from-peers.ts'
+import {
+  askForMore,
+  cancelRetainedRequest,
+  arrivesLive,
+  endRetainedWait,
+  hasMarks,
+  sourcesOf,
+} from './retained-from-peers.ts'
 
 /** Topics that one slice looks at: about a millisecond. */
 const sliceTopics = 1_000
@@ -21,7 +28,7 @@ const sliceTopics = 1_000
 const sliceFilters = 100
 
 /** [MQTT5-3.3.1-9 to -11] By retain handling; a shared subscription is given none [MQTT5-4.8.2]. */
-export function startRetained(
+export function startRetainedReplay(
   state: BrokerState,
   session: Session,
   filter: TopicFilter,
@@ -32,69 +39,69 @@ export function startRetained(
   if (splitSharedFilter(filter) !== undefined) return
   const { neighbours } = state
   if (neighbours === undefined && state.retained.count === 0) return
-  dropScans(state, session, filter)
+  cancelReplays(state, session, filter)
   const cursor = state.retained.matching(bareFilter(filter))
   const sources =
     neighbours === undefined
       ? [{ cursor, marks: undefined, begunAfter: state.retainedHere }]
       : sourcesOf(state, neighbours, session, filter)
-  session.scans ??= new ScanQueue()
+  session.scans ??= new RetainedReplayQueue()
   const { options } = how
   for (const source of sources) session.scans.add({ filter, options, source, found: [], isAtEnd: false })
   state.scanning.add(session)
 }
 
 /** The subscription is gone, or begins anew; undefined: all of them, as the client has gone. */
-export function dropScans(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
+export function cancelReplays(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
   const { scans } = session
   if (scans === undefined) return
   const dropped = filter === undefined ? [...scans.all()] : scans.drop(filter)
-  if (state.neighbours !== undefined) for (const scan of dropped) cancelAsked(state, state.neighbours, scan)
-  if (filter === undefined || scans.isEmpty) endScanning(state, session)
+  if (state.neighbours !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.neighbours, scan)
+  if (filter === undefined || scans.isEmpty) endReplays(state, session)
 }
 
-function endScanning(state: BrokerState, session: Session): void {
+function endReplays(state: BrokerState, session: Session): void {
   session.scans = undefined
   state.scanning.delete(session)
-  if (state.neighbours !== undefined) endWatch(state.neighbours, session)
+  if (state.neighbours !== undefined) endRetainedWait(state.neighbours, session)
 }
 
 /** One slice for each session that has room. */
-export function continueScans(state: BrokerState): void {
+export function continueReplays(state: BrokerState): void {
   for (const session of state.scanning) {
     if (!hasRoomForRetained(state, session)) {
       state.scanning.delete(session) // `pump` puts it back when there is room.
       continue
     }
-    for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirst(state, session)) break
-    if (session.scans?.first === undefined) endScanning(state, session)
+    for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirstReplay(state, session)) break
+    if (session.scans?.first === undefined) endReplays(state, session)
   }
 }
 
 /** True if it is over and was about one topic: there is time for the next. */
-function continueFirst(state: BrokerState, session: Session): boolean {
+function continueFirstReplay(state: BrokerState, session: Session): boolean {
   const { scans } = session
   const scan = scans?.first
   if (scans === undefined || scan === undefined) return false
-  continueScan(state, session, scan)
+  continueReplay(state, session, scan)
   if (!scan.isAtEnd || scan.found.length > 0) return false
   scans.end(scan)
   return !hasWildcard(scan.filter)
 }
 
-function continueScan(state: BrokerState, session: Session, scan: RetainedScan): void {
+function continueReplay(state: BrokerState, session: Session, scan: RetainedReplay): void {
   if (scan.found.length === 0 && !scan.isAtEnd && !findMore(state, session, scan)) return
   let given = 0
   for (const message of scan.found) {
     if (!hasRoomForRetained(state, session)) break
-    give(state, session, scan, message)
+    deliverRetained(state, session, scan, message)
     given++
   }
   scan.found = given === scan.found.length ? [] : scan.found.slice(given)
 }
 
 /** False where others have to say something first: it is looked at again when they have. */
-function findMore(state: BrokerState, session: Session, scan: RetainedScan): boolean {
+function findMore(state: BrokerState, session: Session, scan: RetainedReplay): boolean {
   const { source } = scan
   if (state.neighbours !== undefined && !hasMarks(source)) {
     state.scanning.delete(session)
@@ -111,18 +118,19 @@ function findMore(state: BrokerState, session: Session, scan: RetainedScan): boo
   return true
 }
 
-function give(state: BrokerState, session: Session, scan: RetainedScan, message: Message): void {
+function deliverRetained(state: BrokerState, session: Session, scan: RetainedReplay, message: Message): void {
   if (message.expiresAtMs <= state.nowMs) return
   // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
   if (scan.options.noLocal && message.publisher === session.clientId) return
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
   if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
-  if (cameLive(state, session, { scan, message })) return
-  if (!mayBeGiven(state, session, message)) return
+  if (wasDeliveredLive(state, session, { scan, message })) return
+  if (!canDeliverRetained(state, session, message)) return
   const qos = effectiveQoS(state, message.qos, scan.options.qos)
   const { raisesTo } = scan.options
-  if (qos < raisesTo) return hand(state, session, message, raised(message, { raisesTo, retain: true }))
-  hand(state, session, message, {
+  if (qos < raisesTo)
+    return enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo, retain: true }))
+  enqueueForSession(state, session, message, {
     qos,
     retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
@@ -131,17 +139,21 @@ function give(state: BrokerState, session: Session, scan: RetainedScan, message:
 }
 
 /** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */
-function cameLive(state: BrokerState, session: Session, found: { scan: RetainedScan; message: Message }): boolean {
-  if (state.neighbours !== undefined) return comesByItself(state.neighbours, session, found)
+function wasDeliveredLive(
+  state: BrokerState,
+  session: Session,
+  found: { scan: RetainedReplay; message: Message },
+): boolean {
+  if (state.neighbours !== undefined) return arrivesLive(state.neighbours, session, found)
   const { source } = found.scan
   return 'cursor' in source && (found.message.arrival?.number ?? 0) > source.begunAfter
 }
 
 /** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
-function mayBeGiven(state: BrokerState, session: Session, message: Message): boolean {
+function canDeliverRetained(state: BrokerState, session: Session, message: Message): boolean {
   const { permissions } = state
   if (permissions.allowsEverything) return true
-  if (!mayReceive(state, session, message.topic)) return false
+  if (!canReceive(state, session, message.topic)) return false
   // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
   if (message.publisher === '' || message.isByOwnRight) return true
   const publisher = { clientId: message.publisher, username: message.publisherUsername }

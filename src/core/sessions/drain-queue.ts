@@ -8,31 +8,31 @@ import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../model/message.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import { PendingQueue } from '../state/sessions/pending-queue.ts'
-import { mayReceive } from '../state/sessions/can-receive.ts'
-import type { Session, SessionDelivery, StoredQueue } from '../state/sessions/session.ts'
+import { canReceive } from '../state/sessions/can-receive.ts'
+import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
 import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId } from '../../protocol/index.ts'
-import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from '../queues/enqueue-for-session.ts'
+import { abandon, removeDelivery, hasRoom, scheduleRetry, sendFirst, transmit } from '../queues/enqueue-for-session.ts'
 import { holdDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
-import { takeReceived } from '../bridge/bridge-replay.ts'
-import { groupOf, moveElsewhere, moveToAnother } from '../shared/reassign-shared.ts'
+import { restoreReceived } from '../bridge/bridge-replay.ts'
+import { groupOf, reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
 import { fits, sendAck } from '../outgoing/send-to-client.ts'
-import { forgetDelivery, messageIn } from '../queues/persistent-queue.ts'
+import { deleteDelivery, messageOfRecord } from '../queues/persistent-queue.ts'
 
 /**
  * A part of a queue, its messages sent and their answers taken in, is one piece of work each. In a process that has not done
  * it yet it takes ten times as long, for some fifth of a second: each part has so many more messages than the one before it.
  */
-const mostInPart = 128
-const moreInEachPart = 16
+const maxInPart = 128
+const partGrowth = 16
 
 /** What comes is kept in memory behind so many messages at most that are on disk alone. */
-const mostBehind = 8_192
+const maxTailInMemory = 8_192
 
 /** Sends what may be sent now. Called whenever room has appeared: an acknowledgement, a report of sent bytes. */
-export function pump(state: BrokerState, session: Session): void {
+export function drainQueue(state: BrokerState, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
-  if (session.resends !== undefined) sendHeldBack(state, session, connection, session.resends)
+  if (session.resends !== undefined) sendPostponed(state, session, connection, session.resends)
   const pending = session.pending
   if (pending !== undefined && session.resends === undefined) {
     for (let next = pending.peek(); next !== undefined; next = pending.peek()) {
@@ -47,7 +47,7 @@ export function pump(state: BrokerState, session: Session): void {
   } else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
 }
 
-function sendHeldBack(
+function sendPostponed(
   state: BrokerState,
   session: Session,
   connection: Connection,
@@ -64,7 +64,7 @@ function sendHeldBack(
 
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
   session.stored?.packetIds?.delete(delivery.sequence)
-  if (withhold(state, session, delivery)) return
+  if (dropDenied(state, session, delivery)) return
   sendFirst(state, session, connection, delivery)
 }
 
@@ -72,31 +72,31 @@ function sendWaiting(state: BrokerState, session: Session, connection: Connectio
  * Who may have what may have changed while it waited. What a shared group gave to this session goes to another member
  * then; anything else is over.
  */
-function withhold(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+function dropDenied(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   const { message } = delivery
   if (message === undefined || !isDenied(state, session, delivery)) return false
   // [MQTT5-4.8.2-5] QoS 2 that was begun with this member goes to nobody else.
   const mayMove = delivery.group !== undefined && !(delivery.qos === 2 && delivery.wasSent)
   const hasMoved =
-    mayMove && (moveToAnother(state, session, delivery) || moveElsewhere(state, delivery, true) !== undefined)
-  if (hasMoved) endQuietly(state, session, delivery)
+    mayMove && (reassignToMember(state, session, delivery) || reassignToPeer(state, delivery, true) !== undefined)
+  if (hasMoved) removeDelivery(state, session, delivery)
   else abandon(state, session, delivery, message, 'not-allowed')
   return true
 }
 
 function isDenied(state: BrokerState, session: Session, { message }: SessionDelivery): boolean {
-  return message !== undefined && !mayReceive(state, session, message.topic)
+  return message !== undefined && !canReceive(state, session, message.topic)
 }
 
 /** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] What was in flight is sent again in its order, then the rest follows. */
 export function resumeDelivery(state: BrokerState, session: Session, connection: Connection): void {
-  holdBack(session)
+  postponeResends(session)
   resend(state, session, connection, -Infinity)
-  pump(state, session)
+  drainQueue(state, session)
 }
 
 /** [MQTT5-3.3.4-9] Of what was in flight only so many go at once as the client takes now; the others as it answers. */
-function holdBack(session: Session): void {
+function postponeResends(session: Session): void {
   session.resends = undefined
   if (session.inflightCount <= session.windowLimit) return
   const sent = session
@@ -131,7 +131,7 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
   delivery.sentAtMs = state.nowMs
   if (delivery.stage === 'received') {
     sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: false })
-  } else if (delivery.message !== undefined && !withhold(state, session, delivery)) {
+  } else if (delivery.message !== undefined && !dropDenied(state, session, delivery)) {
     const { message } = delivery
     if (fits(state, connection, message, delivery)) transmit(state, session, connection, delivery, message)
     // [MQTT5-3.1.2-25] The client has come back with a smaller Maximum Packet Size.
@@ -146,13 +146,13 @@ function askForMore(state: BrokerState, session: Session): void {
   if (room * 2 < state.settings.maxQueuedMessages) return
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   if (session.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
-  const limit = Math.min(room, mostInPart, moreInEachPart * (stored.partsRead + 1))
+  const limit = Math.min(room, maxInPart, partGrowth * (stored.partsRead + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.ask({ for: 'queue', session, upTo })
   stored.loading = question
   // A spool that goes without its oldest reads these on disk, and what is there is not to be in memory as well.
   const keepsLast = session.pace !== undefined && session.spool?.dropsOldest !== true
-  if (keepsLast && session.onDiskCount <= mostBehind) stored.behind ??= []
+  if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.behind ??= []
   state.questions.push({
     kind: 'load-queue',
     question,
@@ -165,7 +165,11 @@ function askForMore(state: BrokerState, session: Session): void {
 }
 
 /** Of a long queue as much as is wanted has been on disk for a while. Else all of it is to be there first. */
-function readableUpTo(state: BrokerState, stored: StoredQueue, wanted: number): { upTo: number; afterBatch: number } {
+function readableUpTo(
+  state: BrokerState,
+  stored: PersistentQueue,
+  wanted: number,
+): { upTo: number; afterBatch: number } {
   const { nextSequence, mark } = stored
   const newest = state.batches.lastBegun
   if (mark !== undefined && mark.batch <= state.committedBatch) {
@@ -195,16 +199,16 @@ export function handleQueueLoaded(
     else stored.diskFrom = end
   }
   if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(answer.upTo, end))
-  takeBehind(session, stored)
+  appendTail(session, stored)
   // What was dropped unread is still there as of an earlier moment.
   const mayReadOn = !answer.isEnd && stored.trimmedTo <= stored.diskFrom
   stored.partsRead = mayReadOn ? stored.partsRead + 1 : 0
   if (answer.isEnd) stored.settled = undefined
-  pump(state, session)
+  drainQueue(state, session)
 }
 
 /** What is kept in memory follows, when nothing is left to be read before it. */
-function takeBehind(session: Session, stored: StoredQueue): void {
+function appendTail(session: Session, stored: PersistentQueue): void {
   const { behind } = stored
   const next = behind?.[0]?.sequence ?? stored.nextSequence
   if (behind === undefined || stored.diskFrom < next) return
@@ -213,21 +217,21 @@ function takeBehind(session: Session, stored: StoredQueue): void {
   for (const delivery of behind) session.queue().push(delivery)
 }
 
-function restoreDelivery(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {
+function restoreDelivery(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
   stored.diskFrom = record.sequence + 1
-  const message = messageIn(state, record)
+  const message = messageOfRecord(state, record)
   if (message === undefined) return
-  if (takeReceived(state, session, stored, { record, message })) return
-  const group = groupThatGave(state, session, record, message)
+  if (restoreReceived(state, session, stored, { record, message })) return
+  const group = sharedGroupOf(state, session, record, message)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
   holdDelivery(state, session, delivery, message)
-  if (packetId !== undefined) takeReserved(session, delivery, packetId)
+  if (packetId !== undefined) replaceReserved(session, delivery, packetId)
   else if (record.qos === 1) delivery.wasSent = record.sequence < stored.sentBelow
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {
     state.countDrop(session, message, 'expired')
-    forgetDelivery(state, session, delivery)
+    deleteDelivery(state, session, delivery)
     return
   }
   session.queue().push(delivery)
@@ -237,14 +241,14 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
  * Older records do not say whether a shared group has given it. Where nothing else that the session subscribes to brings the
  * topic it was that one: what its client may not have goes to another member then.
  */
-function groupThatGave(
+function sharedGroupOf(
   state: BrokerState,
   session: Session,
   { sharedFilter }: QueuedRecord,
   { topic }: Message,
 ): SharedGroup<Session> | undefined {
   if (sharedFilter !== undefined) return groupOf(state, sharedFilter)
-  if (mayReceive(state, session, topic)) return undefined
+  if (canReceive(state, session, topic)) return undefined
   const bringing = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
     const shared = splitSharedFilter(filter)
     return matchesFilter(shared?.filter ?? splitExclusiveFilter(filter) ?? filter, topic.name)
@@ -255,7 +259,7 @@ function groupThatGave(
 }
 
 /** In place of what has kept its packet id since the restart. */
-function takeReserved(session: Session, delivery: SessionDelivery, packetId: PacketId): void {
+function replaceReserved(session: Session, delivery: SessionDelivery, packetId: PacketId): void {
   const reserved = session.window().get(packetId)
   if (reserved !== undefined) session.window().remove(reserved)
   session.window().addWithId(delivery, packetId)

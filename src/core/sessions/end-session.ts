@@ -1,58 +1,63 @@
 // A client goes, a session ends, a will is published.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import { Message, takeRight } from '../model/message.ts'
+import { Message, copyPublisherRights } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
-import { mayReceive } from '../state/sessions/can-receive.ts'
-import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../state/sessions/session.ts'
-import { keepForOthers } from '../shared/expired-session-redelivery.ts'
-import { releaseAllElsewhere } from '../peers/qos2-forwarding.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import { canReceive } from '../state/sessions/can-receive.ts'
+import {
+  newPersistentQueue,
+  type Session,
+  type PersistentQueue,
+  type SessionDelivery,
+} from '../state/sessions/session.ts'
+import { keepForMembers } from '../shared/expired-session-redelivery.ts'
+import { releaseAllOnPeers } from '../peers/qos2-forwarding.ts'
 import { lightenDelivery } from '../outgoing/held-bytes.ts'
-import { leaveRoutes } from './remove-subscriptions.ts'
+import { removeSubscriptions } from './remove-subscriptions.ts'
 import { forgetBehind } from '../queues/enqueue-for-session.ts'
-import { notePresence } from '../peers/update-interest.ts'
-import { moveElsewhere, moveToAnother } from '../shared/reassign-shared.ts'
-import { isOfBroker } from '../retained/retained-messages.ts'
-import { dropScans } from '../retained/retained-replay.ts'
-import { spread } from '../publish/route-message.ts'
-import { forward } from '../publish/forward-to-peers.ts'
-import { isOfOthers } from '../publish/reserved-topics.ts'
-import { expiryMs, forgetDelivery, recordSession } from '../queues/persistent-queue.ts'
-import { forgetWill, keepOwedWill, keepUntilTaken, recordWill } from './stored-wills.ts'
+import { updatePresence } from '../peers/update-interest.ts'
+import { reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
+import { isBrokerTopic } from '../retained/retained-messages.ts'
+import { cancelReplays } from '../retained/retained-replay.ts'
+import { routeMessage } from '../publish/route-message.ts'
+import { forwardToPeers } from '../publish/forward-to-peers.ts'
+import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-queue.ts'
+import { deleteWill, storePendingWill, storeUntilCommitted, recordWill } from './stored-wills.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
-export function detach(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
-  notePresence(state, session, -1)
+export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
+  updatePresence(state, session, -1)
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
-  dropScans(state, session, undefined)
+  cancelReplays(state, session, undefined)
   state.openConnections--
-  settleWill(state, session, how.publishWill)
+  publishOrDropWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
   // While the broker stops every client goes: what moved on would only come back, as if it had never been sent.
-  if (!state.isShuttingDown) passOnShared(state, session)
-  putToSleep(state, session)
+  if (!state.isShuttingDown) reassignSharedOf(state, session)
+  moveQueueToDisk(state, session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
   if (session.stored !== undefined) recordSession(state, session, session.stored)
 }
 
 /** [MQTT5-3.1.2.11.2] Its time has passed: the tick that ends it is due, if it has not come yet. */
-export function isOver({ nowMs }: BrokerState, session: Session): boolean {
+export function hasExpired({ nowMs }: BrokerState, session: Session): boolean {
   const expiry = expiryMs(session)
   return expiry !== undefined && session.connection === undefined && nowMs >= session.disconnectedAtMs + expiry
 }
 
 /** Makes a session outlive its connection on disk. */
-export function startStoring(state: BrokerState, session: Session): StoredQueue {
-  session.stored ??= newStoredQueue()
+export function startStoring(state: BrokerState, session: Session): PersistentQueue {
+  session.stored ??= newPersistentQueue()
   recordSession(state, session, session.stored)
   return session.stored
 }
 
 /** What waits in memory waits on disk alone from now on: a sleeping client costs little. */
-export function putToSleep(state: BrokerState, session: Session): void {
+export function moveQueueToDisk(state: BrokerState, session: Session): void {
   const { stored, pending } = session
   if (stored === undefined) return
   stored.loading = undefined
@@ -77,25 +82,25 @@ export function endSession(state: BrokerState, session: Session): void {
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   state.fullSessions.delete(session)
   const moving = sharedDeliveries(session)
-  leaveRoutes(state, session)
-  for (const delivery of moving) if (!moveToAnother(state, session, delivery)) moveElsewhere(state, delivery, true)
+  removeSubscriptions(state, session)
+  for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)
   releaseBodies(state, session)
-  releaseAllElsewhere(state, session)
+  releaseAllOnPeers(state, session)
   // [MQTT5-3.1.3.2.2] The end of the session ends the delay of its will.
   if (session.willDueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
     // Another session may begin under the same name.
     if (session.pace !== undefined) state.batches.bringIn()
-    if (!keepForOthers(state, session, session.stored))
+    if (!keepForMembers(state, session, session.stored))
       state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
-    keepOwedWill(state, session.clientId)
+    storePendingWill(state, session.clientId)
   }
-  letGo(session)
+  releaseReferences(session)
   state.events.push({ event: 'session-ended', clientId: session.clientId })
 }
 
 /** The plans of topics that nobody uses refer to sessions that have ended: see `topics/topic-router.ts`. Little is to hang on those. */
-function letGo(session: Session): void {
+function releaseReferences(session: Session): void {
   session.stored = undefined
   session.outgoing = undefined
   session.pending = undefined
@@ -105,7 +110,7 @@ function letGo(session: Session): void {
 
 function releaseBodies(state: BrokerState, session: Session): void {
   const held = [...(session.outgoing?.inSendOrder() ?? []), ...(session.pending?.takeAll() ?? [])]
-  for (const delivery of held) forgetDelivery(state, session, delivery)
+  for (const delivery of held) deleteDelivery(state, session, delivery)
   if (session.stored !== undefined) forgetBehind(state, session, session.stored)
 }
 
@@ -122,49 +127,49 @@ function waiting(session: Session): SessionDelivery[] {
 }
 
 /** Its client is gone: QoS 1 of a shared group goes to a member whose client is there, if one is. */
-function passOnShared(state: BrokerState, session: Session): void {
+function reassignSharedOf(state: BrokerState, session: Session): void {
   const all = sharedDeliveries(session)
-  const moved = new Set(all.filter((delivery) => moveOn(state, session, delivery)))
+  const moved = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
   const kept = all.filter((delivery) => !moved.has(delivery))
-  if (state.neighbours !== undefined) copyElsewhere(state, session, kept)
+  if (state.neighbours !== undefined) copyToPeers(state, session, kept)
   if (moved.size === 0) return
   const staying = session.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
   for (const delivery of staying) session.pending?.push(delivery)
   for (const delivery of moved) {
     if (delivery.packetId !== 0) session.outgoing?.remove(delivery)
-    forgetDelivery(state, session, delivery)
+    deleteDelivery(state, session, delivery)
   }
 }
 
 /** What the session may not have any more would be lost with it: that goes to whoever may, though nobody be there. */
-function moveOn(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
-  const isDenied = delivery.message !== undefined && !mayReceive(state, session, delivery.message.topic)
-  if ((isDenied || hasOpenMember(state, delivery, session)) && moveToAnother(state, session, delivery)) return true
-  return isDenied && moveElsewhere(state, delivery, true) !== undefined
+function reassignDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+  const isDenied = delivery.message !== undefined && !canReceive(state, session, delivery.message.topic)
+  if ((isDenied || hasOpenMember(state, delivery, session)) && reassignToMember(state, session, delivery)) return true
+  return isDenied && reassignToPeer(state, delivery, true) !== undefined
 }
 
 /** Of no other member here the client is there: one on another shard gets it, and it is kept here until that has it. */
-function copyElsewhere(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
+function copyToPeers(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
   const rest = {}
   session.rest = rest
   for (const delivery of deliveries) {
     // QoS 2 stays: a copy of it would be a second one if the client comes back before the other shard has answered.
     if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
-    const kept = moveElsewhere(state, delivery, false)
+    const kept = reassignToPeer(state, delivery, false)
     kept?.whenKept(() => {
       // Its client was here meanwhile: then it may have had it as well, which QoS 1 allows.
       const mayGo = kept.refusal === undefined && session.rest === rest
-      if (mayGo) settleMoved(state, session, delivery)
+      if (mayGo) completeReassignment(state, session, delivery)
     })
   }
 }
 
-function settleMoved(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function completeReassignment(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   if (delivery.packetId !== 0) {
     if (session.outgoing?.get(delivery.packetId) !== delivery) return
     session.outgoing.remove(delivery)
   }
-  forgetDelivery(state, session, delivery)
+  deleteDelivery(state, session, delivery)
 }
 
 /** One that may have it. */
@@ -172,12 +177,12 @@ function hasOpenMember(state: BrokerState, { group, message }: SessionDelivery, 
   if (message === undefined) return false
   for (const { subscriber } of group?.members() ?? []) {
     if (subscriber === except || subscriber.connection === undefined) continue
-    if (mayReceive(state, subscriber, message.topic)) return true
+    if (canReceive(state, subscriber, message.topic)) return true
   }
   return false
 }
 
-function settleWill(state: BrokerState, session: Session, isToBePublished: boolean): void {
+function publishOrDropWill(state: BrokerState, session: Session, isToBePublished: boolean): void {
   const { will } = session
   if (will === undefined) return
   if (!isToBePublished) return dropWill(state, session)
@@ -192,7 +197,7 @@ export function dropWill(state: BrokerState, session: Session): void {
   if (session.will === undefined) return
   session.will = undefined
   session.willDueAtMs = Infinity
-  forgetWill(state, session.clientId)
+  deleteWill(state, session.clientId)
 }
 
 export function publishWill(state: BrokerState, session: Session): void {
@@ -203,19 +208,19 @@ export function publishWill(state: BrokerState, session: Session): void {
 }
 
 /** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
-export function publishOrphanWill(state: BrokerState, name: string, { message }: { message: Message }): void {
+export function publishDelayedWill(state: BrokerState, name: string, { message }: { message: Message }): void {
   state.orphanWills.delete(name)
-  forgetWill(state, name)
+  deleteWill(state, name)
   if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
   else publishWillMessage(state, name, message)
 }
 
 /** What it brought here was stored with the word that it was published. */
-function tellOthersAgain(state: BrokerState, neighbours: Neighbours, clientId: string, message: Message): void {
+function tellOthersAgain(state: BrokerState, neighbours: PeerTable, clientId: string, message: Message): void {
   if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
   const plan = state.routes.planFor(message.topic)
-  forward(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
-  keepUntilTaken(state, clientId, message)
+  forwardToPeers(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
+  storeUntilCommitted(state, clientId, message)
 }
 
 /** `session`: the one that it belongs to, where there is one still. */
@@ -223,8 +228,8 @@ function publishWillMessage(state: BrokerState, clientId: string, message: Messa
   if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
   const timed = withExpiryFrom(message, state.nowMs)
   // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
-  spread(state, timed, session, 0)
-  keepUntilTaken(state, clientId, timed)
+  routeMessage(state, timed, session, 0)
+  storeUntilCommitted(state, clientId, timed)
 }
 
 /**
@@ -234,8 +239,8 @@ function publishWillMessage(state: BrokerState, clientId: string, message: Messa
 function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
   const { permissions } = state
   const { name } = message.topic
-  if (isOfBroker(name)) return false
-  if (session?.identity.isSuperuser !== true && isOfOthers(state, name, message.publisher)) return false
+  if (isBrokerTopic(name)) return false
+  if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
   if (session === undefined || session.identityIsFromDisk) {
@@ -261,7 +266,7 @@ function withExpiryFrom(will: Message, nowMs: number): Message {
     payloadStart: will.payloadStart,
     payloadEnd: will.frameEnd,
   })
-  takeRight(message, will)
+  copyPublisherRights(message, will)
   message.isOwned = true
   return message
 }

@@ -8,7 +8,7 @@ import type { Session } from '../state/sessions/session.ts'
 /** A session with more subscriptions than this has all plans made anew, and not only those of its own topics. */
 const mostFiltersTouched = 1_000
 
-export function takeIdentity(state: BrokerState, connection: Connection, session: Session, identity: Identity): void {
+export function setIdentity(state: BrokerState, connection: Connection, session: Session, identity: Identity): void {
   const isOther =
     session.identityIsFromDisk || session.mountpoint !== connection.mountpoint || !isSame(session.identity, identity)
   session.identity = identity

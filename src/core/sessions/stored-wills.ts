@@ -9,59 +9,59 @@
 // Should this shard die, or stop, while a will is owed, it is published to the others again when it is back; not to the sessions
 // here, which have it. It may come twice to a shard that had taken it before.
 
-import type { BrokerState, OwedWill } from '../state/broker-state.ts'
+import type { BrokerState, PendingWill } from '../state/broker-state.ts'
 import { toStored, type Message } from '../model/message.ts'
-import { clientIdIn, isReserved, reserveName } from '../namespaces/internal-session-names.ts'
-import { put, remove } from '../queues/persistent-queue.ts'
+import { clientIdIn, isInternalName, reserveInternalName } from '../namespaces/internal-session-names.ts'
+import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
 export function recordWill(
   state: BrokerState,
   clientId: string,
   will: { message: Message; delaySeconds: number; dueAtMs: number | undefined },
 ): void {
-  makeRoom(state, clientId)
+  renamePendingWill(state, clientId)
   const { message, delaySeconds, dueAtMs } = will
-  put(state, { kind: 'will', clientId, message: toStored(message), delaySeconds, dueAtMs })
+  putRecord(state, { kind: 'will', clientId, message: toStored(message), delaySeconds, dueAtMs })
 }
 
 /** Of one that was not published, or whose publishing is stored in this batch. `name`: the client id, or a reserved one. */
-export function forgetWill(state: BrokerState, name: string): void {
+export function deleteWill(state: BrokerState, name: string): void {
   state.owedWills.delete(name)
-  if (isReserved(name)) state.gathering.changes.push({ change: 'delete-session', clientId: name })
-  else remove(state, { kind: 'will', clientId: name })
+  if (isInternalName(name)) state.gathering.changes.push({ change: 'delete-session', clientId: name })
+  else deleteRecord(state, { kind: 'will', clientId: name })
 }
 
 /** The will has just been given out: what it has to wait for on other shards, if anything, is waited for. */
-export function keepUntilTaken(state: BrokerState, name: string, message: Message): void {
+export function storeUntilCommitted(state: BrokerState, name: string, message: Message): void {
   const vow = state.neighbours?.takeVow()
   if (vow === undefined) return
-  makeRoom(state, name)
+  renamePendingWill(state, name)
   const owed = { name, message }
-  recordOwed(state, owed)
+  recordPendingWill(state, owed)
   vow.whenKept(() => {
-    if (state.owedWills.get(owed.name) === owed) forgetWill(state, owed.name)
+    if (state.owedWills.get(owed.name) === owed) deleteWill(state, owed.name)
   })
   vow.mark()
 }
 
 /** The session has been deleted, and with it all that is on disk of its client. */
-export function keepOwedWill(state: BrokerState, clientId: string): void {
+export function storePendingWill(state: BrokerState, clientId: string): void {
   const owed = state.owedWills.get(clientId)
-  if (owed !== undefined) recordOwed(state, owed)
+  if (owed !== undefined) recordPendingWill(state, owed)
 }
 
 /** Another will needs the record that this client has. */
-function makeRoom(state: BrokerState, clientId: string): void {
+function renamePendingWill(state: BrokerState, clientId: string): void {
   const owed = state.owedWills.get(clientId)
   if (owed === undefined) return
   state.owedWills.delete(clientId)
-  owed.name = reserveName(state, clientIdIn(clientId))
-  recordOwed(state, owed)
+  owed.name = reserveInternalName(state, clientIdIn(clientId))
+  recordPendingWill(state, owed)
 }
 
 /** `isRepeat` says of a record that the will has been published. */
-function recordOwed(state: BrokerState, owed: OwedWill): void {
+function recordPendingWill(state: BrokerState, owed: PendingWill): void {
   const stored = { ...toStored(owed.message), isRepeat: true }
-  put(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
+  putRecord(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
   state.owedWills.set(owed.name, owed)
 }

@@ -12,14 +12,14 @@
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../../records/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { EndedQueue } from '../state/sessions/shared-redelivery-state.ts'
-import { reserveName } from '../namespaces/internal-session-names.ts'
+import type { EndedSessionQueue } from '../state/sessions/shared-redelivery-state.ts'
+import { reserveInternalName } from '../namespaces/internal-session-names.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, StoredQueue } from '../state/sessions/session.ts'
+import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { Vow } from '../model/commit-barrier.ts'
-import { groupOf, moveElsewhere, moveToAnother } from './reassign-shared.ts'
-import { messageIn, put, recordOf, releaseBody, remove } from '../queues/persistent-queue.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import { groupOf, reassignToPeer, reassignToMember } from './reassign-shared.ts'
+import { messageOfRecord, putRecord, recordOf, releasePayload, deleteRecord } from '../queues/persistent-queue.ts'
 
 const mostInPart = 128
 
@@ -32,38 +32,38 @@ const longestCrowdedMs = 60_000
 const elsewherePauseMs = 20
 
 /** False: nothing on its disk is for anybody else, and all of it may go at once. */
-export function keepForOthers(state: BrokerState, session: Session, stored: StoredQueue): boolean {
+export function keepForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   // What waits for a bridge is no other's: its sessions do not take part in shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.neighbours === undefined && state.held.shared === 0) return false
-  const name = reserveName(state, session.clientId)
+  const name = reserveInternalName(state, session.clientId)
   state.gathering.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // It is published by now; where it is still owed it is put again, and not with these records.
-  remove(state, { kind: 'will', clientId: name })
-  put(state, { ...recordOf(session, stored), ...nobodys })
+  deleteRecord(state, { kind: 'will', clientId: name })
+  putRecord(state, { ...recordOf(session, stored), ...nobodys })
   add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastBegun })
   return true
 }
 
 /** A session record with a reserved name. */
-export function restoreEnded(state: BrokerState, { clientId, queueHead }: SessionRecord): void {
+export function restoreEndedQueue(state: BrokerState, { clientId, queueHead }: SessionRecord): void {
   add(state, { name: clientId, from: queueHead, afterBatch: 0 })
 }
 
-function add(state: BrokerState, from: Pick<EndedQueue, 'name' | 'from' | 'afterBatch'>): void {
+function add(state: BrokerState, from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>): void {
   const queue = { ...from, partsRead: 0, notBeforeMs: 0, crowdedSinceMs: undefined, isAsked: false }
   state.endedQueues.set(queue.name, queue)
   pause(state, queue, 0)
 }
 
-function pause(state: BrokerState, queue: EndedQueue, ms: number): void {
+function pause(state: BrokerState, queue: EndedSessionQueue, ms: number): void {
   queue.notBeforeMs = state.nowMs + ms
   state.deadlines.set('ended-queue', queue.name, queue.notBeforeMs)
 }
 
 /** The first one, if it is not being read, and it is time. */
-export function continueEnded(state: BrokerState): void {
+export function continueEndedQueues(state: BrokerState): void {
   const [queue] = state.endedQueues.values()
   if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
   queue.isAsked = true
@@ -79,13 +79,13 @@ export function continueEnded(state: BrokerState): void {
 }
 
 /** The answer to `load-queue`. */
-export function handleEndedLoaded(
+export function handleEndedQueueRead(
   state: BrokerState,
-  queue: EndedQueue,
+  queue: EndedSessionQueue,
   answer: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
 ): void {
   if (isCrowded(state, queue, answer.records)) return waitForMembers(state, queue)
-  const taken = new Vow()
+  const taken = new CommitBarrier()
   let isElsewhere = false
   for (const record of answer.records) {
     if (record.kind !== 'queued') continue
@@ -105,13 +105,13 @@ export function handleEndedLoaded(
     queue.isAsked = false
     queue.afterBatch = state.batches.lastBegun
     if (isElsewhere && !answer.isEnd) pause(state, queue, elsewherePauseMs)
-    continueEnded(state)
+    continueEndedQueues(state)
   })
   taken.mark()
 }
 
 /** Members here whose sessions are not stored have more before them than they should get from this. */
-function isCrowded(state: BrokerState, queue: EndedQueue, records: readonly StoredRecord[]): boolean {
+function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readonly StoredRecord[]): boolean {
   const filters = new Set(records.map((record) => (record.kind === 'queued' ? record.sharedFilter : undefined)))
   const isMuch = ({ connection, stored, pendingCount }: Session): boolean =>
     connection !== undefined && stored === undefined && pendingCount * 2 > state.settings.maxQueuedMessages
@@ -128,18 +128,18 @@ function isCrowded(state: BrokerState, queue: EndedQueue, records: readonly Stor
 }
 
 /** Meanwhile it is the turn of others. */
-function waitForMembers(state: BrokerState, queue: EndedQueue): void {
+function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
   queue.isAsked = false
   queue.partsRead = 0
   state.endedQueues.delete(queue.name)
   state.endedQueues.set(queue.name, queue)
   pause(state, queue, crowdedPauseMs)
-  continueEnded(state)
+  continueEndedQueues(state)
 }
 
 /** Where it goes to another shard: what is kept when that has it. */
-function giveToOthers(state: BrokerState, queue: EndedQueue, record: QueuedRecord): Vow | undefined {
-  const message = messageIn(state, record)
+function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: QueuedRecord): CommitBarrier | undefined {
+  const message = messageOfRecord(state, record)
   const group = record.sharedFilter === undefined ? undefined : groupOf(state, record.sharedFilter)
   if (message === undefined || group === undefined) return undefined
   if (message.expiresAtMs <= state.nowMs) {
@@ -148,10 +148,10 @@ function giveToOthers(state: BrokerState, queue: EndedQueue, record: QueuedRecor
   }
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
-  const isHere = moveToAnother(state, undefined, delivery)
-  const kept = isHere ? undefined : moveElsewhere(state, delivery, true)
+  const isHere = reassignToMember(state, undefined, delivery)
+  const kept = isHere ? undefined : reassignToPeer(state, delivery, true)
   if (!isHere && kept === undefined) return undefined
-  remove(state, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
-  if (record.bodyId !== undefined) releaseBody(state, record.bodyId)
+  deleteRecord(state, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
+  if (record.bodyId !== undefined) releasePayload(state, record.bodyId)
   return kept
 }

@@ -4,12 +4,12 @@
 import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { plainPublish, type PeerNumber, type PeerPublish } from '../model/peer-messages.ts'
-import { Vow } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
-import { keepAndSend, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
+import { storeAndSend, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
 /** One that has no member here, or none that may have it. */
 interface Homeless {
@@ -21,9 +21,9 @@ interface Homeless {
 }
 
 /** The shard whose turn it is; undefined: there is nobody. */
-export function chooseElsewhere(
+export function chooseOtherShard(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   { group, tried, mayBeStored }: Homeless,
 ): Peer | undefined {
   const elsewhere = state.routes.groupElsewhere(group.name, group.filter)
@@ -39,7 +39,7 @@ export function chooseElsewhere(
   return chosen === 'here' ? undefined : chosen
 }
 
-export interface Passed {
+export interface ForwardedShared {
   readonly message: Message
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
@@ -50,15 +50,15 @@ export interface Passed {
  * It goes to a member there, or on from there. The vow is kept once the other shard has it, with a refusal where nobody there,
  * nor on the shards that it went on to, may have it. Undefined: nobody waits for that.
  */
-export function passTo(
+export function forwardShared(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   to: Peer,
-  { isAwaited, ...passed }: Passed & { readonly isAwaited: boolean },
-): Vow | undefined {
+  { isAwaited, ...passed }: ForwardedShared & { readonly isAwaited: boolean },
+): CommitBarrier | undefined {
   const send = { ...toGroup(neighbours, passed), isAwaited }
   if (isAwaited) {
-    const kept = new Vow()
+    const kept = new CommitBarrier()
     leave(state, to, send, kept)
     return kept
   }
@@ -70,24 +70,24 @@ export function passTo(
  * The same of QoS 2 that must not come twice. `isDecided`: the disk here has it already that it goes to this shard; else it
  * leaves when the batch that gathers is there.
  */
-export function passOnce(
+export function forwardSharedOnce(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   to: Peer,
-  once: Passed & Pick<PeerPublish, 'exactlyOnce'> & { readonly isDecided: boolean },
-): Vow {
+  once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isDecided: boolean },
+): CommitBarrier {
   const { message, exactlyOnce, isDecided } = once
   const send = { ...toGroup(neighbours, once), isAwaited: true, exactlyOnce }
-  const kept = new Vow()
+  const kept = new CommitBarrier()
   sendInTurn(state, to, { message, isDecided }, () => leave(state, to, send, kept))
   return kept
 }
 
-function leave(state: BrokerState, to: Peer, send: PeerPublish, kept: Vow): void {
-  const isTaken = keepAndSend(state, to, send, kept)
+function leave(state: BrokerState, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
+  const isTaken = storeAndSend(state, to, send, kept)
   kept.mark(isTaken ? undefined : reasonCodes.quotaExceeded)
 }
 
-function toGroup({ place }: Neighbours, { message, filter, tried }: Passed): PeerPublish {
+function toGroup({ place }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {
   return { ...plainPublish(message), isForSubscribers: false, groups: [filter], tried: [...tried, place.own] }
 }

@@ -5,9 +5,9 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 import { SharedGroup } from '../topics/index.ts'
-import type { Vow } from '../model/commit-barrier.ts'
-import { keepMoving } from './shared-handoff.ts'
-import { chooseElsewhere, passTo } from './forward-shared.ts'
+import type { CommitBarrier } from '../model/commit-barrier.ts'
+import { storeHandoff } from './shared-handoff.ts'
+import { chooseOtherShard, forwardShared } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
 
 /** One without members where nobody here is in it any more: there may be some on other shards. */
@@ -18,7 +18,7 @@ export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<S
 }
 
 /** True if a member here has it now. `session`: whose it was, undefined where that has ended. */
-export function moveToAnother(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
+export function reassignToMember(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
   if (delivery.wasSent && session !== undefined) state.moved.noteSent(delivery.message, session)
@@ -34,23 +34,27 @@ function letGoOfOldBody(state: BrokerState, message: Message): void {
  * Undefined where no shard has a member for it; else what is kept when that shard has it, or has refused it. `isGivenUp`: the
  * session lets go of it at once, and a stored member will do; else it keeps a copy until then.
  */
-export function moveElsewhere(state: BrokerState, delivery: SessionDelivery, isGivenUp: boolean): Vow | undefined {
+export function reassignToPeer(
+  state: BrokerState,
+  delivery: SessionDelivery,
+  isGivenUp: boolean,
+): CommitBarrier | undefined {
   const { neighbours } = state
   const { group, message } = delivery
   if (neighbours === undefined || group === undefined || message === undefined) return undefined
-  const to = chooseElsewhere(state, neighbours, { group, tried: [], mayBeStored: isGivenUp })
+  const to = chooseOtherShard(state, neighbours, { group, tried: [], mayBeStored: isGivenUp })
   if (to === undefined) return undefined
   const filter = group.sharedFilter
-  if (!isGivenUp) return passTo(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
+  if (!isGivenUp) return forwardShared(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
   const kept =
     delivery.sequence === 0
-      ? passTo(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
-      : keepMoving(state, neighbours, to, { message, filter })
+      ? forwardShared(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
+      : storeHandoff(state, neighbours, to, { message, filter })
   kept?.whenKept(() => countIfLost(state, message, kept))
   return kept
 }
 
 /** The session has given it up, and nobody else may have it. */
-function countIfLost(state: BrokerState, message: Message, { refusal }: Vow): void {
+function countIfLost(state: BrokerState, message: Message, { refusal }: CommitBarrier): void {
   if (refusal === reasonCodes.noMatchingSubscribers) state.countDrop(undefined, message, 'session-ended')
 }

@@ -8,50 +8,50 @@
 import { splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { toStored, type Message } from '../model/message.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import type { Moving } from '../state/sessions/shared-redelivery-state.ts'
-import { Vow } from '../model/commit-barrier.ts'
-import { awaitBatch } from '../outgoing/deferred-acks.ts'
+import type { SharedHandoff } from '../state/sessions/shared-redelivery-state.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 import { sendRelease } from '../peers/qos2-forwarding.ts'
-import { passOnce } from './forward-shared.ts'
+import { forwardSharedOnce } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
-import { put, remove } from '../queues/persistent-queue.ts'
+import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
 /** Of the one message that a name stands for. */
 const onlyPacketId = 1
 
 /** The session lets go of it with this batch. The vow is that of `passOnce`. */
-export function keepMoving(
+export function storeHandoff(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   to: Peer,
   { message, filter }: { message: Message; filter: TopicFilter },
-): Vow {
+): CommitBarrier {
   const key = { shard: neighbours.place.own, name: `${state.identity}.${state.nextSerial().toString(36)}` }
-  put(state, { kind: 'moving', ...key, to: to.number, filter, message: toStored(message) })
+  putRecord(state, { kind: 'moving', ...key, to: to.number, filter, message: toStored(message) })
   return send(state, neighbours, to, { key, message, filter, isDecided: false })
 }
 
 /** Everything is restored: what was on its way goes on. */
-export function moveOnRestored(state: BrokerState): void {
+export function resumeHandoffs(state: BrokerState): void {
   for (const moving of state.restoredMoving.splice(0)) moveOn(state, moving)
 }
 
 /** To its shard; where the node has another number of shards since, to one that finds out who has members. */
-function moveOn(state: BrokerState, moving: Moving): void {
+function moveOn(state: BrokerState, moving: SharedHandoff): void {
   const { place, neighbours } = state
   const target = moving.to % place.count
-  if (target === place.own && isTakenHere(state, moving)) return remove(state, { kind: 'moving', ...moving.key })
+  if (target === place.own && isTakenHere(state, moving)) return deleteRecord(state, { kind: 'moving', ...moving.key })
   if (neighbours === undefined) {
     state.countDrop(undefined, moving.message, 'session-ended')
-    return remove(state, { kind: 'moving', ...moving.key })
+    return deleteRecord(state, { kind: 'moving', ...moving.key })
   }
   const to = neighbours.peer(target === place.own ? (place.own + 1) % place.count : target)
   send(state, neighbours, to, { ...moving, isDecided: true })
 }
 
-function isTakenHere(state: BrokerState, { message, filter }: Moving): boolean {
+function isTakenHere(state: BrokerState, { message, filter }: SharedHandoff): boolean {
   const shared = splitSharedFilter(filter)
   const group = shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
   return group !== undefined && deliverToGroup(state, group, message, undefined)
@@ -59,20 +59,20 @@ function isTakenHere(state: BrokerState, { message, filter }: Moving): boolean {
 
 function send(
   state: BrokerState,
-  neighbours: Neighbours,
+  neighbours: PeerTable,
   to: Peer,
-  { key, message, filter, isDecided }: Omit<Moving, 'to'> & { readonly isDecided: boolean },
-): Vow {
+  { key, message, filter, isDecided }: Omit<SharedHandoff, 'to'> & { readonly isDecided: boolean },
+): CommitBarrier {
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
-  const kept = passOnce(state, neighbours, to, { message, filter, tried: [], exactlyOnce, isDecided })
+  const kept = forwardSharedOnce(state, neighbours, to, { message, filter, tried: [], exactlyOnce, isDecided })
   kept.whenKept(() => {
-    remove(state, { kind: 'moving', ...key })
+    deleteRecord(state, { kind: 'moving', ...key })
     if (exactlyOnce === undefined) return
     // Forgotten there before the record is off the disk here, it would be sent again after a crash, as something new.
-    const removed = new Vow()
-    awaitBatch(state, removed)
+    const removed = new CommitBarrier()
+    deferUntilBatch(state, removed)
     removed.mark()
-    const released = new Vow()
+    const released = new CommitBarrier()
     sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], vow: released })
     released.mark()
   })

@@ -4,36 +4,36 @@
 import type { TopicFilter, TopicTable } from '../../protocol/index.ts'
 import { everythingAllowed, type Permissions } from '../model/identity.ts'
 import { Batches } from '../model/batches.ts'
-import { BodyCounts } from '../model/payload-refcounts.ts'
+import { PayloadRefcounts } from '../model/payload-refcounts.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { ClientFilters } from './client-filters.ts'
 import type { Connection } from '../model/connection.ts'
 import { Deadlines } from '../model/deadlines.ts'
-import type { QuestionId } from '../model/inputs.ts'
+import type { RequestId } from '../model/inputs.ts'
 import { MemoryAccount } from '../model/memory-account.ts'
 import type { Message } from '../model/message.ts'
-import { MovedMessages, type EndedQueue, type Moving } from './sessions/shared-redelivery-state.ts'
+import { SharedRedelivery, type EndedSessionQueue, type SharedHandoff } from './sessions/shared-redelivery-state.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespacedName } from '../namespaces/namespaced-names.ts'
 import type { NamespaceSettings } from '../model/resolve-namespace.ts'
-import { Neighbours } from './peers/peer-table.ts'
-import type { Standing } from './peers/local-interest.ts'
+import { PeerTable } from './peers/peer-table.ts'
+import type { SessionPresence } from './peers/local-interest.ts'
 import type { Peer } from './peers/peer.ts'
-import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from '../model/outputs.ts'
+import type { Batch, BrokerEvent, Close, DropReason, Outputs, CoreRequest, ReaderChange } from '../model/outputs.ts'
 import { shardOf, type ShardPlace } from '../model/peer-messages.ts'
 import { PeerSendList } from '../model/peer-send-list.ts'
 import { SendList } from '../model/send-list.ts'
-import { mayReceive } from './sessions/can-receive.ts'
+import { canReceive } from './sessions/can-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { CoreSettings } from '../model/settings.ts'
-import { Slabs } from '../model/buffer-pool.ts'
+import { BufferPool } from '../model/buffer-pool.ts'
 import { RetainedTree, Routes, type SubscriptionOptions } from '../topics/index.ts'
-import type { Vow } from '../model/commit-barrier.ts'
+import type { CommitBarrier } from '../model/commit-barrier.ts'
 
 /** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
-const usualDropEvents = 64
+const defaultDropEvents = 64
 const dropEventWindowMs = 100
 
 /** Of a subscription beside its filter: entries of maps and of the trie, and its options. */
@@ -48,7 +48,7 @@ export interface BrokerCounts {
 }
 
 /** Subscriptions of all sessions, counted as they come and go. */
-export interface HeldSubscriptions {
+export interface SubscriptionCounts {
   subscriptions: number
   /** Those that begin with `$share/`. */
   shared: number
@@ -57,16 +57,16 @@ export interface HeldSubscriptions {
 }
 
 /** A session that has ended, and whose subscriptions are not all out of the routes. */
-export interface LeavingSession {
+export interface EndingSession {
   readonly session: Session
   /** Those that are not out. */
   readonly rest: Iterator<[TopicFilter, SubscriptionOptions]>
   /** As it was counted for the other shards. */
-  readonly standing: Standing
+  readonly standing: SessionPresence
 }
 
 /** A will that was published and is not on disk yet on every shard that is to keep it: see `sessions/stored-wills.ts`. */
-export interface OwedWill {
+export interface PendingWill {
   /** Of its record: the client id, or a reserved name. */
   name: string
   readonly message: Message
@@ -98,11 +98,11 @@ export interface BrokerOptions {
 }
 
 /** Who waits for the answer to a question. */
-export type Asked =
+export type PendingRequest =
   | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
   | { readonly for: 'oldest'; readonly session: Session }
-  | { readonly for: 'ended'; readonly queue: EndedQueue }
+  | { readonly for: 'ended'; readonly queue: EndedSessionQueue }
 
 export class BrokerState {
   settings: CoreSettings
@@ -114,7 +114,7 @@ export class BrokerState {
   readonly namespaces: NamespaceSettings | undefined
   readonly quotas: NamespaceQuotas | undefined
   /** The other shards of the node; undefined where there are none. */
-  readonly neighbours: Neighbours | undefined
+  readonly neighbours: PeerTable | undefined
   nowMs = 0
   readonly sessions: SessionTable
   readonly routes: Routes<Session, Peer>
@@ -127,28 +127,28 @@ export class BrokerState {
   readonly deadlines = new Deadlines()
   /** Bytes held for clients, by use. */
   readonly memory: MemoryAccount
-  readonly slabs = new Slabs()
-  readonly bodies = new BodyCounts()
-  readonly moved = new MovedMessages<Session>()
+  readonly slabs = new BufferPool()
+  readonly bodies = new PayloadRefcounts()
+  readonly moved = new SharedRedelivery<Session>()
   /** Vows that wait for the disk, by batch. */
-  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
+  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: CommitBarrier }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */
-  readonly unsettledCommands = new Set<QuestionId>()
+  readonly unsettledCommands = new Set<RequestId>()
   /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
   readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
   /** By the names of their records. */
-  readonly owedWills = new Map<string, OwedWill>()
+  readonly owedWills = new Map<string, PendingWill>()
   /** Read at the start, and to be sent on when everything is: see `shared/shared-handoff.ts`. */
-  readonly restoredMoving: Moving[] = []
+  readonly restoredMoving: SharedHandoff[] = []
   /** By name, the first to end first: see `shared/expired-session-redelivery.ts`. */
-  readonly endedQueues = new Map<string, EndedQueue>()
-  readonly asked = new Map<QuestionId, Asked>()
+  readonly endedQueues = new Map<string, EndedSessionQueue>()
+  readonly asked = new Map<RequestId, PendingRequest>()
   /** Connections that wait for an older one of the same client id to be heard to its end. */
   readonly comingAgain = new Map<string, Set<Connection>>()
   /** Sessions that have retained messages to be given and room for them. */
   readonly scanning = new Set<Session>()
   /** In the order in which they ended. */
-  readonly leaving = new PendingQueue<LeavingSession>()
+  readonly leaving = new PendingQueue<EndingSession>()
   /** Connections whose reader stands still until the disk serves again. */
   readonly waitingForStorage = new Set<Connection>()
   /** Connections whose reader stands still until the next look at the memory of the node. */
@@ -164,7 +164,7 @@ export class BrokerState {
   /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
   readonly exclusive = new Map<TopicFilter, Session>()
   openConnections = 0
-  readonly held: HeldSubscriptions = { subscriptions: 0, shared: 0, subscribers: 0 }
+  readonly held: SubscriptionCounts = { subscriptions: 0, shared: 0, subscribers: 0 }
   storageIsHealthy = true
   isShuttingDown = false
   committedBatch = 0
@@ -176,7 +176,7 @@ export class BrokerState {
     dropped: newDropCounts(),
   }
   readonly sends = new SendList()
-  readonly questions: Question[] = []
+  readonly questions: CoreRequest[] = []
   readonly closes: Close[] = []
   readonly readers: ReaderChange[] = []
   readonly events: BrokerEvent[] = []
@@ -185,7 +185,7 @@ export class BrokerState {
   readonly #mostDropEvents: number
   #dropEvents = 0
   #dropEventsSinceMs = 0
-  #lastQuestion: QuestionId = 0
+  #lastQuestion: RequestId = 0
   #lastAssigned = 0
   #lastSerial = 0
   #lastBody: number
@@ -201,14 +201,14 @@ export class BrokerState {
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place
     this.routes = new Routes(
-      (session, topic) => mayReceive(this, session, topic),
+      (session, topic) => canReceive(this, session, topic),
       ({ number }) => number < own,
     )
     this.namespaces = options.namespaces
     this.quotas = options.quotas
     this.retainedElsewhere = options.retainedElsewhere
-    this.#mostDropEvents = options.mostDropEvents ?? usualDropEvents
-    this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
+    this.#mostDropEvents = options.mostDropEvents ?? defaultDropEvents
+    this.neighbours = this.place.count > 1 ? new PeerTable(this.place) : undefined
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this
     this.outputs = { sends, questions, closes, readers, events, peerSends }
@@ -238,7 +238,7 @@ export class BrokerState {
     this.peerSends.clear()
   }
 
-  ask(asked: Asked): QuestionId {
+  ask(asked: PendingRequest): RequestId {
     const question = ++this.#lastQuestion
     this.asked.set(question, asked)
     return question

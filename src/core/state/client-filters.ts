@@ -12,7 +12,7 @@ import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
 /** So many filters are told of at most; the others wait for one of them to go. */
-export const mostFiltersTold = 10_000
+export const maxFiltersReported = 10_000
 /** Of a slice of the walk. */
 const sessionsAtOnce = 1_000
 const subscriptionsAtOnce = 2_000
@@ -43,7 +43,7 @@ export class ClientFilters {
   /** Sessions in places below have been counted, and those that come there are. */
   #walkedTo = 0
 
-  constructor(most: number = mostFiltersTold) {
+  constructor(most: number = maxFiltersReported) {
     this.#most = most
   }
 

@@ -8,21 +8,21 @@
 import type { ConnectPacket, Packet, ReasonCode, Topic } from '../../protocol/index.ts'
 import type { Identity } from '../model/identity.ts'
 import type { Connection } from '../model/connection.ts'
-import type { QuestionId } from '../model/inputs.ts'
+import type { RequestId } from '../model/inputs.ts'
 import type { Session } from './sessions/session.ts'
 
-export interface AwaitingVerdict {
+export interface AwaitingAuthentication {
   readonly state: 'awaiting-verdict'
   readonly connect: ConnectPacket
   /** The client id in force, as the name of the session: the client's own, or the one assigned to it. */
   readonly clientId: string
   /** In force: CONNECT's, or that of the client's certificate. */
   readonly username: string | undefined
-  readonly question: QuestionId
+  readonly question: RequestId
   /** Enhanced authentication: AUTH packets that the client has sent. */
   readonly steps: number
   /** Let in, but for its will (nobody knows yet whether that is allowed), or for its older connection: see `takeover-wait.ts`. */
-  readonly granted: Granted | undefined
+  readonly granted: GrantedAccess | undefined
   /** So long it waits for its older connection to be heard to its end; undefined: it never had to. */
   readonly waitsUntilMs: number | undefined
   /** What came behind the CONNECT, in order; at most `settings.maxParkedPackets`. */
@@ -30,7 +30,7 @@ export interface AwaitingVerdict {
 }
 
 /** The verdict of who lets clients in. */
-export interface Granted {
+export interface GrantedAccess {
   readonly identity: Identity
   readonly authenticationData: Buffer | undefined
 }
@@ -54,7 +54,7 @@ export interface Open {
    * they cannot be told), or a packet for somebody to say that it is allowed.
    */
   parked: Packet[]
-  waiting: PermissionWait | undefined
+  waiting: AuthorizationWait | undefined
   /** The method that CONNECT named; undefined: there was none, and no AUTH may come [MQTT5-4.12.0-7]. */
   readonly authenticationMethod: string | undefined
   /** The re-authentication that is under way. */
@@ -64,21 +64,21 @@ export interface Open {
 }
 
 /** What a packet waits for, and what has been asked about it in all: see `authorization-wait.ts`. */
-export interface PermissionWait {
+export interface AuthorizationWait {
   readonly packet: Packet
-  readonly questions: Set<QuestionId>
+  readonly questions: Set<RequestId>
   readonly asked: Set<string>
 }
 
 /** `question`: ours to answer; undefined: it is the client's turn. */
 export interface Reauthentication {
-  readonly question: QuestionId | undefined
+  readonly question: RequestId | undefined
   readonly steps: number
 }
 
 export type ConnectionState =
   | { readonly state: 'awaiting-connect' }
-  | AwaitingVerdict
+  | AwaitingAuthentication
   | AwaitingAuth
   | Open
   | { readonly state: 'closing'; readonly reason: ReasonCode }

@@ -5,26 +5,26 @@ import { reasonCodes } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
-import { endConnection, endFarewell } from '../connect/close-connection.ts'
+import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
 import { stateOf } from '../state/connection-state.ts'
 import { endReauthentication } from '../packets/handle-auth.ts'
-import { handleComingAgain } from '../packets/handle-connect.ts'
+import { handleTakeoverWait } from '../packets/handle-connect.ts'
 import { handlePacket } from '../packets/handle-packet.ts'
-import { continueStayChecks } from '../packets/handle-permissions.ts'
-import { releaseRate } from '../connect/rate-limit.ts'
+import { continueAccessChecks } from '../packets/handle-permissions.ts'
+import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
 import type { Deadline } from '../model/deadlines.ts'
-import { continueEnded } from '../shared/expired-session-redelivery.ts'
-import { releaseElsewhere } from '../peers/qos2-forwarding.ts'
+import { continueEndedQueues } from '../shared/expired-session-redelivery.ts'
+import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { scheduleRetry } from '../queues/enqueue-for-session.ts'
 import { resend } from '../sessions/drain-queue.ts'
 import { expireRetained } from '../retained/retained-messages.ts'
-import { continueLeaving } from '../sessions/remove-subscriptions.ts'
+import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.ts'
 import { continueRelief } from '../memory/memory-relief.ts'
-import { continueScans } from '../retained/retained-replay.ts'
-import { answerQuestions } from '../peer-handlers/handle-retained.ts'
-import { endSession, isOver, publishOrphanWill, publishWill } from '../sessions/end-session.ts'
-import { remove } from '../queues/persistent-queue.ts'
-import { forgetReceived } from '../peer-handlers/expire-received-ids.ts'
+import { continueReplays } from '../retained/retained-replay.ts'
+import { answerRetainedRequests } from '../peer-handlers/handle-retained.ts'
+import { endSession, hasExpired, publishDelayedWill, publishWill } from '../sessions/end-session.ts'
+import { deleteRecord } from '../queues/persistent-queue.ts'
+import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** So many deadlines in one tick at most; the rest is due in the next. */
@@ -41,11 +41,11 @@ export function handleTick(state: BrokerState): void {
     if (deadline === undefined) break
     handleDeadline(state, deadline)
   }
-  continueScans(state)
-  continueLeaving(state)
+  continueReplays(state)
+  continueRemovingSubscriptions(state)
   continueRelief(state, endGreedy)
-  if (state.neighbours !== undefined) answerQuestions(state, state.neighbours)
-  continueStayChecks(state)
+  if (state.neighbours !== undefined) answerRetainedRequests(state, state.neighbours)
+  continueAccessChecks(state)
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
 }
 
@@ -58,18 +58,18 @@ function endGreedy(state: BrokerState, connection: Connection): void {
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
-    if (kind === 'farewell') endFarewell(state, subject)
+    if (kind === 'farewell') endCloseDrain(state, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
-    if (kind === 'comes-again') handleComingAgain(state, subject, handlePacket)
-    if (kind === 'rate') releaseRate(state, subject)
+    if (kind === 'comes-again') handleTakeoverWait(state, subject, handlePacket)
+    if (kind === 'rate') resumeAfterRateLimit(state, subject)
     if (kind === 'identity-expiry') endExpired(state, subject)
     if (kind === 'reauthentication') endReauthentication(state, subject)
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
   if (kind === 'retained-wait') return // What waited is answered in this tick.
-  if (kind === 'forget-received') return forgetReceived(state)
-  if (kind === 'ended-queue') return continueEnded(state)
+  if (kind === 'forget-received') return expireReceivedIds(state)
+  if (kind === 'ended-queue') return continueEndedQueues(state)
   if (kind === 'will-due') publishDueOrphan(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return
@@ -124,7 +124,7 @@ function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: n
 
 function expireSession(state: BrokerState, session: Session): void {
   // It was there in between: another deadline stands for it.
-  if (isOver(state, session)) endSession(state, session)
+  if (hasExpired(state, session)) endSession(state, session)
 }
 
 function publishDueWill(state: BrokerState, session: Session): void {
@@ -133,7 +133,7 @@ function publishDueWill(state: BrokerState, session: Session): void {
 
 function publishDueOrphan(state: BrokerState, clientId: string): void {
   const orphan = state.orphanWills.get(clientId)
-  if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishOrphanWill(state, clientId, orphan)
+  if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishDelayedWill(state, clientId, orphan)
 }
 
 /** More unsent bytes than this and the client is slow, not forgetful: sending again would only make it worse. */
@@ -165,8 +165,8 @@ function releaseOld(state: BrokerState, session: Session): void {
       continue
     }
     session.incoming?.delete(packetId)
-    if (session.stored !== undefined) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
-    releaseElsewhere(state, session, packetId)
+    if (session.stored !== undefined) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
+    releaseOnPeers(state, session, packetId)
     const { connection } = session
     if (connection?.takesRefusals === true && connection.unansweredPublishes > 0) connection.unansweredPublishes--
   }

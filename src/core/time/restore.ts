@@ -14,28 +14,28 @@ import {
   type WillRecord,
 } from '../../records/index.ts'
 import { plainIdentity, type Identity } from '../model/identity.ts'
-import { isBridgeClient, raiseIn } from '../model/bridge-client-id.ts'
+import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { noteHeld } from '../peers/exclusive-subscriptions.ts'
-import { restoreEnded } from '../shared/expired-session-redelivery.ts'
-import { noteSubscription, standingOf } from '../peers/update-interest.ts'
-import { keepRetained } from '../retained/retained-messages.ts'
-import { expiryMs, maxStoredOf, noteFull } from '../queues/persistent-queue.ts'
+import { recordHeld } from '../peers/exclusive-subscriptions.ts'
+import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
+import { updateInterest, presenceOf } from '../peers/update-interest.ts'
+import { putRetained } from '../retained/retained-messages.ts'
+import { expiryMs, maxStoredOf, markFull } from '../queues/persistent-queue.ts'
 import { fromStored, type Message } from '../model/message.ts'
-import { Dealings } from '../state/sessions/shared-assignments.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
-import { isReserved } from '../namespaces/internal-session-names.ts'
-import { ForwardedIds } from '../state/sessions/forwarded-packet-ids.ts'
+import { isInternalName } from '../namespaces/internal-session-names.ts'
+import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { newStoredQueue, Session } from '../state/sessions/session.ts'
-import { scheduleForgetting } from '../peer-handlers/expire-received-ids.ts'
+import { newPersistentQueue, Session } from '../state/sessions/session.ts'
+import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
 
 /** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
 export function restore(state: BrokerState, record: StoredRecord): void {
   if (state.neighbours !== undefined && !isOwn(state, state.neighbours, record)) return
-  if ('clientId' in record && record.clientId !== undefined && isReserved(record.clientId))
+  if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
     return restoreReserved(state, record)
   switch (record.kind) {
     case 'session':
@@ -74,18 +74,19 @@ export function restore(state: BrokerState, record: StoredRecord): void {
 
 /** What is left of a session: its queue, or a will of it. */
 function restoreReserved(state: BrokerState, record: StoredRecord): void {
-  if (record.kind === 'session') restoreEnded(state, record)
+  if (record.kind === 'session') restoreEndedQueue(state, record)
   if (record.kind === 'will') restoreWill(state, record)
 }
 
 function restoreForwarded(state: BrokerState, { shard, publisher, packetId, dealt }: ForwardedRecord): void {
   if (state.neighbours?.place.own !== shard) return
-  const dealings = dealt === undefined ? new Dealings({ to: shard, kept: undefined }) : Dealings.restored(dealt)
+  const dealings =
+    dealt === undefined ? new SharedAssignments({ to: shard, kept: undefined }) : SharedAssignments.restored(dealt)
   state.neighbours.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, dealt: dealings })
-  scheduleForgetting(state)
+  scheduleExpiry(state)
 }
 
-function isOwn(state: BrokerState, { place }: Neighbours, record: StoredRecord): boolean {
+function isOwn(state: BrokerState, { place }: PeerTable, record: StoredRecord): boolean {
   if (record.kind === 'retained') return ownerOf(record.message.topic, place.count) === place.own
   return !('clientId' in record) || state.isOwn(record.clientId)
 }
@@ -106,7 +107,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
   session.isRecovered = record.queueHead === 0
   const head = Math.max(record.queueHead, 1)
   session.stored = {
-    ...newStoredQueue(),
+    ...newPersistentQueue(),
     head,
     nextSequence: head,
     diskFrom: head,
@@ -132,7 +133,7 @@ export function restoreQueue(
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
   if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
-  if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
+  if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
 }
 
 function restoreSubscription(state: BrokerState, record: SubscriptionRecord): void {
@@ -142,7 +143,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   const { qos, noLocal, retainAsPublished, retainHandling, identifier } = record
   const kept = { qos, noLocal, retainAsPublished, retainHandling }
   const options = isBridgeClient(record.clientId)
-    ? { ...kept, identifier: undefined, raisesTo: raiseIn(identifier) }
+    ? { ...kept, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
     : ({ ...kept, identifier, raisesTo: 0 } as const)
   session.subscriptions ??= new Map()
   const isNew = !session.subscriptions.has(filter)
@@ -151,8 +152,8 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   // What waits in it is not read for the sake of one that was over before: most queues have nothing from any, and are long.
   if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
   state.routes.subscribe(filter, session, options)
-  noteHeld(state, session, filter)
-  noteSubscription(state, standingOf(session), filter, { before: undefined, after: options })
+  recordHeld(state, session, filter)
+  updateInterest(state, presenceOf(session), filter, { before: undefined, after: options })
 }
 
 function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: IncomingRecord): void {
@@ -160,11 +161,11 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
   if (session === undefined) return
   session.unreleased().add(packetId, state.nowMs)
   if (state.neighbours !== undefined) {
-    session.forwarded ??= new ForwardedIds()
+    session.forwarded ??= new ForwardedPacketIds()
     session.forwarded.restore(
       packetId,
       state.neighbours.peers.map(({ number }) => number),
-      dealt === undefined ? undefined : Dealings.restored(dealt),
+      dealt === undefined ? undefined : SharedAssignments.restored(dealt),
     )
   }
   if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
@@ -208,7 +209,7 @@ function messageOf(state: BrokerState, stored: StoredMessage): Message | undefin
 /** One whose time ended while nobody was there is due at once: it is given to nobody, and its record goes. */
 function restoreRetained(state: BrokerState, stored: StoredMessage): void {
   const message = messageOf(state, stored)
-  if (message !== undefined) keepRetained(state, message)
+  if (message !== undefined) putRetained(state, message)
 }
 
 /** One that is of a shard that there is not any more is another's now. */

@@ -10,10 +10,10 @@
 
 import type { QoS } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
-import { peerPartsOf, spanningGroupsOf, type PeerPart, type SpanningGroup } from './peer-matches.ts'
+import { peerMatchesOf, crossShardGroupsOf, type PeerMatch, type CrossShardGroup } from './peer-matches.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import type { Audience } from './subscription-trie.ts'
+import type { FilterSubscribers } from './subscription-trie.ts'
 
 /** What several subscriptions of one subscriber come to for one message. */
 export interface EffectiveOptions {
@@ -55,7 +55,7 @@ class GatheredOptions implements EffectiveOptions {
 }
 
 /** One subscriber of a plan. It gets one copy, however many of its subscriptions match. */
-export class Recipient<S extends object> extends GatheredOptions {
+export class MatchedSubscriber<S extends object> extends GatheredOptions {
   readonly subscriber: S
   /** At least one of its matching subscriptions is not for its own messages. */
   hasNoLocal: boolean
@@ -101,16 +101,16 @@ function effective({ qos, retainAsPublished, identifier, raisesTo }: Subscriptio
  * what leads to other shards (`P`).
  */
 export class DeliveryPlan<S extends object, P extends object = object> {
-  readonly recipients: readonly Recipient<S>[]
+  readonly recipients: readonly MatchedSubscriber<S>[]
   /** Those of which only sessions here are members. */
   readonly groups: readonly SharedGroup<S>[]
-  readonly peers: readonly PeerPart<P>[]
-  readonly spanning: readonly SpanningGroup<S, P>[]
+  readonly peers: readonly PeerMatch<P>[]
+  readonly spanning: readonly CrossShardGroup<S, P>[]
 
   constructor(
-    recipients: readonly Recipient<S>[],
+    recipients: readonly MatchedSubscriber<S>[],
     groups: readonly SharedGroup<S>[],
-    elsewhere: { peers: readonly PeerPart<P>[]; spanning: readonly SpanningGroup<S, P>[] } = nothingElsewhere,
+    elsewhere: { peers: readonly PeerMatch<P>[]; spanning: readonly CrossShardGroup<S, P>[] } = nothingElsewhere,
   ) {
     this.recipients = recipients
     this.groups = groups
@@ -137,14 +137,14 @@ const nothingElsewhere = { peers: nobody, spanning: nobody } as const
  * other shards.
  */
 export function makePlan<S extends object, P extends object>(
-  audiences: readonly Audience<S>[],
+  audiences: readonly FilterSubscribers<S>[],
   admits: (subscriber: S) => boolean,
-  peerAudiences: readonly Audience<P, Interest>[] = nobody,
+  peerAudiences: readonly FilterSubscribers<P, Interest>[] = nobody,
 ): DeliveryPlan<S, P> {
-  const recipients: Recipient<S>[] = []
+  const recipients: MatchedSubscriber<S>[] = []
   const groups: SharedGroup<S>[] = []
   // Within one filter a subscriber stands once, so the first audience needs no looking for repeats.
-  let known: Map<S, Recipient<S>> | undefined
+  let known: Map<S, MatchedSubscriber<S>> | undefined
 
   for (const audience of audiences) {
     if (known === undefined && recipients.length > 0) known = new Map(recipients.map((one) => [one.subscriber, one]))
@@ -155,16 +155,16 @@ export function makePlan<S extends object, P extends object>(
         return
       }
       if (!admits(subscriber)) return
-      const newcomer = new Recipient(subscriber, options)
+      const newcomer = new MatchedSubscriber(subscriber, options)
       recipients.push(newcomer)
       known?.set(subscriber, newcomer)
     })
     audience.forEachGroup((group) => groups.push(group))
   }
   if (peerAudiences.length === 0) return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups))
-  const spanning = spanningGroupsOf(peerAudiences, groups)
+  const spanning = crossShardGroupsOf(peerAudiences, groups)
   const groupsHere = groups.filter((group) => !spanning.some(({ own }) => own === group))
-  return new DeliveryPlan(trimmed(recipients), trimmed(groupsHere), { peers: peerPartsOf(peerAudiences), spanning })
+  return new DeliveryPlan(trimmed(recipients), trimmed(groupsHere), { peers: peerMatchesOf(peerAudiences), spanning })
 }
 
 /** An array that was pushed to has room for 17, and there may be a million plans of one recipient. */

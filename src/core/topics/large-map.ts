@@ -13,7 +13,7 @@ const firstCapacity = 32_768
 const partCount = 256
 
 /** Like a Map with keys of text; walked with `walk`. */
-export class WideMap<V> {
+export class LargeMap<V> {
   readonly #first: Map<string, V> = new Map()
   readonly #firstCapacity: number
   #others: Map<string, V>[] | undefined = undefined
@@ -49,8 +49,8 @@ export class WideMap<V> {
   }
 
   /** Each entry that is there throughout exactly once, whatever is set and deleted between two steps. */
-  walk(): WideMapWalk<V> {
-    return new WideMapWalk((at) => (at === 0 ? this.#first : this.#others?.[at - 1]))
+  walk(): LargeMapWalk<V> {
+    return new LargeMapWalk((at) => (at === 0 ? this.#first : this.#others?.[at - 1]))
   }
 
   /** Where the key is, or where it goes. */
@@ -69,7 +69,7 @@ function partOf<V>(parts: readonly Map<string, V>[], key: string): Map<string, V
 }
 
 /** A place in a WideMap. */
-export class WideMapWalk<V> {
+export class LargeMapWalk<V> {
   readonly #partAt: (at: number) => Map<string, V> | undefined
   #at = 0
   #entries: MapIterator<[string, V]> | undefined

@@ -8,10 +8,10 @@
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
 import type { SharedGroup } from './shared-group.ts'
-import type { Audience } from './subscription-trie.ts'
+import type { FilterSubscribers } from './subscription-trie.ts'
 
 /** A shard with plain subscribers: it gets the message once, however many of its filters match. */
-export class PeerPart<P extends object> {
+export class PeerMatch<P extends object> {
   readonly peer: P
   /** The highest QoS that a stored session there was granted; 0: nobody there keeps it. */
   storedQoS: QoS
@@ -26,7 +26,7 @@ export class PeerPart<P extends object> {
 }
 
 /** A shared subscription with members on other shards. */
-export interface SpanningGroup<S extends object, P extends object> {
+export interface CrossShardGroup<S extends object, P extends object> {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
   /** Undefined where no session here is a member. */
@@ -36,14 +36,14 @@ export interface SpanningGroup<S extends object, P extends object> {
 }
 
 /** Each shard of the audiences once. */
-export function peerPartsOf<P extends object>(audiences: readonly Audience<P, Interest>[]): PeerPart<P>[] {
-  const parts: PeerPart<P>[] = []
+export function peerMatchesOf<P extends object>(audiences: readonly FilterSubscribers<P, Interest>[]): PeerMatch<P>[] {
+  const parts: PeerMatch<P>[] = []
   for (const audience of audiences) {
     audience.forEach((peer, { storedMembers, storedQoS, isFull }) => {
       const wanted = storedMembers === 0 ? 0 : storedQoS
       const known = parts.find((part) => part.peer === peer)
       if (known === undefined) {
-        parts.push(new PeerPart(peer, wanted, isFull))
+        parts.push(new PeerMatch(peer, wanted, isFull))
         return
       }
       if (wanted > known.storedQoS) known.storedQoS = wanted
@@ -54,11 +54,11 @@ export function peerPartsOf<P extends object>(audiences: readonly Audience<P, In
 }
 
 /** All shared subscriptions that other shards have members of, each with what is here of it. */
-export function spanningGroupsOf<S extends object, P extends object>(
-  audiences: readonly Audience<P, Interest>[],
+export function crossShardGroupsOf<S extends object, P extends object>(
+  audiences: readonly FilterSubscribers<P, Interest>[],
   own: readonly SharedGroup<S>[],
-): SpanningGroup<S, P>[] {
-  const groups: SpanningGroup<S, P>[] = []
+): CrossShardGroup<S, P>[] {
+  const groups: CrossShardGroup<S, P>[] = []
   for (const audience of audiences) {
     audience.forEachGroup((elsewhere) => {
       groups.push({

@@ -42,7 +42,7 @@ const watchedPlaces = 4
 const changesPerEra = 2 ** 28
 
 /** What a topic keeps: its cells, two in one number, and what they came to when it last looked. */
-export class CellWatch {
+export class PlanWatch {
   era: object | undefined = undefined
   sum: number = 0
   readonly cells01: number
@@ -64,7 +64,7 @@ export class CellWatch {
 }
 
 /** The counters themselves: 512 KiB, however many topics and subscriptions there are. */
-export class ChangeCells {
+export class PlanInvalidation {
   readonly #counts: Int32Array = new Int32Array(cellCount)
   /** How many topics began to watch each cell. */
   readonly #watchers: Uint32Array = new Uint32Array(cellCount)
@@ -92,7 +92,7 @@ export class ChangeCells {
   }
 
   /** Says that there is a topic that watches these cells from now on. */
-  addWatch(watch: CellWatch): void {
+  addWatch(watch: PlanWatch): void {
     for (const pair of [watch.cells01, watch.cells23, watch.cells45, watch.cells67]) {
       this.#watchers[pair & 0xffff] += 1
       this.#watchers[pair >>> 16] += 1
@@ -101,22 +101,22 @@ export class ChangeCells {
   }
 
   /** Whether nothing that matters to the topic has changed since `renew`. May say no without need. */
-  isCurrent(watch: CellWatch): boolean {
+  isCurrent(watch: PlanWatch): boolean {
     return watch.sum === this.#sumOf(watch) && watch.era === this.#era
   }
 
   /** Whether `renew` was called for it here, and not too many changes ago. */
-  isOfThisEra(watch: CellWatch): boolean {
+  isOfThisEra(watch: PlanWatch): boolean {
     return watch.era === this.#era
   }
 
   /** From now on. */
-  renew(watch: CellWatch): void {
+  renew(watch: PlanWatch): void {
     watch.era = this.#era
     watch.sum = this.#sumOf(watch)
   }
 
-  #sumOf({ cells01, cells23, cells45, cells67, cell8 }: CellWatch): number {
+  #sumOf({ cells01, cells23, cells45, cells67, cell8 }: PlanWatch): number {
     const counts = this.#counts
     const early = counts[cells01 & 0xffff] + counts[cells01 >>> 16] + counts[cells23 & 0xffff] + counts[cells23 >>> 16]
     const late = counts[cells45 & 0xffff] + counts[cells45 >>> 16] + counts[cells67 & 0xffff] + counts[cells67 >>> 16]

@@ -15,7 +15,7 @@
 // exactly once. What comes or goes meanwhile may be given or not.
 
 import { matchesFilter, type Topic, type TopicFilter, type TopicName } from '../../protocol/index.ts'
-import { WideMap, type WideMapWalk } from './large-map.ts'
+import { LargeMap, type LargeMapWalk } from './large-map.ts'
 
 interface Retainable {
   readonly topic: Topic
@@ -24,7 +24,7 @@ interface Retainable {
 class RetainedNode<M extends Retainable> {
   /** The message whose topic ends here. */
   message: M | undefined = undefined
-  readonly children: WideMap<RetainedNode<M> | M> = new WideMap()
+  readonly children: LargeMap<RetainedNode<M> | M> = new LargeMap()
 
   get isEmpty(): boolean {
     return this.message === undefined && this.children.size === 0
@@ -185,7 +185,7 @@ export interface RetainedCursor<M> {
 interface Place<M extends Retainable> {
   readonly node: RetainedNode<M>
   readonly depth: number
-  walk: WideMapWalk<RetainedNode<M> | M> | undefined
+  walk: LargeMapWalk<RetainedNode<M> | M> | undefined
 }
 
 class TreeCursor<M extends Retainable> implements RetainedCursor<M> {

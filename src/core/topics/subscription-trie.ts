@@ -15,10 +15,10 @@
 import { hasWildcard, splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import { WideMap } from './large-map.ts'
+import { LargeMap } from './large-map.ts'
 
 /** Who subscribes to one filter. Never empty when it is seen from outside. */
-export class Audience<S extends object, O = SubscriptionOptions> {
+export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
   #only: S | undefined = undefined
   #onlyOptions: O | undefined = undefined
   /** In place of `#only` once there was a second. */
@@ -124,12 +124,12 @@ class TrieNode<S extends object, O> {
   /** The level that leads here: how a lone child is told from another. */
   readonly level: string
   /** The filter that ends here. */
-  here: Audience<S, O> | undefined = undefined
+  here: FilterSubscribers<S, O> | undefined = undefined
   /** The filter that ends here with `/#` behind it. */
-  below: Audience<S, O> | undefined = undefined
+  below: FilterSubscribers<S, O> | undefined = undefined
   #loneChild: TrieNode<S, O> | undefined = undefined
   /** In place of `#loneChild` once there was a second. */
-  #children: WideMap<TrieNode<S, O>> | undefined = undefined
+  #children: LargeMap<TrieNode<S, O>> | undefined = undefined
 
   constructor(level: string) {
     this.level = level
@@ -156,7 +156,7 @@ class TrieNode<S extends object, O> {
     } else if (this.#loneChild === undefined) {
       this.#loneChild = child
     } else {
-      this.#children = new WideMap()
+      this.#children = new LargeMap()
       this.#children.set(this.#loneChild.level, this.#loneChild)
       this.#children.set(level, child)
       this.#loneChild = undefined
@@ -173,7 +173,7 @@ class TrieNode<S extends object, O> {
 
 /** All subscriptions, found by the topics that they match. */
 export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
-  readonly #exact: WideMap<Audience<S, O>> = new WideMap()
+  readonly #exact: LargeMap<FilterSubscribers<S, O>> = new LargeMap()
   readonly #root: TrieNode<S, O> = new TrieNode('')
   #filters = 0
 
@@ -199,7 +199,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   /** True if there was such a subscription. */
   remove(filter: TopicFilter, subscriber: S): boolean {
     const shared = splitSharedFilter(filter)
-    const removeFrom = (audience: Audience<S, O>): boolean =>
+    const removeFrom = (audience: FilterSubscribers<S, O>): boolean =>
       shared === undefined ? audience.remove(subscriber) : audience.removeShared(shared.group, subscriber)
     const plainFilter = shared?.filter ?? filter
     return hasWildcard(plainFilter)
@@ -208,17 +208,17 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 
   /** The audience of the filter that is the topic itself. Once it is empty it will stay so, and may have a successor. */
-  exactAudience(topic: TopicName): Audience<S, O> | undefined {
+  exactAudience(topic: TopicName): FilterSubscribers<S, O> | undefined {
     return this.#exact.get(topic)
   }
 
   /** Puts the audience of each filter with wildcards that matches the topic behind those in `found`. */
-  addWildcardAudiences(topic: TopicName, found: Audience<S, O>[]): void {
+  addWildcardAudiences(topic: TopicName, found: FilterSubscribers<S, O>[]): void {
     if (!this.#root.isEmpty) addMatches(this.#root, topic, found)
   }
 
   /** The audiences of all filters that match the topic. */
-  audiencesFor(topic: TopicName): Audience<S, O>[] {
+  audiencesFor(topic: TopicName): FilterSubscribers<S, O>[] {
     const exact = this.#exact.get(topic)
     const found = exact === undefined ? [] : [exact]
     this.addWildcardAudiences(topic, found)
@@ -226,7 +226,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 
   /** The audiences of all filters that match the topic, each with its filter. Slower: for those who ask why. */
-  *matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: Audience<S, O>]> {
+  *matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: FilterSubscribers<S, O>]> {
     const exact = this.#exact.get(topic)
     if (exact !== undefined) yield [topic, exact]
     const levels = topic.split('/')
@@ -266,7 +266,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 
   /** Who subscribes to just this filter, which is one without `$share/name/`. */
-  audienceOf(filter: TopicFilter): Audience<S, O> | undefined {
+  audienceOf(filter: TopicFilter): FilterSubscribers<S, O> | undefined {
     if (!hasWildcard(filter)) return this.#exact.get(filter)
     let node: TrieNode<S, O> | undefined = this.#root
     for (const level of filter.split('/')) {
@@ -277,24 +277,24 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return node.here
   }
 
-  #audienceFor(filter: TopicFilter): Audience<S, O> {
+  #audienceFor(filter: TopicFilter): FilterSubscribers<S, O> {
     if (!hasWildcard(filter)) {
       let audience = this.#exact.get(filter)
       if (audience === undefined) {
-        audience = new Audience()
+        audience = new FilterSubscribers()
         this.#exact.set(filter, audience)
       }
       return audience
     }
     let node = this.#root
     for (const level of filter.split('/')) {
-      if (level === '#') return (node.below ??= new Audience())
+      if (level === '#') return (node.below ??= new FilterSubscribers())
       node = node.child(level) ?? node.addChild(level)
     }
-    return (node.here ??= new Audience())
+    return (node.here ??= new FilterSubscribers())
   }
 
-  #removeExact(filter: TopicFilter, removeFrom: (audience: Audience<S, O>) => boolean): boolean {
+  #removeExact(filter: TopicFilter, removeFrom: (audience: FilterSubscribers<S, O>) => boolean): boolean {
     const audience = this.#exact.get(filter)
     if (audience === undefined) return false
     const wasThere = removeFrom(audience)
@@ -302,7 +302,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return wasThere
   }
 
-  #removeFromTrie(filter: TopicFilter, removeFrom: (audience: Audience<S, O>) => boolean): boolean {
+  #removeFromTrie(filter: TopicFilter, removeFrom: (audience: FilterSubscribers<S, O>) => boolean): boolean {
     const path = [this.#root]
     for (const level of filter.split('/')) {
       if (level === '#') break
@@ -324,7 +324,11 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 }
 
-function addMatches<S extends object, O>(root: TrieNode<S, O>, topic: TopicName, found: Audience<S, O>[]): void {
+function addMatches<S extends object, O>(
+  root: TrieNode<S, O>,
+  topic: TopicName,
+  found: FilterSubscribers<S, O>[],
+): void {
   const levels = topic.split('/')
   const nodes: TrieNode<S, O>[] = [root]
   const depths: number[] = [0]

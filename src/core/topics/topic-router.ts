@@ -19,21 +19,21 @@ import {
   type TopicName,
   type TopicRoute,
 } from '../../protocol/index.ts'
-import { CellWatch, ChangeCells } from './plan-invalidation.ts'
+import { PlanWatch, PlanInvalidation } from './plan-invalidation.ts'
 import { DeliveryPlan, makePlan } from './delivery-plan.ts'
 import type { Interest } from '../model/peer-messages.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import { SubscriptionTrie, type Audience } from './subscription-trie.ts'
+import { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts'
 
 const nowhere: readonly never[] = []
 const anybody = (): boolean => true
 
 /** A watch itself, and not with one beside it: the message on its way touches one object less. */
-class CachedRoute<S extends object, P extends object> extends CellWatch implements TopicRoute {
+class CachedRoute<S extends object, P extends object> extends PlanWatch implements TopicRoute {
   plan: DeliveryPlan<S, P>
   /** Where the subscribers to exactly this topic are, so that a new plan need not look for them again. */
-  exact: Audience<S> | undefined = undefined
+  exact: FilterSubscribers<S> | undefined = undefined
 
   constructor(topic: Topic, plan: DeliveryPlan<S, P>) {
     super(topic.name)
@@ -46,11 +46,11 @@ class CachedRoute<S extends object, P extends object> extends CellWatch implemen
 }
 
 /** The subscriptions of a broker, and for each topic the plan that they come to. `P`: what stands for another shard. */
-export class Routes<S extends object, P extends object = object> {
+export class TopicRouter<S extends object, P extends object = object> {
   readonly #trie: SubscriptionTrie<S> = new SubscriptionTrie()
   /** What other shards want, as they tell it: a trie of its own, so that nothing of it is in the way where there are none. */
   readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
-  readonly #cells: ChangeCells = new ChangeCells()
+  readonly #cells: PlanInvalidation = new PlanInvalidation()
   readonly #admits: (subscriber: S, topic: Topic) => boolean
   readonly #countsBefore: (peer: P) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
@@ -131,12 +131,12 @@ export class Routes<S extends object, P extends object = object> {
   }
 
   /** Who subscribes here to just this filter, which is one without `$share/name/` and `$exclusive/`. */
-  audienceOf(filter: TopicFilter): Audience<S> | undefined {
+  audienceOf(filter: TopicFilter): FilterSubscribers<S> | undefined {
     return this.#trie.audienceOf(filter)
   }
 
   /** Who subscribes here to what matches the topic, by filter; also those who may not have it. */
-  matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: Audience<S>]> {
+  matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: FilterSubscribers<S>]> {
     return this.#trie.matching(topic)
   }
 

@@ -1,25 +1,25 @@
 // What others may see of the broker. They look and touch nothing.
 
 import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../state/broker-state.ts'
-import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { BrokerCounts, BrokerState, SubscriptionCounts } from '../state/broker-state.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import { canAnswer } from '../peer-handlers/handle-retained.ts'
-import { hasMoreToTell } from '../peers/sync-peers.ts'
+import { hasUnsentState } from '../peers/sync-peers.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Message } from '../model/message.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
-import type { RememberedVerdict } from '../model/authorization-cache.ts'
+import type { CachedAuthorization } from '../model/authorization-cache.ts'
 import {
   findMatching,
   type MatchingFound,
   obstacleToPublish,
   obstacleToSubscribe,
-  type Standing,
-  standingOf,
+  type ClientStatus,
+  clientStatusOf,
 } from './explanation.ts'
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
-import { foresee, type Outlook } from './delivery-estimate.ts'
+import { estimateDelivery, type DeliveryEstimate } from './delivery-estimate.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
@@ -42,8 +42,8 @@ export class BrokerView {
     return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 
-  #hasMoreForPeers(neighbours: Neighbours): boolean {
-    return hasMoreToTell(neighbours) || (neighbours.isReady && canAnswer(this.#state, neighbours))
+  #hasMoreForPeers(neighbours: PeerTable): boolean {
+    return hasUnsentState(neighbours) || (neighbours.isReady && canAnswer(this.#state, neighbours))
   }
 
   /** Whoever publishes now reaches everybody, on all shards: the listeners may open. */
@@ -76,7 +76,7 @@ export class BrokerView {
   }
 
   /** Subscriptions of all sessions. */
-  get held(): Readonly<HeldSubscriptions> {
+  get held(): Readonly<SubscriptionCounts> {
     return this.#state.held
   }
 
@@ -117,7 +117,7 @@ export class BrokerView {
   }
 
   /** What a client that is connected was told about publishing, as far as it is remembered; undefined: it is not there. */
-  rememberedVerdicts(clientId: string): readonly RememberedVerdict[] | undefined {
+  rememberedVerdicts(clientId: string): readonly CachedAuthorization[] | undefined {
     const connection = this.#state.sessions.get(clientId)?.connection
     return connection === undefined ? undefined : [...(connection.verdicts?.remembered() ?? [])]
   }
@@ -132,8 +132,8 @@ export class BrokerView {
   }
 
   /** Who the client is and what is left to it at that time; undefined: it has no session here. */
-  standing(clientId: string, nowMs: number): Standing | undefined {
-    return standingOf(this.#state, clientId, nowMs)
+  standing(clientId: string, nowMs: number): ClientStatus | undefined {
+    return clientStatusOf(this.#state, clientId, nowMs)
   }
 
   /** At most `limit` of the subscriptions of sessions here that match a publication. */
@@ -152,8 +152,8 @@ export class BrokerView {
   }
 
   /** What sessions here would do with a message of this QoS, over all of these topics. */
-  foresee(topics: readonly string[], qos: QoS): Outlook {
-    return foresee(this.#state, topics, qos)
+  foresee(topics: readonly string[], qos: QoS): DeliveryEstimate {
+    return estimateDelivery(this.#state, topics, qos)
   }
 
   /** Retained messages here whose topics match. */

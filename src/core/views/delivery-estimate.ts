@@ -5,7 +5,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import { effectiveQoS, hasRoom } from '../queues/enqueue-for-session.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-export interface Outlook {
+export interface DeliveryEstimate {
   /** Plain subscribers; whom a shared subscription chooses is known when it has. */
   readonly matched: number
   /** To whose clients it would leave at once. */
@@ -14,14 +14,14 @@ export interface Outlook {
   readonly queued: number
 }
 
-export function foresee(state: BrokerState, topics: readonly string[], qos: QoS): Outlook {
+export function estimateDelivery(state: BrokerState, topics: readonly string[], qos: QoS): DeliveryEstimate {
   const outlook = { matched: 0, sent: 0, queued: 0 }
   for (const text of topics) {
     const name = parseTopicName(text)
     if (name === undefined) continue
     for (const recipient of state.routes.planFor(state.topics.named(name)).recipients) {
       outlook.matched++
-      const fate = fateOf(state, recipient.subscriber, effectiveQoS(state, qos, recipient.qos))
+      const fate = outcomeOf(state, recipient.subscriber, effectiveQoS(state, qos, recipient.qos))
       if (fate !== 'missed') outlook[fate]++
     }
   }
@@ -29,7 +29,7 @@ export function foresee(state: BrokerState, topics: readonly string[], qos: QoS)
 }
 
 /** `missed`: at QoS 0, or by a clean session, nothing waits for a client that is away. */
-export function fateOf(state: BrokerState, session: Session, qos: QoS): 'sent' | 'queued' | 'missed' {
+export function outcomeOf(state: BrokerState, session: Session, qos: QoS): 'sent' | 'queued' | 'missed' {
   const { connection } = session
   if (connection === undefined) return qos > 0 && session.stored !== undefined ? 'queued' : 'missed'
   if (qos === 0) return connection.unsentBytes <= state.settings.maxUnsentBytes ? 'sent' : 'missed'

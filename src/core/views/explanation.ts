@@ -12,14 +12,14 @@ import {
 import type { Identity } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
-import { isOfBroker } from '../retained/retained-messages.ts'
-import { mayReceive } from '../state/sessions/can-receive.ts'
+import { isBrokerTopic } from '../retained/retained-messages.ts'
+import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { fateOf } from './delivery-estimate.ts'
+import { outcomeOf } from './delivery-estimate.ts'
 
 /** Who somebody is to the broker, and what is left to it. */
-export interface Standing {
+export interface ClientStatus {
   readonly identity: Identity
   readonly isConnected: boolean
   /** Before its topics. */
@@ -34,7 +34,7 @@ export interface Quota {
   readonly limit: number
 }
 
-export function standingOf(state: BrokerState, clientId: string, nowMs: number): Standing | undefined {
+export function clientStatusOf(state: BrokerState, clientId: string, nowMs: number): ClientStatus | undefined {
   const session = state.sessions.get(clientId)
   if (session === undefined) return undefined
   const { identity, connection, mountpoint } = session
@@ -141,15 +141,15 @@ function outcomeFor(
     readonly publisher: string
   },
 ): MatchingSubscription['outcome'] {
-  if (!mayReceive(state, session, state.topics.named(of.name))) return 'denied'
+  if (!canReceive(state, session, state.topics.named(of.name))) return 'denied'
   if (of.options.noLocal && session.clientId === of.publisher) return 'own'
   if (splitSharedFilter(of.filter as TopicFilter) !== undefined) return 'group'
-  return fateOf(state, session, of.deliveredQoS)
+  return outcomeOf(state, session, of.deliveredQoS)
 }
 
 /** What stands in the way of a publication beside permissions, in words; undefined: nothing. */
 export function obstacleToPublish(state: BrokerState, topic: string): string | undefined {
-  if (isOfBroker(topic)) return "$SYS and the topics below it are the broker's own"
+  if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
   return state.storageIsHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
 }
 

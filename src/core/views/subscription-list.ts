@@ -7,7 +7,7 @@ import type { Session } from '../state/sessions/session.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkChosen, walkSessions } from './walk.ts'
 
 /** So many subscribers of one topic are put in order at a time; where there are more, all sessions are walked along. */
-const mostChosen = 1_000
+const maxOrdered = 1_000
 /** How many subscriptions of one session are looked at between two looks at the clock. */
 const rowsBetweenLooks = 64
 
@@ -66,7 +66,7 @@ function holdersOf({ routes }: BrokerState, { filter, bareFilter: bare }: Subscr
   if (audience === undefined) return []
   let subscribers = audience.size
   audience.forEachGroup((group) => void (subscribers += group.size))
-  if (subscribers > mostChosen) return undefined
+  if (subscribers > maxOrdered) return undefined
   const holders = new Set<Session>()
   audience.forEach((session) => void holders.add(session))
   audience.forEachGroup((group) => {
@@ -94,7 +94,7 @@ function addRows(
   for (const [held, { qos }] of subscriptions ?? []) {
     if (at++ < offset) continue
     if (!isWanted(held, qos, filter)) continue
-    if (filter.isOnePerTopic === true && !standsForTopic(state, session, held)) continue
+    if (filter.isOnePerTopic === true && !isFirstOfTopic(state, session, held)) continue
     if (builder.isFull) return at - 1
     builder.pass(() => ({ clientId, filter: held, qos }))
     if ((at - offset) % rowsBetweenLooks === 0 && wanted.isOver()) return at
@@ -116,7 +116,7 @@ function isMatching(held: TopicFilter, matching: string): boolean {
 }
 
 /** Of the shards that have subscribers to a topic the first one tells of it, by the subscriber that stands for all it has. */
-function standsForTopic({ routes }: BrokerState, session: Session, held: TopicFilter): boolean {
+function isFirstOfTopic({ routes }: BrokerState, session: Session, held: TopicFilter): boolean {
   const bare = bareFilter(held)
   const first = routes.audienceOf(bare)?.first
   if (first?.subscriber !== session || first.group !== splitSharedFilter(held)?.group) return false

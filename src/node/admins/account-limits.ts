@@ -1,2 +1,2 @@
 /** Accounts and API keys together, of one node. */
-export const maxOperators = 10_000
+export const maxAdmins = 10_000

@@ -8,8 +8,8 @@
 import { randomBytes } from 'node:crypto'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import type { PasswordWork } from './password-hashing.ts'
-import type { OwnAccount } from './operator-sign-in.ts'
+import type { PasswordHasher } from './password-hashing.ts'
+import type { ConfiguredAccount } from './operator-sign-in.ts'
 import { isWellKnownPassword } from './well-known-passwords.ts'
 
 const legacyPassword = 'public'
@@ -20,7 +20,10 @@ export interface NewPassword {
   readonly password: string
 }
 
-export function ownAccountOf({ http, node }: GodwitConfig, records: Pick<AccessRecords, 'find'>): OwnAccount {
+export function configuredAccountOf(
+  { http, node }: GodwitConfig,
+  records: Pick<AccessRecords, 'find'>,
+): ConfiguredAccount {
   const { username, password } = http
   const isKept = records.find({ kind: 'account', name: username }) !== undefined
   const unsaid = node.securityProfile === 'legacy' && !isKept ? legacyPassword : undefined
@@ -28,10 +31,10 @@ export function ownAccountOf({ http, node }: GodwitConfig, records: Pick<AccessR
 }
 
 /** Makes a password at the first start of a node that was told none. undefined: there is one. Throws StorageFailure. */
-export async function makeFirstPassword(
-  { username, password: told }: OwnAccount,
+export async function generateAdminPassword(
+  { username, password: told }: ConfiguredAccount,
   records: AccessRecords,
-  work: PasswordWork,
+  work: PasswordHasher,
 ): Promise<NewPassword | undefined> {
   if (told !== undefined || records.find({ kind: 'account', name: username }) !== undefined) return undefined
   const password = randomBytes(randomPasswordBytes).toString('base64url')
@@ -44,21 +47,21 @@ export async function makeFirstPassword(
 }
 
 /** Of the password in the configuration. */
-export const wellKnownInWords = {
+export const wellKnownPasswordText = {
   key: 'http_server.password',
   message: 'everybody tries that password first',
   hint: 'set one of your own, or none for a random one',
 } as const
 
 /** What is to be said of a configured password that everybody tries first. */
-export function dangerOfPassword(
+export function passwordRisk(
   { http, node }: GodwitConfig,
   isLoopback: boolean,
 ): { readonly warning: string } | { readonly problem: string } | undefined {
   const { username, password } = http
   if (node.securityProfile !== 'hardened' || password === undefined || http.authType === 'no_auth') return undefined
   if (!isWellKnownPassword(username, password)) return undefined
-  const { key, message, hint } = wellKnownInWords
+  const { key, message, hint } = wellKnownPasswordText
   const words = `${key}: ${message}; ${hint}`
   return isLoopback ? { warning: words } : { problem: `${words}; the API is not opened to others with it` }
 }

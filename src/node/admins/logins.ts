@@ -8,12 +8,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Logins, SignedIn } from '../../management/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import { callerOf, ownCaller, type OwnAccount } from './operator-sign-in.ts'
+import { callerOf, configuredCaller, type ConfiguredAccount } from './operator-sign-in.ts'
 
-export interface LoginsGround {
+export interface LoginDependencies {
   readonly records: Pick<AccessRecords, 'find'>
   /** As the configuration says it now: the same object as long as it says the same. */
-  readonly own: () => OwnAccount
+  readonly own: () => ConfiguredAccount
   /** Whether somebody of that name comes in by a password now: a login is no way around that. */
   readonly mayComeIn: (name: string) => boolean
   /** A clock that never goes back. */
@@ -37,7 +37,7 @@ interface Login {
   lastShownAtMs: number
 }
 
-export function operatorLogins({ records, own, mayComeIn, nowMs }: LoginsGround): Logins {
+export function adminLogins({ records, own, mayComeIn, nowMs }: LoginDependencies): Logins {
   /** By digest of the token, the one that was shown longest ago first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
@@ -47,7 +47,7 @@ export function operatorLogins({ records, own, mayComeIn, nowMs }: LoginsGround)
     return records.find({ kind: 'account', name })?.password
   }
   const callerOfName = (name: string): SignedIn | undefined => {
-    if (name === own().username) return ownCaller(own())
+    if (name === own().username) return configuredCaller(own())
     const record = records.find({ kind: 'account', name })
     return record === undefined ? undefined : callerOf(record)
   }

@@ -4,22 +4,22 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Accounts, SignedIn } from '../../management/index.ts'
 import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import type { PasswordWork } from './password-hashing.ts'
+import type { PasswordHasher } from './password-hashing.ts'
 import type { RecentSignIns } from './recent-sign-ins.ts'
 import { isWellKnownPassword } from './well-known-passwords.ts'
 
 /** The account of `http_server`. */
-export interface OwnAccount {
+export interface ConfiguredAccount {
   readonly username: string
   /** As the configuration has it; undefined: what is kept of it is in the records, if it has one. */
   readonly password: string | undefined
 }
 
-export interface SignInGround {
+export interface AuthenticationDependencies {
   readonly records: Pick<AccessRecords, 'find'>
-  readonly work: PasswordWork
+  readonly work: PasswordHasher
   readonly recent: RecentSignIns
-  readonly own: OwnAccount
+  readonly own: ConfiguredAccount
   /** Passwords that everybody tries open nothing, unless the configuration has them. */
   readonly isHardened: boolean
   /** The account of `http_server` comes in by no password: `auth_type = jwt`. */
@@ -31,7 +31,7 @@ export interface SignInGround {
 /** What was right before need not be worked out again. Those that are left out cost what they cost the first time. */
 const maxRemembered = 1_024
 
-export function operatorSignIn(ground: SignInGround): Accounts {
+export function adminAuthentication(ground: AuthenticationDependencies): Accounts {
   const { records, work, recent, own, refusesOwn } = ground
   // What is remembered is of no use to whoever reads the memory of another day.
   const key = randomBytes(32)
@@ -53,14 +53,14 @@ export function operatorSignIn(ground: SignInGround): Accounts {
     signIn: async (name, password, from, gone) => {
       const fingerprint = fingerprintOf(name, password)
       if (isOwn(name) && !refusesOwn && isSame(fingerprint, ofConfiguration)) {
-        return ownCaller(own)
+        return configuredCaller(own)
       }
       const record = find(name)
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
       const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, ground.nowMs()), gone }
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
       // It may have been taken away meanwhile.
-      if (record === undefined || find(name) !== record || !mayComeIn(record, ground)) return undefined
+      if (record === undefined || find(name) !== record || !canSignIn(record, ground)) return undefined
       if (record.kind === 'account' && ground.isHardened && isWellKnownPassword(name, password)) return 'well-known'
       recent.note(from, name, ground.nowMs())
       remembered.delete(fingerprint)
@@ -75,7 +75,7 @@ function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): KeptPassw
   return record?.kind === 'account' ? record.password : record?.secret
 }
 
-function mayComeIn(record: AccountRecord | ApiKeyRecord, ground: SignInGround): boolean {
+function canSignIn(record: AccountRecord | ApiKeyRecord, ground: AuthenticationDependencies): boolean {
   if (record.kind === 'account') return true
   return record.isEnabled && (record.expiresAtMs === undefined || ground.nowMs() < record.expiresAtMs)
 }
@@ -89,7 +89,7 @@ export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
 }
 
 /** The account of `http_server`, whatever a record of its name says. */
-export function ownCaller({ username }: OwnAccount): SignedIn {
+export function configuredCaller({ username }: ConfiguredAccount): SignedIn {
   return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
 }
 

@@ -19,12 +19,12 @@ const hashBytes = 32
  * 46 MiB, once, which costs a guesser what 19 MiB twice do. More than 32 MiB are given back to the system each time;
  * less the C library keeps for the next time, for each thread of the pool that has ever worked on one: some 400 MiB.
  */
-const argonManner = { algorithm: 'argon2id', memory: 47_104, passes: 1, lanes: 1 } as const
+const argonParameters = { algorithm: 'argon2id', memory: 47_104, passes: 1, lanes: 1 } as const
 /** For a Node that was built without argon2: 32 MiB and a little. */
-const scryptManner = { algorithm: 'scrypt', memory: 32_768, passes: 8, lanes: 1 } as const
+const scryptParameters = { algorithm: 'scrypt', memory: 32_768, passes: 8, lanes: 1 } as const
 
 /** In the place of an address: of those who have signed in, whom no stranger keeps waiting. */
-export const insiders = ''
+export const authenticatedOrigin = ''
 
 /** Whose password it is said to be. */
 export interface ClaimedName {
@@ -44,17 +44,17 @@ interface Place {
   readonly gone?: AbortSignal | undefined
 }
 
-type Manner = Omit<KeptPassword, 'salt' | 'hash'>
+type HashParameters = Omit<KeptPassword, 'salt' | 'hash'>
 
-const mannerOfPeople: Manner = typeof crypto.argon2 === 'function' ? argonManner : scryptManner
+const passwordParameters: HashParameters = typeof crypto.argon2 === 'function' ? argonParameters : scryptParameters
 
 /** Of a random secret: nobody finds it by trying, so that it may be quick. */
-export function keepSecret(secret: string): KeptPassword {
+export function hashSecret(secret: string): KeptPassword {
   const salt = crypto.randomBytes(saltBytes)
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
 }
 
-export class PasswordWork {
+export class PasswordHasher {
   /** By turn, then by name. */
   readonly #waiting: Map<string, Map<string, Set<() => void>>>
   readonly #stranger: KeptPassword
@@ -63,16 +63,16 @@ export class PasswordWork {
   constructor() {
     this.#waiting = new Map()
     this.#isBusy = false
-    this.#stranger = { ...mannerOfPeople, salt: crypto.randomBytes(saltBytes), hash: crypto.randomBytes(hashBytes) }
+    this.#stranger = { ...passwordParameters, salt: crypto.randomBytes(saltBytes), hash: crypto.randomBytes(hashBytes) }
   }
 
   /** A password of somebody, as it is to be kept. */
   async keep(password: string): Promise<KeptPassword> {
     const salt = crypto.randomBytes(saltBytes)
     return {
-      ...mannerOfPeople,
+      ...passwordParameters,
       salt,
-      hash: await this.#inTurn(ofInsiders, () => derive(password, mannerOfPeople, salt)),
+      hash: await this.#inTurn(ofInsiders, () => derive(password, passwordParameters, salt)),
     }
   }
 
@@ -136,8 +136,8 @@ export class PasswordWork {
 
   /** The first of the turn, and in it of the name, that was not asked for the longest time. Constant time. */
   #callNext(): void {
-    const inside = this.#waiting.get(insiders)
-    const [waiting] = inside === undefined ? this.#waiting : [[insiders, inside] as const]
+    const inside = this.#waiting.get(authenticatedOrigin)
+    const [waiting] = inside === undefined ? this.#waiting : [[authenticatedOrigin, inside] as const]
     const [ofName] = waiting?.[1] ?? []
     if (waiting === undefined || ofName === undefined) return
     const [turn, names] = waiting
@@ -154,7 +154,7 @@ export class PasswordWork {
   }
 }
 
-const ofInsiders: Place = { turn: insiders, name: '' }
+const ofInsiders: Place = { turn: authenticatedOrigin, name: '' }
 
 /** A record that somebody has written by hand may have a hash of any length. */
 function areEqual(one: Uint8Array, other: Uint8Array): boolean {
@@ -165,7 +165,7 @@ function digestOf(secret: string, salt: BinaryLike): Buffer {
   return crypto.createHash('sha256').update(salt).update(secret).digest()
 }
 
-function derive(password: string, manner: Manner, salt: Uint8Array): Promise<Buffer> {
+function derive(password: string, manner: HashParameters, salt: Uint8Array): Promise<Buffer> {
   const { algorithm, memory, passes, lanes } = manner
   return new Promise((resolve, reject) => {
     const finish = (error: Error | null, hash: Buffer): void => (error === null ? resolve(hash) : reject(error))

@@ -2,29 +2,29 @@ import { randomBytes } from 'node:crypto'
 import type { AccountOperations, AccountRefusal, App, User, Wisher } from '../../management/index.ts'
 import type { AccountRecord, ApiKeyRecord } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { AccessRecords, BookChange } from '../records/access-records.ts'
-import { maxOperators } from '../admins/account-limits.ts'
-import { insiders, keepSecret, type PasswordWork } from '../admins/password-hashing.ts'
-import type { OwnAccount } from '../admins/operator-sign-in.ts'
+import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
+import { maxAdmins } from '../admins/account-limits.ts'
+import { authenticatedOrigin, hashSecret, type PasswordHasher } from '../admins/password-hashing.ts'
+import type { ConfiguredAccount } from '../admins/operator-sign-in.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 
-export interface AccountGround {
+export interface AccountDependencies {
   readonly records: AccessRecords
-  readonly work: PasswordWork
+  readonly work: PasswordHasher
   /** As the configuration says it now. */
-  readonly own: () => OwnAccount
+  readonly own: () => ConfiguredAccount
   readonly isHardened: boolean
   readonly log: Log
 }
 
-const nothing: BookChange = { put: [], delete: [] }
+const nothing: NodeRecordChange = { put: [], delete: [] }
 
 /** Makes a change of what is in the book when its turn comes, or says why there is none. */
-type Plan = () => BookChange | AccountRefusal
+type ChangePlan = () => NodeRecordChange | AccountRefusal
 
-export function accountOperations(ground: AccountGround): AccountOperations {
+export function accountOperations(ground: AccountDependencies): AccountOperations {
   const { records, log } = ground
-  const carryOut = async (what: string, by: Wisher, plan: Plan): Promise<AccountRefusal | undefined> => {
+  const carryOut = async (what: string, by: Wisher, plan: ChangePlan): Promise<AccountRefusal | undefined> => {
     let refused: AccountRefusal | undefined
     await records.decide(() => {
       const planned = plan()
@@ -38,15 +38,15 @@ export function accountOperations(ground: AccountGround): AccountOperations {
   return { ...userOperations(ground, carryOut), ...appOperations(ground, carryOut) }
 }
 
-type CarryOut = (what: string, by: Wisher, plan: Plan) => Promise<AccountRefusal | undefined>
+type ApplyChange = (what: string, by: Wisher, plan: ChangePlan) => Promise<AccountRefusal | undefined>
 
 type OfUsers = 'users' | 'createUser' | 'updateUser' | 'deleteUser' | 'changePassword' | 'isWellKnown'
 
-function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountOperations, OfUsers> {
+function userOperations(ground: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfUsers> {
   const { records, work, own } = ground
   const find = (name: string): AccountRecord | undefined => records.find({ kind: 'account', name })
   const hasConfiguredPassword = (name: string): boolean => name === own().username && own().password !== undefined
-  const replace = (name: string, change: Partial<AccountRecord>): BookChange | AccountRefusal => {
+  const replace = (name: string, change: Partial<AccountRecord>): NodeRecordChange | AccountRefusal => {
     const found = find(name)
     return found === undefined ? 'not-found' : { put: [{ ...found, ...change }], delete: [] }
   }
@@ -58,7 +58,7 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
       const kept = await work.keep(password)
       return carryOut(`account ${name} made`, by, () => {
         if (isTaken(ground, name)) return 'exists'
-        if (countOf(ground) >= maxOperators) return 'too-many'
+        if (countOf(ground) >= maxAdmins) return 'too-many'
         return {
           put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.newMomentMs() }],
           delete: [],
@@ -84,7 +84,7 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
       if (hasConfiguredPassword(name)) return 'is-configured'
       const found = find(name)
       if (found === undefined) return 'not-found'
-      if (!(await work.isPassword(change.old, found.password, insiders))) return 'wrong-password'
+      if (!(await work.isPassword(change.old, found.password, authenticatedOrigin))) return 'wrong-password'
       const password = await work.keep(change.new)
       return carryOut(`password of ${name} changed`, by, () =>
         find(name) === found ? replace(name, { password }) : 'wrong-password',
@@ -94,7 +94,7 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
   }
 }
 
-function usersOf({ records, own }: AccountGround): User[] {
+function usersOf({ records, own }: AccountDependencies): User[] {
   const users = [...records.list('account')].map((record) => userOf(record))
   const isOwnKept = users.some(({ name }) => name === own().username)
   const unsaid = { role: 'administrator', namespace: undefined, description: '' } as const
@@ -107,18 +107,18 @@ function userOf({ name, role, namespace, description }: AccountRecord): User {
 }
 
 /** People and programs sign in alike, so a name stands for one of them. */
-function isTaken({ records, own }: AccountGround, name: string): boolean {
+function isTaken({ records, own }: AccountDependencies, name: string): boolean {
   if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
   return records.find({ kind: 'api-key', id: name }) !== undefined
 }
 
-function countOf({ records }: AccountGround): number {
+function countOf({ records }: AccountDependencies): number {
   return [...records.list('account'), ...records.list('api-key')].length
 }
 
 type OfApps = 'apps' | 'app' | 'createApp' | 'updateApp' | 'deleteApp'
 
-function appOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountOperations, OfApps> {
+function appOperations(ground: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfApps> {
   const { records } = ground
   const find = (id: string): ApiKeyRecord | undefined => records.find({ kind: 'api-key', id })
   return {
@@ -129,10 +129,10 @@ function appOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountO
     },
     createApp: async ({ secret: told, ...app }, by) => {
       const secret = told ?? randomSecret()
-      const kept = told === undefined ? keepSecret(secret) : await ground.work.keep(secret)
+      const kept = told === undefined ? hashSecret(secret) : await ground.work.keep(secret)
       const refused = await carryOut(`application ${app.id} made`, by, () => {
         if (isTaken(ground, app.id)) return 'exists'
-        if (countOf(ground) >= maxOperators) return 'too-many'
+        if (countOf(ground) >= maxAdmins) return 'too-many'
         return { put: [{ kind: 'api-key', ...app, secret: kept, createdAtMs: records.newMomentMs() }], delete: [] }
       })
       return refused ?? { secret }

@@ -5,18 +5,18 @@ import type { Store } from '../../storage/index.ts'
 import type { AuditOperations, Operations } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import type { LiveBridges } from '../bridges/bridge-config.ts'
-import type { LiveListeners } from '../listeners/listener-manager.ts'
+import type { BridgeConfig } from '../bridges/bridge-config.ts'
+import type { ListenerManager } from '../listeners/listener-manager.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
-import type { Observation } from './monitoring.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { Monitoring } from './monitoring.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { backupOperations, type NodeBackups } from './backup.ts'
 import { bridgeOperations } from './bridges.ts'
-import type { HiddenPresets } from '../records/shadowed-credentials.ts'
+import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import { brokerOperations } from './brokers.ts'
 import { clientOperations } from './clients.ts'
 import { configurationOperations } from './configuration.ts'
-import type { ControlDesk } from './control.ts'
+import type { ShutdownRequests } from './control.ts'
 import { insightOperations } from './insight.ts'
 import { listenerOperations } from './listeners.ts'
 import { clientRuleOperations } from './client-rules.ts'
@@ -25,27 +25,27 @@ import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
 import type { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
-import { operationsWithin } from './namespace-scope.ts'
+import { namespacedOperationsOf } from './namespace-scope.ts'
 
 /** The parts of a running node that operations work with. */
-export interface NodeGround {
+export interface NodeDependencies {
   readonly config: GodwitConfig
   readonly nodeName: string
   readonly version: string
   /** Absolute. */
   readonly dataDirectory: string
   readonly counters: SharedArrayBuffer
-  readonly crew: ShardCrew
+  readonly crew: ShardSupervisor
   readonly accessRecords: AccessRecords
   readonly log: Logger
-  readonly control: ControlDesk
-  readonly listeners: LiveListeners
-  readonly bridges: LiveBridges
+  readonly control: ShutdownRequests
+  readonly listeners: ListenerManager
+  readonly bridges: BridgeConfig
   /** Connections that the machine has room for. */
   readonly room: number
   readonly configuration: LiveConfig
-  readonly observation: Observation
-  readonly hiddenPresets: HiddenPresets
+  readonly observation: Monitoring
+  readonly hiddenPresets: ShadowedCredentials
   /** The node's own way to what is stored. */
   readonly ownStore: Store
   readonly audit: AuditOperations
@@ -53,7 +53,9 @@ export interface NodeGround {
 }
 
 /** All but those about accounts, which belong to the door of the API. */
-export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> & { readonly backup: NodeBackups } {
+export function operationsOf(
+  ground: NodeDependencies,
+): Omit<Operations, 'accounts'> & { readonly backup: NodeBackups } {
   const ofAll = {
     clients: clientOperations(ground.crew, ground.nodeName),
     publishing: publishingOperations(ground.crew),
@@ -63,7 +65,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> &
   }
   return {
     ...ofAll,
-    within: (namespace) => operationsWithin({ ...ofAll, ground }, namespace),
+    within: (namespace) => namespacedOperationsOf({ ...ofAll, ground }, namespace),
     audit: ground.audit,
     backup: backupOperations(ground),
     bridges: bridgeOperations(ground),

@@ -29,31 +29,36 @@ import type {
 import { type Store, StorageFailure } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import { BackupFolder, quoted, refusal } from '../backup/backup-folder.ts'
-import { brokerMoment } from '../backup/snapshot.ts'
+import { takeBrokerSnapshot } from '../backup/snapshot.ts'
 import { accountSetsIn, checkFile, type CheckPlan } from '../backup/check-file.ts'
 import { Comparison, configurationDifferences, plainConfigurationOf } from '../backup/compare.ts'
-import { archivedConfiguration, type ExportGround, exportArchive, type ExportPlan } from '../backup/export-archive.ts'
+import {
+  archivedConfiguration,
+  type ExportDependencies,
+  exportArchive,
+  type ExportPlan,
+} from '../backup/export-archive.ts'
 import {
   forbiddenFor,
   importArchive,
-  type ImportGround,
+  type ImportDependencies,
   limitsOf,
   problemOfConfiguration,
   profileOf,
   refusalOf,
 } from '../backup/import-archive.ts'
 import { TooLarge, writableOf } from '../backup/open-file.ts'
-import { Pace } from '../records/record-scan.ts'
+import { ScanBudget } from '../records/record-scan.ts'
 
 /** What of the node backups are made of. */
-export interface BackupGround extends ImportGround {
+export interface BackupDependencies extends ImportDependencies {
   readonly nodeName: string
   readonly ownStore: Store
   readonly log: Logger
 }
 
 /** The first part of the names of archives that somebody has asked for. */
-const askedPrefix = 'godwit'
+const exportPrefix = 'godwit'
 
 const scheduledPrefix = 'godwit-scheduled'
 
@@ -70,8 +75,8 @@ export interface NodeBackups extends BackupOperations {
   readonly makeScheduled: (keep: number) => Promise<void>
 }
 
-export function backupOperations(ground: Omit<BackupGround, 'store'>): NodeBackups {
-  const desk = new BackupDesk({ ...ground, store: ground.ownStore })
+export function backupOperations(ground: Omit<BackupDependencies, 'store'>): NodeBackups {
+  const desk = new BackupOperator({ ...ground, store: ground.ownStore })
   return {
     nodeName: ground.nodeName,
     list: (scope, page) => desk.list(scope, page),
@@ -87,12 +92,12 @@ export function backupOperations(ground: Omit<BackupGround, 'store'>): NodeBacku
   }
 }
 
-class BackupDesk {
+class BackupOperator {
   progress: BackupProgress | undefined
-  readonly #ground: BackupGround
+  readonly #ground: BackupDependencies
   readonly #folder: BackupFolder
 
-  constructor(ground: BackupGround) {
+  constructor(ground: BackupDependencies) {
     this.#ground = ground
     this.#folder = new BackupFolder(ground.dataDirectory, ground.nodeName)
     this.progress = undefined
@@ -142,7 +147,7 @@ class BackupDesk {
       return unfinished
     }
     try {
-      const taken = await takeIn(content, unfinished.handle)
+      const taken = await receiveContent(content, unfinished.handle)
       if (taken !== undefined) return taken
       const { handle } = unfinished
       const checked = await checkFile({ handle, filename }, limitsOf(this.#ground))
@@ -167,7 +172,7 @@ class BackupDesk {
     for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
   }
 
-  export(scope: BackupScope, wish: ExportWish, prefix = askedPrefix): Promise<MadeBackup | BackupRefusal> {
+  export(scope: BackupScope, wish: ExportWish, prefix = exportPrefix): Promise<MadeBackup | BackupRefusal> {
     const plan = this.#planOf(scope, wish, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
     return this.#alone('export', async () => {
@@ -205,7 +210,7 @@ class BackupDesk {
     } satisfies ExportPlan
   }
 
-  #exportGround(): ExportGround {
+  #exportGround(): ExportDependencies {
     const { configuration } = this.#ground
     return {
       ...this.#ground,
@@ -298,8 +303,8 @@ class BackupDesk {
     }
     // What would be exported of a namespace: nothing of the whole broker is told.
     if (scope.namespace !== undefined) return { configuration: {} }
-    const moment = brokerMoment(this.#ground)
-    const pace = new Pace()
+    const moment = takeBrokerSnapshot(this.#ground)
+    const pace = new ScanBudget()
     for (const table of tableNames) {
       for await (const record of moment[table]) {
         plan.onRecord?.(table, record)
@@ -365,7 +370,7 @@ class BackupDesk {
 }
 
 /** Writes what comes, as long as it is not too much. */
-async function takeIn(content: Readable, handle: FileHandle): Promise<BackupRefusal | undefined> {
+async function receiveContent(content: Readable, handle: FileHandle): Promise<BackupRefusal | undefined> {
   try {
     await pipeline(content, writableOf(handle, archiveLimits.packedBytes))
     return undefined

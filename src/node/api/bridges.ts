@@ -13,14 +13,14 @@ import {
 } from '../../config/index.ts'
 import type { BridgeOperations, NewBridgeSettings } from '../../management/index.ts'
 import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
-import type { LiveBridges } from '../bridges/bridge-config.ts'
+import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 
 export interface BridgeFacts {
   /** Absolute. */
   readonly dataDirectory: string
   readonly configuration: LiveConfig
-  readonly bridges: Pick<LiveBridges, 'reports'>
+  readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
 /** A file of certificates is smaller. */

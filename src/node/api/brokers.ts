@@ -1,14 +1,14 @@
 import type { GodwitConfig } from '../../config/index.ts'
 import type { BrokerOperations } from '../../management/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 export interface BrokerFacts {
   readonly nodeName: string
   readonly version: string
   readonly counters: SharedArrayBuffer
   readonly config: GodwitConfig
-  readonly crew: ShardCrew
+  readonly crew: ShardSupervisor
 }
 
 export function brokerOperations({ nodeName, version, counters, config, crew }: BrokerFacts): BrokerOperations {

@@ -11,22 +11,22 @@ import type {
 } from '../../management/index.ts'
 import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import { type Asking, askShard } from './query-shard.ts'
-import { gather } from '../records/record-scan.ts'
+import { type ShardQueries, queryShard } from './query-shard.ts'
+import { filterInSlices } from '../records/record-scan.ts'
 import { orNotStored, pageFromTheEnd } from './credentials.ts'
 
 /** Written and told together: more would hold the loop of whoever hears of them. */
-const rulesAtOnce = 1_000
+const maxRulesPerWrite = 1_000
 /** Bans that have run out and are taken away with the next one that comes. */
-const sweptAtOnce = 100
+const maxExpiredBansRemoved = 100
 
 /** `namespace`: whose rules and bans; undefined: those of none. */
 export function clientRuleOperations(
-  { accessRecords: records, crew }: { readonly accessRecords: AccessRecords; readonly crew: Asking },
+  { accessRecords: records, crew }: { readonly accessRecords: AccessRecords; readonly crew: ShardQueries },
   namespace?: string,
 ): ClientRuleOperations {
   const book = { records, namespace }
-  const flapping = (): Promise<readonly BanRecord[]> => flappingAnywhere(crew, namespace)
+  const flapping = (): Promise<readonly BanRecord[]> => flappingOnShards(crew, namespace)
   return {
     listRules: (about, question) => listRules(book, about, question),
     storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
@@ -48,8 +48,8 @@ export function clientRuleOperations(
     listBans: async ({ who, as, page: { page, limit } }) => {
       const nowMs = Date.now()
       const isAsked = (ban: BanRecord): boolean =>
-        !hasRunOut(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
-      const stored = await gather(records.list('ban', namespace), isAsked)
+        !hasExpired(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
+      const stored = await filterInSlices(records.list('ban', namespace), isAsked)
       const found = [...stored, ...(await flapping()).filter(isAsked)]
       return { items: pageFromTheEnd(found, page, limit), count: found.length }
     },
@@ -65,30 +65,30 @@ export function clientRuleOperations(
 }
 
 /** Each shard keeps out those that flap there. One that does not answer keeps nobody out either. */
-async function flappingAnywhere(crew: Asking, namespace: string | undefined): Promise<readonly BanRecord[]> {
+async function flappingOnShards(crew: ShardQueries, namespace: string | undefined): Promise<readonly BanRecord[]> {
   const shards = Array.from({ length: crew.size }, (_, shard) => shard)
-  const answers = await Promise.all(shards.map((shard) => askShard(crew, shard, { question: 'flapping', namespace })))
+  const answers = await Promise.all(shards.map((shard) => queryShard(crew, shard, { question: 'flapping', namespace })))
   return answers
     .flatMap((answer) => ('silentShard' in answer ? [] : answer))
     .toSorted((one, other) => one.atMs - other.atMs)
 }
 
-interface Book {
+interface RuleList {
   readonly records: AccessRecords
   readonly namespace: string | undefined
 }
 
 /** A piece of each record. */
-function placeOf({ namespace }: Book): { readonly namespace?: string } {
+function placeOf({ namespace }: RuleList): { readonly namespace?: string } {
   return namespace === undefined ? {} : { namespace }
 }
 
 async function listRules(
-  { records, namespace }: Book,
+  { records, namespace }: RuleList,
   about: RuleSubject,
   { who, like, topic, action, permit, page: { page, limit } }: RuleQuestion,
 ): Promise<PageFound<ClientRule>> {
-  const found = await gather(
+  const found = await filterInSlices(
     records.list(`rule ${about}`, namespace),
     (rule) =>
       (who === undefined || rule.who === who) &&
@@ -102,15 +102,15 @@ async function listRules(
 }
 
 /** The longest text that a rule is stored under. */
-const mostKeyBytes = 65_535
+const maxKeyBytes = 65_535
 
-async function storeRules(book: Book, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
+async function storeRules(book: RuleList, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
   const { records, namespace } = book
-  const tooLong = rules.some(({ who }) => Buffer.byteLength(namespacedName(namespace, who)) > mostKeyBytes)
+  const tooLong = rules.some(({ who }) => Buffer.byteLength(namespacedName(namespace, who)) > maxKeyBytes)
   if (tooLong) return { notStored: 'a client id or user name is too long with the namespace in front of it' }
   const place = placeOf(book)
-  for (let start = 0; start < rules.length; start += rulesAtOnce) {
-    const slice = rules.slice(start, start + rulesAtOnce)
+  for (let start = 0; start < rules.length; start += maxRulesPerWrite) {
+    const slice = rules.slice(start, start + maxRulesPerWrite)
     await records.decide(() => {
       const put = new Map<string, RuleRecord>()
       for (const rule of slice) {
@@ -137,21 +137,21 @@ async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKe
 }
 
 /** Those that have run out go with it, a few at a time: nobody asks for them any more. */
-async function storeBan(book: Book, ban: Ban): Promise<undefined> {
+async function storeBan(book: RuleList, ban: Ban): Promise<undefined> {
   const { records, namespace } = book
   const record: BanRecord = { kind: 'ban', ...placeOf(book), ...ban }
   const nowMs = Date.now()
   await records.decide(() => {
     const over: AccessRecordKey[] = []
     for (const old of records.list('ban', namespace)) {
-      if (over.length >= sweptAtOnce) break
-      if (hasRunOut(old, nowMs)) over.push({ kind: 'ban', namespace, as: old.as, who: old.who })
+      if (over.length >= maxExpiredBansRemoved) break
+      if (hasExpired(old, nowMs)) over.push({ kind: 'ban', namespace, as: old.as, who: old.who })
     }
     return { put: [record], delete: over }
   })
   return undefined
 }
 
-function hasRunOut({ untilMs }: Pick<Ban, 'untilMs'>, nowMs: number): boolean {
+function hasExpired({ untilMs }: Pick<Ban, 'untilMs'>, nowMs: number): boolean {
   return untilMs !== undefined && untilMs <= nowMs
 }

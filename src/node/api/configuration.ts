@@ -38,14 +38,14 @@ function hotSettingsOf(config: GodwitConfig): ReturnType<ConfigurationOperations
     maxPropertyKibibytes: config.maxPropertyBytes / 1_024,
     maxQueuedMessages,
     retryIntervalMs,
-    allowsAnonymous: config.auth.allowAnonymous ?? isOpenAsItIs(config),
+    allowsAnonymous: config.auth.allowAnonymous ?? allowsAnonymousByDefault(config),
     ...config.packetLimits,
     keepAliveMultiplier,
   }
 }
 
 /** Where nothing is said: hardened, those are let in who come to a loopback address. */
-function isOpenAsItIs(config: GodwitConfig): boolean {
+function allowsAnonymousByDefault(config: GodwitConfig): boolean {
   if (config.node.securityProfile === 'legacy') return true
   const hosts = config.listeners.flatMap(({ host }) => (host === undefined ? hostsOfPort(config) : [host]))
   return hosts.every(isLoopbackAddress)

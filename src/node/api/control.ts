@@ -3,23 +3,26 @@
 import type { ControlOperations, Wisher } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 
-export type Wish = 'stop' | 'restart'
+export type ShutdownRequest = 'stop' | 'restart'
 
-export interface ControlDesk {
+export interface ShutdownRequests {
   /** Resolves with the first wish. */
-  readonly wished: Promise<Wish>
+  readonly wished: Promise<ShutdownRequest>
   readonly operations: ControlOperations
 }
 
 /** So long an answer may take to leave before what it is about is done. */
-const answerLeavesWithinMs = 50
+const responseGraceMs = 50
 
 /** `problemOfRestart`: why the node could not be started again as things are now. */
-export function controlDesk(log: Log, problemOfRestart: () => string | undefined = () => undefined): ControlDesk {
-  const { promise: wished, resolve } = Promise.withResolvers<Wish>()
-  const note = (wish: Wish, { name, address }: Wisher): void => {
+export function shutdownRequests(
+  log: Log,
+  problemOfRestart: () => string | undefined = () => undefined,
+): ShutdownRequests {
+  const { promise: wished, resolve } = Promise.withResolvers<ShutdownRequest>()
+  const note = (wish: ShutdownRequest, { name, address }: Wisher): void => {
     log.warn('the broker is told to end', { wish, by: name, address })
-    setTimeout(resolve, answerLeavesWithinMs, wish)
+    setTimeout(resolve, responseGraceMs, wish)
   }
   return {
     wished,

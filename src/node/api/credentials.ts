@@ -12,21 +12,21 @@ import type {
 import type { AccessRecordKey, CredentialRecord, PskRecord, ScramRecord } from '../../records/index.ts'
 import { StorageFailure } from '../../storage/index.ts'
 import type { AccessListName, AccessRecords } from '../records/access-records.ts'
-import type { HiddenPresets } from '../records/shadowed-credentials.ts'
-import { gather, Pace } from '../records/record-scan.ts'
+import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
+import { filterInSlices, ScanBudget } from '../records/record-scan.ts'
 
-export interface CredentialGround {
+export interface CredentialDependencies {
   readonly accessRecords: AccessRecords
   /** How new passwords are kept is as the configuration in force has it. */
   readonly configuration: { readonly config: GodwitConfig }
-  readonly hiddenPresets: HiddenPresets
+  readonly hiddenPresets: ShadowedCredentials
 }
 
 /** What is stored while SCRAM is switched off is as good as later. */
-const usualScramIterations = 10_000
+const defaultScramIterations = 10_000
 
 /** Written and told together: more would hold the loop of whoever hears of them. */
-const entriesAtOnce = 500
+const maxEntriesPerWrite = 500
 
 type SecretRecord = CredentialRecord | ScramRecord | PskRecord
 type SecretKey = Extract<AccessRecordKey, { kind: SecretRecord['kind'] }>
@@ -39,7 +39,7 @@ const lists = {
 } as const satisfies Record<CredentialList, AccessListName>
 
 /** `namespace`: whose lists; undefined: those of none. */
-export function credentialOperations(ground: CredentialGround, namespace?: string): CredentialOperations {
+export function credentialOperations(ground: CredentialDependencies, namespace?: string): CredentialOperations {
   const { accessRecords: records } = ground
   const maker = new RecordMaker(ground, namespace)
   const keyIn = (list: CredentialList, id: string): SecretKey => keyOf(list, id, namespace)
@@ -67,7 +67,7 @@ async function listCredentials(
 ): Promise<PageFound<StoredCredential>> {
   const one = id === undefined ? undefined : records.find(keyOf(list, id, namespace))
   const all = id === undefined ? records.list(lists[list], namespace) : one === undefined ? [] : [one]
-  const found = await gather(all, (record) => like === undefined || nameOf(record).includes(like))
+  const found = await filterInSlices(all, (record) => like === undefined || nameOf(record).includes(like))
   return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
 }
 
@@ -78,14 +78,14 @@ export function pageFromTheEnd<Item>(found: readonly Item[], page: number, limit
 }
 
 async function createAll(
-  { accessRecords: records, hiddenPresets }: CredentialGround,
+  { accessRecords: records, hiddenPresets }: CredentialDependencies,
   maker: RecordMaker,
   list: CredentialList,
   entries: readonly NewCredential[],
 ): Promise<('created' | 'existed')[]> {
   const outcomes: ('created' | 'existed')[] = []
-  for (let start = 0; start < entries.length; start += entriesAtOnce) {
-    const made = await maker.makeAll(list, entries.slice(start, start + entriesAtOnce))
+  for (let start = 0; start < entries.length; start += maxEntriesPerWrite) {
+    const made = await maker.makeAll(list, entries.slice(start, start + maxEntriesPerWrite))
     await records.decide(() => {
       const put = new Map<string, SecretRecord>()
       for (const record of made) {
@@ -138,20 +138,20 @@ export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise
 
 /** Makes secrets unreadable, so that the loop is not held by many of them. */
 class RecordMaker {
-  readonly #ground: CredentialGround
+  readonly #ground: CredentialDependencies
   /** A piece of each record. */
   readonly #place: { readonly namespace?: string }
   /** SCRAM is slow on purpose: one at a time, on a thread of its own, whoever asks. */
   #lastScram: Promise<unknown>
 
-  constructor(ground: CredentialGround, namespace: string | undefined) {
+  constructor(ground: CredentialDependencies, namespace: string | undefined) {
     this.#ground = ground
     this.#place = namespace === undefined ? {} : { namespace }
     this.#lastScram = Promise.resolve()
   }
 
   async makeAll(list: CredentialList, entries: readonly NewCredential[]): Promise<SecretRecord[]> {
-    const pace = new Pace()
+    const pace = new ScanBudget()
     const made: SecretRecord[] = []
     for (const entry of entries) {
       made.push(await this.make(list, entry))
@@ -187,7 +187,7 @@ class RecordMaker {
       username: id,
       password: secret,
       algorithm: algorithm ?? (before?.kind === 'scram' ? before.algorithm : 'SCRAM-SHA-256'),
-      iterations: this.#ground.configuration.config.auth.scram?.iterations ?? usualScramIterations,
+      iterations: this.#ground.configuration.config.auth.scram?.iterations ?? defaultScramIterations,
       isSuperuser: false,
       createdAtMs: 0,
     }

@@ -33,7 +33,7 @@ interface OpenPlace {
   readonly settings: ManagementSettings
 }
 
-export class ServedHttp {
+export class HttpEndpoint {
   readonly #createServer: (settings: ManagementSettings) => ManagementServer
   readonly #log: Log
   #open: OpenPlace | undefined

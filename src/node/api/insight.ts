@@ -2,11 +2,11 @@
 
 import { shardOf } from '../../core/index.ts'
 import type { Doing, DoingExplained, DroppedPage, DroppedSought, InsightOperations } from '../../management/index.ts'
-import { type AnswerTo, dropCounters, dropReasons } from '../../shard/index.ts'
+import { type QueryResult, dropCounters, dropReasons } from '../../shard/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function insightOperations(crew: ShardCrew, counters: SharedArrayBuffer): InsightOperations {
+export function insightOperations(crew: ShardSupervisor, counters: SharedArrayBuffer): InsightOperations {
   return {
     explain: (doing) => explain(crew, doing),
     listDropped: (query, window) => listDropped(crew, counters, { query, window }),
@@ -15,9 +15,9 @@ export function insightOperations(crew: ShardCrew, counters: SharedArrayBuffer):
 }
 
 /** So many subscriptions are told of. */
-const mostSubscriptionsTold = 1_000
+const maxSubscriptionsReported = 1_000
 
-async function explain(crew: ShardCrew, doing: Doing): Promise<DoingExplained | undefined> {
+async function explain(crew: ShardSupervisor, doing: Doing): Promise<DoingExplained | undefined> {
   const { clientId, action, qos } = doing
   const explained = await crew.ask(shardOf(clientId, crew.size), { ...doing, question: 'explain' })
   if (explained === undefined) return undefined
@@ -25,21 +25,21 @@ async function explain(crew: ShardCrew, doing: Doing): Promise<DoingExplained | 
   const publication = { topic: explained.topicHere, qos, publisher: clientId }
   const found = await Promise.all(
     Array.from({ length: crew.size }, (_, shard) =>
-      crew.ask(shard, { question: 'matching', publication, limit: mostSubscriptionsTold }),
+      crew.ask(shard, { question: 'matching', publication, limit: maxSubscriptionsReported }),
     ),
   )
   const subscriptions = found.flatMap((part) => part?.subscriptions ?? [])
   return {
     ...explained,
-    subscriptions: subscriptions.slice(0, mostSubscriptionsTold),
+    subscriptions: subscriptions.slice(0, maxSubscriptionsReported),
     // What a shard that does not answer has is not known.
-    isCut: subscriptions.length > mostSubscriptionsTold || found.some((part) => part?.isCut !== false),
+    isCut: subscriptions.length > maxSubscriptionsReported || found.some((part) => part?.isCut !== false),
   }
 }
 
 /** A shard that does not answer has forgotten what it had: its list begins anew with it. */
 async function listDropped(
-  crew: ShardCrew,
+  crew: ShardSupervisor,
   counters: SharedArrayBuffer,
   { query, window }: { query: DroppedSought; window: { skip: number; limit: number } },
 ): Promise<DroppedPage> {
@@ -52,18 +52,18 @@ async function listDropped(
   return {
     messages: newest.slice(skip, skip + limit),
     count: found.reduce((sum, part) => sum + (part?.count ?? 0), 0),
-    byReason: query.namespace === undefined ? countedByReason(counters) : rememberedByReason(found),
+    byReason: query.namespace === undefined ? countByReason(counters) : recentByReason(found),
   }
 }
 
 /** Since the start. */
-function countedByReason(counters: SharedArrayBuffer): DroppedPage['byReason'] {
+function countByReason(counters: SharedArrayBuffer): DroppedPage['byReason'] {
   const sums = readCounters(counters)
   const counted = dropReasons.map((reason) => [reason, sums[dropCounters[reason]]])
   return Object.fromEntries(counted) as DroppedPage['byReason']
 }
 
-function rememberedByReason(found: readonly (AnswerTo<'dropped'> | undefined)[]): DroppedPage['byReason'] {
+function recentByReason(found: readonly (QueryResult<'dropped'> | undefined)[]): DroppedPage['byReason'] {
   const remembered = dropReasons.map((reason) => [
     reason,
     found.reduce((sum, part) => sum + (part?.byReason?.[reason] ?? 0), 0),

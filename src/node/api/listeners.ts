@@ -1,10 +1,10 @@
 import type { ListenerOperations } from '../../management/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
-import type { LiveListeners } from '../listeners/listener-manager.ts'
+import type { ListenerManager } from '../listeners/listener-manager.ts'
 
 export interface ListenerFacts {
   readonly nodeName: string
-  readonly listeners: LiveListeners
+  readonly listeners: ListenerManager
   /** Connections that the machine has room for. */
   readonly room: number
   readonly configuration: Pick<LiveConfig, 'config'>

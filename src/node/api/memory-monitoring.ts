@@ -6,14 +6,14 @@ import { meterRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
 import { lookIntervalMs, MemoryWatch, mib } from '../observe/memory-monitor.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import type { MemoryPlan } from '../shards/shard-plan.ts'
 
 export interface MemoryGround {
   readonly memory: MemoryPlan
   readonly meters: SharedArrayBuffer
   readonly alarms: Alarms
-  readonly crew: Pick<ShardCrew, 'size' | 'ask' | 'send'>
+  readonly crew: Pick<ShardSupervisor, 'size' | 'ask' | 'send'>
 }
 
 /** Named for each use at most. */

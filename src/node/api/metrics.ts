@@ -1,12 +1,12 @@
 import type { MetricOperations } from '../../management/index.ts'
 import { counterCells, Counters, meterRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
-import type { LiveBridges } from '../bridges/bridge-config.ts'
-import type { LiveListeners } from '../listeners/listener-manager.ts'
+import type { BridgeConfig } from '../bridges/bridge-config.ts'
+import type { ListenerManager } from '../listeners/listener-manager.ts'
 import type { Gauges } from '../observe/gauges.ts'
 import type { MemoryObservation } from './memory-monitoring.ts'
-import type { ResourceWatch } from '../observe/resource-monitor.ts'
-import type { DescriptorWatch } from '../observe/descriptor-monitor.ts'
+import type { ResourceMonitor } from '../observe/resource-monitor.ts'
+import type { DescriptorMonitor } from '../observe/descriptor-monitor.ts'
 
 export interface MetricSources {
   readonly nodeName: string
@@ -14,10 +14,10 @@ export interface MetricSources {
   readonly meters: SharedArrayBuffer
   readonly gauges: Gauges
   readonly alarms: Alarms
-  readonly live: Pick<LiveListeners, 'states'>
-  readonly bridges: Pick<LiveBridges, 'latest'>
-  readonly resources: Pick<ResourceWatch, 'diskFreeBytes' | 'certificates'>
-  readonly descriptors: Pick<DescriptorWatch, 'open' | 'lackingSeconds'>
+  readonly live: Pick<ListenerManager, 'states'>
+  readonly bridges: Pick<BridgeConfig, 'latest'>
+  readonly resources: Pick<ResourceMonitor, 'diskFreeBytes' | 'certificates'>
+  readonly descriptors: Pick<DescriptorMonitor, 'open' | 'lackingSeconds'>
   readonly memory: Pick<MemoryObservation, 'watch' | 'held'>
   readonly crew: { readonly running: number; readonly restarts: number }
 }

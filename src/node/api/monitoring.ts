@@ -2,22 +2,22 @@
 
 import type { Operations } from '../../management/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
-import { DescriptorWatch } from '../observe/descriptor-monitor.ts'
+import { DescriptorMonitor } from '../observe/descriptor-monitor.ts'
 import { Gauges } from '../observe/gauges.ts'
-import type { LiveBridges } from '../bridges/bridge-config.ts'
-import type { LiveListeners } from '../listeners/listener-manager.ts'
+import type { BridgeConfig } from '../bridges/bridge-config.ts'
+import type { ListenerManager } from '../listeners/listener-manager.ts'
 import { alarmOperations } from './alarms.ts'
 import { metricOperations } from './metrics.ts'
 import { slowSubscriptionOperations } from './slow-subscriptions.ts'
-import { OverloadWatch } from '../observe/overload-monitor.ts'
+import { OverloadMonitor } from '../observe/overload-monitor.ts'
 import type { Log } from '../../telemetry/index.ts'
-import { ResourceWatch, type ShownCertificate } from '../observe/resource-monitor.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import { ResourceMonitor, type ShownCertificate } from '../observe/resource-monitor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { watchMemory } from './memory-monitoring.ts'
 import type { MemoryPlan } from '../shards/shard-plan.ts'
 import { Traces } from '../observe/traces.ts'
 
-export interface ObservationGround {
+export interface MonitoringDependencies {
   readonly nodeName: string
   readonly counters: SharedArrayBuffer
   readonly meters: SharedArrayBuffer
@@ -26,15 +26,15 @@ export interface ObservationGround {
   readonly descriptorRoom: SharedArrayBuffer
   readonly alarms: Alarms
   readonly log: Log
-  readonly crew: ShardCrew
+  readonly crew: ShardSupervisor
   /** Absolute. */
   readonly dataDirectory: string
   /** The listeners as they are now. */
-  readonly live: Pick<LiveListeners, 'addresses' | 'states'>
-  readonly bridges: Pick<LiveBridges, 'latest' | 'certificates'>
+  readonly live: Pick<ListenerManager, 'addresses' | 'states'>
+  readonly bridges: Pick<BridgeConfig, 'latest' | 'certificates'>
 }
 
-export interface Observation {
+export interface Monitoring {
   readonly operations: Pick<Operations, 'metrics' | 'alarms' | 'slowSubscriptions' | 'traces'>
   /** Resolves when it can be asked. */
   start(): Promise<void>
@@ -43,7 +43,7 @@ export interface Observation {
   lookAtFiles(): void
 }
 
-export function observeNode(ground: ObservationGround): Observation {
+export function observeNode(ground: MonitoringDependencies): Monitoring {
   const { nodeName, counters, meters, alarms, crew } = ground
   const traces = new Traces({
     ...ground,
@@ -51,9 +51,9 @@ export function observeNode(ground: ObservationGround): Observation {
   })
   crew.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
-  const resources = new ResourceWatch({ ...ground, shownCertificates: () => certificatesOf(ground) })
-  const descriptors = new DescriptorWatch(ground)
-  const overload = new OverloadWatch(meters, alarms)
+  const resources = new ResourceMonitor({ ...ground, shownCertificates: () => certificatesOf(ground) })
+  const descriptors = new DescriptorMonitor(ground)
+  const overload = new OverloadMonitor(meters, alarms)
   const memory = watchMemory(ground)
   return {
     operations: {
@@ -80,7 +80,7 @@ export function observeNode(ground: ObservationGround): Observation {
   }
 }
 
-function certificatesOf({ live, bridges }: ObservationGround): ShownCertificate[] {
+function certificatesOf({ live, bridges }: MonitoringDependencies): ShownCertificate[] {
   const ofListeners = live.addresses.flatMap((listener) => {
     if (!('tls' in listener)) return []
     const { certificate, byServerName } = listener.tls

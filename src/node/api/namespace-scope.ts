@@ -16,13 +16,13 @@ import type {
   TraceOperations,
 } from '../../management/index.ts'
 import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { Asking } from './query-shard.ts'
+import type { ShardQueries } from './query-shard.ts'
 import { clientRuleOperations } from './client-rules.ts'
-import { credentialOperations, type CredentialGround } from './credentials.ts'
+import { credentialOperations, type CredentialDependencies } from './credentials.ts'
 
 /** Those of the whole broker. */
-export interface WholeBroker {
-  readonly ground: CredentialGround & { readonly crew: Asking }
+export interface BrokerOperations {
+  readonly ground: CredentialDependencies & { readonly crew: ShardQueries }
   readonly clients: ClientOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
@@ -31,8 +31,8 @@ export interface WholeBroker {
   readonly traces: TraceOperations
 }
 
-export function operationsWithin(whole: WholeBroker, namespace: string): NamespacedOperations {
-  const names = new Names(namespace)
+export function namespacedOperationsOf(whole: BrokerOperations, namespace: string): NamespacedOperations {
+  const names = new NamespaceNames(namespace)
   return {
     clients: clientsWithin(whole.clients, names),
     clientRules: clientRuleOperations(whole.ground, namespace),
@@ -52,7 +52,7 @@ export function operationsWithin(whole: WholeBroker, namespace: string): Namespa
 }
 
 /** What is put in front, and taken off. */
-class Names {
+class NamespaceNames {
   readonly namespace: string
   readonly #prefix: string
 
@@ -93,7 +93,7 @@ class Names {
 const noFilter = ''
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
-function clientsWithin(clients: ClientOperations, names: Names): ClientOperations {
+function clientsWithin(clients: ClientOperations, names: NamespaceNames): ClientOperations {
   const { namespace } = names
   const sessionOf = (clientId: string | undefined): string | undefined =>
     clientId === undefined ? undefined : names.session(clientId)
@@ -137,7 +137,7 @@ function clientsWithin(clients: ClientOperations, names: Names): ClientOperation
 }
 
 /** Filters are as the client says them: its session knows where they lie. */
-function publishingWithin(publishing: PublishingOperations, names: Names): PublishingOperations {
+function publishingWithin(publishing: PublishingOperations, names: NamespaceNames): PublishingOperations {
   return {
     publish: (publication) => {
       const [first, ...rest] = publication.topics
@@ -149,7 +149,7 @@ function publishingWithin(publishing: PublishingOperations, names: Names): Publi
   }
 }
 
-function retainedWithin(retained: RetainedOperations, names: Names): RetainedOperations {
+function retainedWithin(retained: RetainedOperations, names: NamespaceNames): RetainedOperations {
   return {
     list: async (filter, most) => {
       const mounted = names.mountedFilter(filter)
@@ -160,7 +160,7 @@ function retainedWithin(retained: RetainedOperations, names: Names): RetainedOpe
   }
 }
 
-function insightWithin(insight: InsightOperations, names: Names): InsightOperations {
+function insightWithin(insight: InsightOperations, names: NamespaceNames): InsightOperations {
   const { namespace } = names
   return {
     explain: async (doing) => {
@@ -195,10 +195,10 @@ function withoutConfiguration(decision: DoingExplained['decision']): DoingExplai
 }
 
 /** Of those that there may be in all: nobody keeps the others from having any. */
-const mostTracesOfNamespace = 5
+const maxTracesPerNamespace = 5
 
 /** The name of a trace is that of its file: no other has a dot in it. */
-function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
+function tracesWithin(traces: TraceOperations, names: NamespaceNames): TraceOperations {
   const { namespace } = names
   const prefix = `ns.${namespace}.`
   const own = (): ReturnType<TraceOperations['list']> =>
@@ -208,7 +208,7 @@ function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
   return {
     list: () => own().map((trace) => ({ ...trace, name: trace.name.slice(prefix.length) })),
     create: async (trace) => {
-      if (!isOwn(trace.name) && own().length >= mostTracesOfNamespace) return 'too-many'
+      if (!isOwn(trace.name) && own().length >= maxTracesPerNamespace) return 'too-many'
       return traces.create({ ...trace, namespace, name: `${prefix}${trace.name}` })
     },
     stop: async (name) => isOwn(name) && traces.stop(`${prefix}${name}`),

@@ -13,24 +13,24 @@ import type {
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { AccessRecordKey, NamespaceRecord, OperatorRecordKey } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { AccessRecords, BookChange } from '../records/access-records.ts'
+import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
 import { maxNamespaces, type NamespaceLimitsInForce } from '../records/namespace-limits.ts'
-import { type Asking, askShard } from './query-shard.ts'
+import { type ShardQueries, queryShard } from './query-shard.ts'
 import { orNotStored } from './credentials.ts'
 
-export interface NamespaceGround {
+export interface NamespaceDependencies {
   readonly accessRecords: AccessRecords
   readonly configuration: { readonly config: GodwitConfig }
   readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
-  readonly crew: Asking
+  readonly crew: ShardQueries
   readonly log: Log
 }
 
-const nothing: BookChange = { put: [], delete: [] }
-const asUsual: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
+const nothing: NodeRecordChange = { put: [], delete: [] }
+const noLimits: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 
 export function namespaceOperations(
-  ground: NamespaceGround,
+  ground: NamespaceDependencies,
   clients: Pick<ClientOperations, 'clients'>,
 ): NamespaceOperations {
   const { accessRecords: records, log } = ground
@@ -66,7 +66,7 @@ export function namespaceOperations(
             outcome = 'too-many'
             return nothing
           }
-          const limits = { ...asUsual, ...before?.limits, ...changed }
+          const limits = { ...noLimits, ...before?.limits, ...changed }
           const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
           const made = { kind: 'namespace', name, createdAtMs, limits } as const
           outcome = described(ground, made)
@@ -92,7 +92,7 @@ export function namespaceOperations(
 }
 
 /** Credentials, rules and bans: nobody of it comes in by them any more. */
-async function removeRecords(ground: NamespaceGround, name: string): Promise<'some' | 'none' | 'in-use'> {
+async function removeRecords(ground: NamespaceDependencies, name: string): Promise<'some' | 'none' | 'in-use'> {
   const { accessRecords: records } = ground
   let outcome = 'in-use' as 'some' | 'none' | 'in-use'
   await records.decide(() => {
@@ -105,11 +105,11 @@ async function removeRecords(ground: NamespaceGround, name: string): Promise<'so
 }
 
 /** Sessions and retained messages that are asked about together. */
-const rowsAtOnce = 250
+const maxRowsPerQuery = 250
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
 async function emptyNamespace(
-  { crew }: NamespaceGround,
+  { crew }: NamespaceDependencies,
   clients: Pick<ClientOperations, 'clients'>,
   namespace: string,
 ): Promise<RemovedNamespace | Unanswered | { readonly notStored: string }> {
@@ -118,37 +118,37 @@ async function emptyNamespace(
     const { shard }: ListPosition = from
     const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
       { namespace },
-      { from, skip: 0, most: rowsAtOnce },
+      { from, skip: 0, most: maxRowsPerQuery },
     )
     if ('silentShard' in slice) return slice
     // What a client said last may be all that is left of it: a shard is asked though there is no session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
-    const ended = countOf(await askShard(crew, shard, { question: 'end-sessions', namespace, clientIds }))
+    const ended = countOf(await queryShard(crew, shard, { question: 'end-sessions', namespace, clientIds }))
     if (typeof ended !== 'number') return ended
     sessions += ended
     from = slice.next
   }
   for (let shard = 0; shard < crew.size; shard++) {
-    const forgotten = await forgetTopics(crew, shard, namespace)
+    const forgotten = await clearRetained(crew, shard, namespace)
     if (typeof forgotten !== 'number') return forgotten
     retainedMessages += forgotten
   }
   return { sessions, retainedMessages }
 }
 
-async function forgetTopics(
-  crew: Asking,
+async function clearRetained(
+  crew: ShardQueries,
   shard: number,
   namespace: string,
 ): Promise<number | Unanswered | { readonly notStored: string }> {
   const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
   if (filter === undefined) return 0
   for (let sum = 0; ;) {
-    const found = await askShard(crew, shard, { question: 'retained', filter, most: rowsAtOnce })
+    const found = await queryShard(crew, shard, { question: 'retained', filter, most: maxRowsPerQuery })
     if ('silentShard' in found) return found
     if (found.length === 0) return sum
     const topics = found.map(({ topic }) => topic)
-    const forgotten = countOf(await askShard(crew, shard, { question: 'forget-retained', topics }))
+    const forgotten = countOf(await queryShard(crew, shard, { question: 'forget-retained', topics }))
     if (typeof forgotten !== 'number') return forgotten
     // None of them was there any more: somebody else takes them away.
     if (forgotten === 0) return sum
@@ -161,7 +161,7 @@ function countOf(result: CommandResult | Unanswered): number | Unanswered | { re
   return result.done ? result.matched : { notStored: 'the disk fails: not all of the namespace is gone, ask again' }
 }
 
-function listNamespaces(ground: NamespaceGround): Namespace[] {
+function listNamespaces(ground: NamespaceDependencies): Namespace[] {
   const { accessRecords: records, configuration } = ground
   const found = new Map<string, Namespace>()
   for (const record of records.list('namespace')) found.set(record.name, described(ground, record))
@@ -173,17 +173,17 @@ function listNamespaces(ground: NamespaceGround): Namespace[] {
 }
 
 function described(
-  { namespaceLimits }: Pick<NamespaceGround, 'namespaceLimits'>,
+  { namespaceLimits }: Pick<NamespaceDependencies, 'namespaceLimits'>,
   {
     name,
     createdAtMs,
-    limits = asUsual,
+    limits = noLimits,
   }: Pick<NamespaceRecord, 'name' | 'limits'> & { createdAtMs: number | undefined },
 ): Namespace {
   return { name, createdAtMs, limits, ...namespaceLimits.counts(name) }
 }
 
-function isInUse({ accessRecords: records, configuration }: NamespaceGround, name: string): boolean {
+function isInUse({ accessRecords: records, configuration }: NamespaceDependencies, name: string): boolean {
   const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
   return named.some(({ namespace }) => namespace === name)
 }

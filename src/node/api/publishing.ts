@@ -2,35 +2,37 @@
 
 import { type CommandResult, shardOf } from '../../core/index.ts'
 import type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from '../../management/index.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** A disk or a shard that hangs keeps nobody waiting for ever; what was asked may be done all the same. */
-const answerPatienceMs = 15_000
+const responseTimeoutMs = 15_000
 
 const noReceipt = { receipt: undefined }
 
-export function publishingOperations(crew: ShardCrew): PublishingOperations {
+export function publishingOperations(crew: ShardSupervisor): PublishingOperations {
   return {
     publish: (publication) => publish(crew, publication),
     subscribe: async (clientId, filters, qos) =>
-      failureOf(await patiently(crew.ask(shardFor(crew, clientId), { question: 'subscribe', clientId, filters, qos }))),
+      failureOf(
+        await withTimeout(crew.ask(shardFor(crew, clientId), { question: 'subscribe', clientId, filters, qos })),
+      ),
     unsubscribe: async (clientId, filters) =>
-      failureOf(await patiently(crew.ask(shardFor(crew, clientId), { question: 'unsubscribe', clientId, filters }))),
+      failureOf(await withTimeout(crew.ask(shardFor(crew, clientId), { question: 'unsubscribe', clientId, filters }))),
   }
 }
 
-function shardFor({ size }: ShardCrew, clientId: string): number {
+function shardFor({ size }: ShardSupervisor, clientId: string): number {
   return shardOf(clientId, size)
 }
 
 async function publish(
-  crew: ShardCrew,
+  crew: ShardSupervisor,
   publication: Publication,
 ): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
   const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
   const own = shardFor(crew, clientId)
-  const plain = wantsReceipt ? await foreseen(crew, own, publication) : undefined
-  const result = await patiently(
+  const plain = wantsReceipt ? await estimateOnShards(crew, own, publication) : undefined
+  const result = await withTimeout(
     crew.ask(own, {
       question: 'publish',
       topics,
@@ -65,15 +67,15 @@ async function publish(
 }
 
 /** What sessions of the other shards are going to do with it. */
-async function foreseen(
-  crew: ShardCrew,
+async function estimateOnShards(
+  crew: ShardSupervisor,
   own: number,
   { topics, qos }: Publication,
 ): Promise<PublishReceipt['elsewhere']> {
   const sum = { matched: 0, sent: 0, queued: 0 }
   const others = Array.from({ length: crew.size }, (_, shard) => shard).filter((shard) => shard !== own)
   const answers = await Promise.all(
-    others.map((shard) => patiently(crew.ask(shard, { question: 'foresee', topics, qos }))),
+    others.map((shard) => withTimeout(crew.ask(shard, { question: 'foresee', topics, qos }))),
   )
   for (const answer of answers) {
     sum.matched += answer?.matched ?? 0
@@ -94,10 +96,10 @@ function failureOf(result: CommandResult | undefined): OperationFailure | undefi
 }
 
 /** undefined where there is no answer in time. */
-async function patiently<Answer>(answer: Promise<Answer | undefined>): Promise<Answer | undefined> {
+async function withTimeout<Answer>(answer: Promise<Answer | undefined>): Promise<Answer | undefined> {
   let timer: NodeJS.Timeout | undefined
   const patience = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), answerPatienceMs)
+    timer = setTimeout(() => resolve(undefined), responseTimeoutMs)
   })
   try {
     return await Promise.race([answer, patience])

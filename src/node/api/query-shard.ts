@@ -1,21 +1,21 @@
 // A question to one shard, with an end to the waiting.
 
-import type { AnswerTo, QuestionName, QuestionOf } from '../../shard/index.ts'
+import type { QueryResult, QueryName, QueryOf } from '../../shard/index.ts'
 import type { Unanswered } from '../../management/index.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** A shard that is started anew has its sessions to read first; one that does not answer for so long is not there. */
-const patienceMs = 10_000
+const queryTimeoutMs = 10_000
 
-export type Asking = Pick<ShardCrew, 'ask' | 'size'>
+export type ShardQueries = Pick<ShardSupervisor, 'ask' | 'size'>
 
-export async function askShard<Name extends QuestionName>(
-  crew: Asking,
+export async function queryShard<Name extends QueryName>(
+  crew: ShardQueries,
   shard: number,
-  question: QuestionOf<Name>,
-): Promise<AnswerTo<Name> | Unanswered> {
+  question: QueryOf<Name>,
+): Promise<QueryResult<Name> | Unanswered> {
   const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(resolve, patienceMs, undefined)
+  const timer = setTimeout(resolve, queryTimeoutMs, undefined)
   const answer = await Promise.race([crew.ask(shard, question), tooLate])
   clearTimeout(timer)
   return answer ?? { silentShard: shard }

@@ -1,9 +1,9 @@
 // Retained messages: each shard has those of its part of the topics.
 
 import type { RetainedOperations, RetainedRow } from '../../management/index.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function retainedOperations(crew: ShardCrew): RetainedOperations {
+export function retainedOperations(crew: ShardSupervisor): RetainedOperations {
   return {
     list: async (filter, most) => {
       const rows: RetainedRow[] = []

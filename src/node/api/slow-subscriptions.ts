@@ -1,7 +1,7 @@
 import type { SlowSubscriptionOperations } from '../../management/index.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function slowSubscriptionOperations(nodeName: string, crew: ShardCrew): SlowSubscriptionOperations {
+export function slowSubscriptionOperations(nodeName: string, crew: ShardSupervisor): SlowSubscriptionOperations {
   return {
     nodeName,
     listSlow: async ({ atLeastMs, most, namespace }) => {

@@ -18,7 +18,7 @@ const nameForm = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,191}\.tar\.gz$/
 const unfinishedForm = /^\.unfinished-[0-9a-f-]{36}$/
 
 /** Files of one folder that are looked at. */
-const mostFiles = 10_000
+const maxFiles = 10_000
 
 export type Name = { readonly path: string } | BackupRefusal
 
@@ -52,7 +52,7 @@ export class BackupFolder {
     if ('symbol' in folder) return folder
     const found: BackupFile[] = []
     for (const entry of await entriesOf(folder.path)) {
-      if (!entry.isFile() || !nameForm.test(entry.name) || found.length >= mostFiles) continue
+      if (!entry.isFile() || !nameForm.test(entry.name) || found.length >= maxFiles) continue
       const file = await this.#describe(join(folder.path, entry.name), entry.name)
       if (file !== undefined) found.push(file)
     }
@@ -156,7 +156,7 @@ export class BackupFolder {
   }
 }
 
-interface UnfinishedGround {
+interface UnfinishedFileDependencies {
   readonly path: string
   readonly handle: FileHandle
   readonly target: string
@@ -166,9 +166,9 @@ interface UnfinishedGround {
 }
 
 export class UnfinishedFile {
-  readonly #ground: UnfinishedGround
+  readonly #ground: UnfinishedFileDependencies
 
-  constructor(ground: UnfinishedGround) {
+  constructor(ground: UnfinishedFileDependencies) {
     this.#ground = ground
   }
 

@@ -7,7 +7,7 @@ export interface BackupSchedule {
   readonly keep: number
 }
 
-export interface ScheduleWorld {
+export interface ScheduleDependencies {
   /** Wall clock. */
   readonly nowMs: () => number
   /** Makes one, and removes those beyond so many. Never rejects. */
@@ -21,12 +21,12 @@ const dayMs = 86_400_000
 const longestWaitMs = 60_000
 
 export class ScheduledBackups {
-  readonly #world: ScheduleWorld
+  readonly #world: ScheduleDependencies
   #schedule: BackupSchedule
   #nextAtMs: number | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(schedule: BackupSchedule, world: ScheduleWorld) {
+  constructor(schedule: BackupSchedule, world: ScheduleDependencies) {
     this.#world = world
     this.#schedule = schedule
     this.#nextAtMs = undefined

@@ -13,7 +13,7 @@ import {
 } from '../../backup/index.ts'
 import { parseHocon, type PlainValue, toPlain } from '../../config/index.ts'
 import type { BackupRefusal } from '../../management/index.ts'
-import { Pace } from '../records/record-scan.ts'
+import { ScanBudget } from '../records/record-scan.ts'
 import { quoted, refusal } from './backup-folder.ts'
 import { piecesOf } from './open-file.ts'
 
@@ -34,11 +34,11 @@ export async function checkFile(
   { handle, filename }: OpenArchive,
   { mostPacketBytes, onRecord, onProgress }: CheckPlan,
 ): Promise<CheckedArchive | BackupRefusal> {
-  const pace = new Pace()
+  const pace = new ScanBudget()
   try {
     return await checkArchive(piecesOf(handle), {
       folder: folderOfArchive(filename),
-      mostLineBytes: mostLineBytes(mostPacketBytes),
+      mostLineBytes: maxLineBytes(mostPacketBytes),
       ...(onRecord === undefined ? {} : { onRecord }),
       onPiece: (table, count, total) => {
         onProgress?.(table, count, total)
@@ -52,7 +52,7 @@ export async function checkFile(
 }
 
 /** A payload is in base64. */
-export function mostLineBytes(mostPacketBytes: number): number {
+export function maxLineBytes(mostPacketBytes: number): number {
   const needed = Math.ceil(mostPacketBytes / 3) * 4 + archiveLimits.lineBytesBesidePayload
   return Math.min(archiveLimits.lineBytes, needed)
 }

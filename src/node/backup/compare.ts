@@ -19,7 +19,7 @@ type Counted = { -readonly [Key in keyof TableDifference]: TableDifference[Key] 
   examples: TableDifference['examples'][number][]
 }
 
-const examplesTold = 10
+const maxExamples = 10
 
 /** Takes all records of the first, then those of the second, then those of the first again. */
 export class Comparison {
@@ -67,7 +67,7 @@ export class Comparison {
       this.#tables.set(table, counted)
     }
     counted[where === 'first' ? 'onlyInFirst' : where === 'second' ? 'onlyInSecond' : 'different']++
-    if (counted.examples.length < examplesTold) counted.examples.push({ name: nameOfRecord(record), where })
+    if (counted.examples.length < maxExamples) counted.examples.push({ name: nameOfRecord(record), where })
   }
 }
 

@@ -20,11 +20,11 @@ import type { AccessRecords } from '../records/access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
 import { archiveSuffix, type BackupFolder } from './backup-folder.ts'
-import { brokerMoment } from './snapshot.ts'
+import { takeBrokerSnapshot } from './snapshot.ts'
 import { writableOf } from './open-file.ts'
 import { TableSpool } from './table-spool.ts'
 
-export interface ExportGround {
+export interface ExportDependencies {
   /** Absolute. */
   readonly dataDirectory: string
   readonly folder: BackupFolder
@@ -49,10 +49,10 @@ export interface ExportPlan {
 }
 
 /** How often it is begun anew where the store is opened anew meanwhile. */
-const mostAttempts = 3
+const maxAttempts = 3
 
 /** Resolves when it is on disk under its name. Rejects with StorageFailure and errors of the system. */
-export async function exportArchive(ground: ExportGround, plan: ExportPlan): Promise<BackupFile | BackupRefusal> {
+export async function exportArchive(ground: ExportDependencies, plan: ExportPlan): Promise<BackupFile | BackupRefusal> {
   const createdAtMs = Date.now()
   const base = `${plan.prefix}-export-${stampOf(new Date(createdAtMs))}`
   const unfinished = await ground.folder.begin(plan, `${base}${archiveSuffix}`)
@@ -84,12 +84,12 @@ interface Marked {
 }
 
 async function membersOf(
-  ground: ExportGround,
+  ground: ExportDependencies,
   plan: ExportPlan,
   { createdAtMs, newSpool }: { readonly createdAtMs: number; readonly newSpool: () => TableSpool },
 ): Promise<readonly MemberToWrite[]> {
   plan.onProgress('configuration', 0)
-  const moment = takeMoment(ground, plan)
+  const moment = takeSnapshot(ground, plan)
   const { tables, counts } = await spoolTables(ground, plan, { spool: newSpool(), moment, newSpool })
   const marked = [...moment.configuration, ...tables]
   const meta = writeMeta({
@@ -107,19 +107,19 @@ async function membersOf(
 }
 
 /** Configuration and records of the same moment. */
-function takeMoment(ground: ExportGround, plan: ExportPlan) {
-  const records = plan.tables.length === 0 ? undefined : brokerMoment(ground)
+function takeSnapshot(ground: ExportDependencies, plan: ExportPlan) {
+  const records = plan.tables.length === 0 ? undefined : takeBrokerSnapshot(ground)
   return { records, configuration: configurationMembers(ground, plan) }
 }
 
 async function spoolTables(
-  ground: ExportGround,
+  ground: ExportDependencies,
   plan: ExportPlan,
   {
     spool,
     moment,
     newSpool,
-  }: { spool: TableSpool; moment: Pick<ReturnType<typeof takeMoment>, 'records'>; newSpool: () => TableSpool },
+  }: { spool: TableSpool; moment: Pick<ReturnType<typeof takeSnapshot>, 'records'>; newSpool: () => TableSpool },
   attempt = 1,
 ): Promise<{ readonly tables: readonly Marked[]; readonly counts: Readonly<Record<string, number>> }> {
   const tables: Marked[] = []
@@ -136,13 +136,13 @@ async function spoolTables(
     }
     return { tables, counts }
   } catch (error) {
-    if (!(error instanceof ReadingInterrupted) || attempt >= mostAttempts) throw error
-    return spoolTables(ground, plan, { spool: newSpool(), moment: takeMoment(ground, plan), newSpool }, attempt + 1)
+    if (!(error instanceof ReadingInterrupted) || attempt >= maxAttempts) throw error
+    return spoolTables(ground, plan, { spool: newSpool(), moment: takeSnapshot(ground, plan), newSpool }, attempt + 1)
   }
 }
 
 /** What a machine says of itself stays with it. */
-const ownOfMachine: readonly (readonly [section: string, key: string])[] = [
+const machineSections: readonly (readonly [section: string, key: string])[] = [
   ['node', 'name'],
   ['node', 'data_dir'],
   ['log', 'dir'],
@@ -157,16 +157,16 @@ const account: readonly (readonly [section: string, key: string])[] = [
 
 /** The configuration as an archive has it, with the files that it names. */
 export function archivedConfiguration(
-  { configuration: written, dataDirectory }: Pick<ExportGround, 'configuration' | 'dataDirectory'>,
+  { configuration: written, dataDirectory }: Pick<ExportDependencies, 'configuration' | 'dataDirectory'>,
   { rootKeys, hasAccounts }: Pick<ExportPlan, 'rootKeys' | 'hasAccounts'>,
 ): GatheredFiles {
   const { written: whole, folder } = written()
-  const left = withoutKeys(whole, hasAccounts ? ownOfMachine : [...ownOfMachine, ...account])
+  const left = withoutKeys(whole, hasAccounts ? machineSections : [...machineSections, ...account])
   const wanted = Object.entries(left).filter(([key]) => rootKeys?.includes(key) ?? true)
   return gatherFiles(Object.fromEntries(wanted), { dataDirectory, folder })
 }
 
-function configurationMembers(ground: ExportGround, plan: ExportPlan): Marked[] {
+function configurationMembers(ground: ExportDependencies, plan: ExportPlan): Marked[] {
   if (plan.namespace !== undefined) {
     // Of what a namespace has, nothing stands in the configuration.
     return [smallMember(`ns/${plan.namespace}/${configurationMember}`, Buffer.from('{}\n'))]

@@ -32,15 +32,15 @@ import { problemOfListenerFiles } from '../listeners/listener-addresses.ts'
 import { problemOfBridges } from '../bridges/bridge-config.ts'
 import { placeFiles, writePlaced } from './archived-files.ts'
 import { quoted, refusal } from './backup-folder.ts'
-import { brokerMoment } from './snapshot.ts'
-import { accountSetsIn, checkFile, configurationOf, mostLineBytes, type OpenArchive } from './check-file.ts'
-import { expectedChanges, wellKnownAccounts } from './preview-changes.ts'
-import { ForeseenTables } from './import-preview.ts'
-import { importTables, type TableGround } from './import-tables.ts'
+import { takeBrokerSnapshot } from './snapshot.ts'
+import { accountSetsIn, checkFile, configurationOf, maxLineBytes, type OpenArchive } from './check-file.ts'
+import { previewChanges, wellKnownAccounts } from './preview-changes.ts'
+import { ImportPreview } from './import-preview.ts'
+import { importTables, type TableDependencies } from './import-tables.ts'
 import { piecesOf } from './open-file.ts'
-import { OperatorCheck } from './operator-check.ts'
+import { AdminCheck } from './operator-check.ts'
 
-export interface ImportGround extends TableGround {
+export interface ImportDependencies extends TableDependencies {
   readonly dataDirectory: string
   readonly store: Pick<Store, 'read'>
   readonly configuration: LiveConfig
@@ -58,7 +58,7 @@ interface Plan {
 
 /** The file stays open. Rejects with errors of the system and StorageFailure. */
 export async function importArchive(
-  ground: ImportGround,
+  ground: ImportDependencies,
   archive: OpenArchive,
   options: {
     readonly scope: BackupScope
@@ -69,8 +69,8 @@ export async function importArchive(
   const parts = partsOf(options.wish)
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
-  const foreseen = plan.wish.isDry ? new ForeseenTables(ground.accessRecords) : undefined
-  const operators = new OperatorCheck()
+  const foreseen = plan.wish.isDry ? new ImportPreview(ground.accessRecords) : undefined
+  const operators = new AdminCheck()
   const { mostPacketBytes } = limitsOf(ground)
   const checked = await checkFile(archive, {
     mostPacketBytes,
@@ -90,14 +90,16 @@ export async function importArchive(
   if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
   const warnings = [...prepared.warnings, ...unknownIn(checked)]
   if (foreseen !== undefined) {
-    const tables = await foreseen.conclude(brokerMoment(ground)['retained-messages'])
+    const tables = await foreseen.conclude(takeBrokerSnapshot(ground)['retained-messages'])
     warnings.push(...(await wellKnownAccounts(foreseen.accounts, ground.configuration.config)))
     return { isDry: true, tables, configuration: prepared.changes, warnings }
   }
   return carryOut(ground, plan, { archive, checked, prepared, warnings })
 }
 
-export function limitsOf({ configuration }: Pick<ImportGround, 'configuration'>): { readonly mostPacketBytes: number } {
+export function limitsOf({ configuration }: Pick<ImportDependencies, 'configuration'>): {
+  readonly mostPacketBytes: number
+} {
   return { mostPacketBytes: configuration.config.core.maxPacketBytes }
 }
 
@@ -119,7 +121,7 @@ function partsOf({ parts }: ImportWish): Pick<Plan, 'tables' | 'hasConfiguration
 
 /** Why this archive is not for this broker, or not for whoever asks. */
 export function refusalOf(
-  { version, configuration }: Pick<ImportGround, 'version' | 'configuration'>,
+  { version, configuration }: Pick<ImportDependencies, 'version' | 'configuration'>,
   { scope, wish, tables }: Pick<Plan, 'scope' | 'wish' | 'tables'>,
   checked: CheckedArchive,
 ): BackupRefusal | undefined {
@@ -174,7 +176,7 @@ function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
 }
 
 /** Why the configuration in an archive could never be taken here; undefined: it could, or there is none. */
-export function problemOfConfiguration(ground: ImportGround, checked: CheckedArchive): BackupRefusal | undefined {
+export function problemOfConfiguration(ground: ImportDependencies, checked: CheckedArchive): BackupRefusal | undefined {
   const read = readConfiguration(ground, checked)
   if ('symbol' in read) return read
   const { settings, texts } = read
@@ -192,7 +194,11 @@ interface Prepared {
 }
 
 /** Tries the whole configuration as it would be, with files that are not there yet. */
-function prepareConfiguration(ground: ImportGround, plan: Plan, checked: CheckedArchive): Prepared | BackupRefusal {
+function prepareConfiguration(
+  ground: ImportDependencies,
+  plan: Plan,
+  checked: CheckedArchive,
+): Prepared | BackupRefusal {
   const read = readConfiguration(ground, checked)
   if ('symbol' in read) return read
   const { settings, placed, texts, warnings } = read
@@ -207,7 +213,7 @@ function prepareConfiguration(ground: ImportGround, plan: Plan, checked: Checked
     problemOfListenerFiles(foreseen.config, before, placed) ?? problemOfBridges(foreseen.config, before, placed)
   if (unfit !== undefined) return refuseConfiguration(unfit)
   const credentials = checked.counts.get('credentials') ?? 0
-  const expected = expectedChanges({
+  const expected = previewChanges({
     before,
     after: foreseen.config,
     archiveProfile: profileOf(checked),
@@ -232,7 +238,7 @@ interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
 }
 
 /** What an archive says of the configuration, as far as it is for this machine. */
-function readConfiguration(ground: ImportGround, checked: CheckedArchive): ReadConfiguration | BackupRefusal {
+function readConfiguration(ground: ImportDependencies, checked: CheckedArchive): ReadConfiguration | BackupRefusal {
   const read = configurationOf(checked)
   if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
   const { plain = {} } = read
@@ -278,7 +284,7 @@ function withoutOwn(
 }
 
 async function carryOut(
-  ground: ImportGround,
+  ground: ImportDependencies,
   plan: Plan,
   found: {
     readonly archive: OpenArchive
@@ -303,7 +309,7 @@ async function carryOut(
     {
       content: piecesOf(archive.handle),
       folder: folderOfArchive(archive.filename),
-      mostLineBytes: mostLineBytes(mostPacketBytes),
+      mostLineBytes: maxLineBytes(mostPacketBytes),
     },
     {
       tables: plan.tables,
@@ -317,7 +323,7 @@ async function carryOut(
 }
 
 async function changeConfiguration(
-  { configuration }: ImportGround,
+  { configuration }: ImportDependencies,
   { scope }: Plan,
   { settings }: Prepared,
 ): Promise<string | undefined> {

@@ -5,11 +5,11 @@ import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } 
 import type { TableChange } from '../../management/index.ts'
 import type { AccountRecord } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import { Pace } from '../records/record-scan.ts'
-import { conflictsTold, foreseen, noteConflict, nothingCounted } from './import-tables.ts'
+import { ScanBudget } from '../records/record-scan.ts'
+import { maxConflictsReported, previewRecord, noteConflict, nothingCounted } from './import-tables.ts'
 
 /** Takes every record of an archive, and compares them with what is there. */
-export class ForeseenTables {
+export class ImportPreview {
   readonly accounts: AccountRecord[] = []
   readonly #records: AccessRecords
   readonly #changes = new Map<TableName, ReturnType<typeof nothingCounted>>()
@@ -27,7 +27,7 @@ export class ForeseenTables {
       return
     }
     const change = this.#changeOf(table)
-    const fate = foreseen(this.#records, table, record)
+    const fate = previewRecord(this.#records, table, record)
     change[fate]++
     if (fate === 'updates') noteConflict(change, record)
     if (record.kind === 'account') this.accounts.push(record)
@@ -44,14 +44,14 @@ export class ForeseenTables {
     change: ReturnType<typeof nothingCounted>,
     retained: Iterable<TableRecord> | AsyncIterable<TableRecord>,
   ): Promise<void> {
-    const pace = new Pace()
+    const pace = new ScanBudget()
     for await (const record of retained) {
       if (pace.isTimeToRest()) await pace.rest()
       const mark = this.#retained.get(markOf(nameOfRecord(record)))
       if (mark === undefined) continue
       const isSame = mark === markOf(writeRow('retained-messages', record))
       change[isSame ? 'unchanged' : 'updates']++
-      if (!isSame && change.conflicts.length < conflictsTold) noteConflict(change, record)
+      if (!isSame && change.conflicts.length < maxConflictsReported) noteConflict(change, record)
     }
     change.inserts = this.#retained.size - change.updates - change.unchanged
   }

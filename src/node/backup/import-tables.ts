@@ -11,27 +11,27 @@ import {
   type TableRecord,
   writeRow,
 } from '../../backup/index.ts'
-import { type KeptMessages, ownerOf } from '../../core/index.ts'
+import { type ImportedMessages, ownerOf } from '../../core/index.ts'
 import type { TableChange } from '../../management/index.ts'
 import type { RetainedRecord } from '../../records/index.ts'
-import type { AskedToKeep } from '../../shard/index.ts'
-import type { AccessRecords, BookRecord } from '../records/access-records.ts'
-import type { HiddenPresets } from '../records/shadowed-credentials.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { RetainedToImport } from '../../shard/index.ts'
+import type { AccessRecords, NodeRecord } from '../records/access-records.ts'
+import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** Written and told together: more would hold the loop of whoever hears of them. */
-const recordsAtOnce = 500
+const maxRecordsPerWrite = 500
 /** Of retained messages, for one shard. */
-const messagesAtOnce = 500
-const bytesAtOnce = 1_048_576
-const parcelsUnderWay = 4
+const maxMessagesPerWrite = 500
+const maxBytesPerWrite = 1_048_576
+const maxWritesInProgress = 4
 /** Names of conflicts that are told. */
-export const conflictsTold = 10
+export const maxConflictsReported = 10
 
-export interface TableGround {
-  readonly crew: Pick<ShardCrew, 'ask' | 'size'>
+export interface TableDependencies {
+  readonly crew: Pick<ShardSupervisor, 'ask' | 'size'>
   readonly accessRecords: AccessRecords
-  readonly hiddenPresets: HiddenPresets
+  readonly hiddenPresets: ShadowedCredentials
 }
 
 /** A part of the archive could not be carried out. The message is for the operator. */
@@ -44,10 +44,10 @@ export function nothingCounted(table: TableName): Counted {
 }
 
 /** What a record of the book would do there. */
-export function foreseen(
+export function previewRecord(
   records: AccessRecords,
   table: TableName,
-  record: BookRecord,
+  record: NodeRecord,
 ): 'inserts' | 'updates' | 'unchanged' {
   const before = records.find(record)
   if (before === undefined) return 'inserts'
@@ -55,7 +55,7 @@ export function foreseen(
 }
 
 export function noteConflict(change: Counted, record: TableRecord): void {
-  if (change.conflicts.length < conflictsTold) change.conflicts.push(nameOfRecord(record))
+  if (change.conflicts.length < maxConflictsReported) change.conflicts.push(nameOfRecord(record))
 }
 
 /**
@@ -63,7 +63,7 @@ export function noteConflict(change: Counted, record: TableRecord): void {
  * only what is wrong with the archive, which has been looked at before.
  */
 export async function importTables(
-  ground: TableGround,
+  ground: TableDependencies,
   archive: { readonly content: AsyncIterable<Buffer>; readonly folder: string; readonly mostLineBytes: number },
   plan: {
     readonly tables: readonly TableName[]
@@ -75,7 +75,7 @@ export async function importTables(
   for await (const member of archiveMembers(archive.content, archive.folder)) {
     const table = tableOfMember(member.name)
     if (table === undefined || !plan.tables.includes(table)) continue
-    const taker = table === 'retained-messages' ? new RetainedTaker(ground) : new BookTaker(ground, table)
+    const taker = table === 'retained-messages' ? new RetainedImporter(ground) : new RecordImporter(ground, table)
     try {
       let number = 0
       for await (const lines of linesOf(member.content(), { name: member.name, mostBytes: archive.mostLineBytes })) {
@@ -95,13 +95,13 @@ export async function importTables(
 }
 
 /** Records of the book, some hundred at a time. */
-class BookTaker {
+class RecordImporter {
   readonly change: Counted
-  readonly #ground: TableGround
+  readonly #ground: TableDependencies
   readonly #table: TableName
-  #waiting: BookRecord[] = []
+  #waiting: NodeRecord[] = []
 
-  constructor(ground: TableGround, table: TableName) {
+  constructor(ground: TableDependencies, table: TableName) {
     this.#ground = ground
     this.#table = table
     this.change = nothingCounted(table)
@@ -110,14 +110,14 @@ class BookTaker {
   async take(record: TableRecord): Promise<void> {
     if (record.kind === 'retained') return
     this.#waiting.push(record)
-    if (this.#waiting.length >= recordsAtOnce) await this.finish()
+    if (this.#waiting.length >= maxRecordsPerWrite) await this.finish()
   }
 
   async finish(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
     const { accessRecords, hiddenPresets } = this.#ground
-    let put: BookRecord[] = []
+    let put: NodeRecord[] = []
     try {
       await accessRecords.decide(() => {
         put = waiting.filter((record) => this.#count(record))
@@ -130,16 +130,16 @@ class BookTaker {
   }
 
   /** Whether it is to be written. */
-  #count(record: BookRecord): boolean {
-    const fate = foreseen(this.#ground.accessRecords, this.#table, record)
+  #count(record: NodeRecord): boolean {
+    const fate = previewRecord(this.#ground.accessRecords, this.#table, record)
     this.change[fate]++
     if (fate === 'updates') noteConflict(this.change, record)
     return fate !== 'unchanged'
   }
 }
 
-interface Parcel {
-  messages: AskedToKeep[]
+interface RetainedBatch {
+  messages: RetainedToImport[]
   payloads: Uint8Array[]
   bytes: number
   /** Those before it that are not answered, the oldest first. */
@@ -147,14 +147,14 @@ interface Parcel {
 }
 
 /** Retained messages, each to the shard of its topic: some parcels on their way to each, so that none waits for the disk. */
-class RetainedTaker {
+class RetainedImporter {
   readonly change = nothingCounted('retained-messages')
-  readonly #crew: TableGround['crew']
-  readonly #parcels: readonly Parcel[]
+  readonly #crew: TableDependencies['crew']
+  readonly #parcels: readonly RetainedBatch[]
   readonly #refused: string[] = []
   #refusedCount = 0
 
-  constructor({ crew }: TableGround) {
+  constructor({ crew }: TableDependencies) {
     this.#crew = crew
     this.#parcels = Array.from({ length: crew.size }, () => ({
       messages: [],
@@ -172,7 +172,8 @@ class RetainedTaker {
     parcel.messages.push({ ...message, payloadBytes: payload.length, properties: plainProperties(properties) })
     parcel.payloads.push(payload)
     parcel.bytes += payload.length
-    if (parcel.messages.length >= messagesAtOnce || parcel.bytes >= bytesAtOnce) await this.#send(shard, parcel)
+    if (parcel.messages.length >= maxMessagesPerWrite || parcel.bytes >= maxBytesPerWrite)
+      await this.#send(shard, parcel)
   }
 
   async finish(): Promise<void> {
@@ -185,8 +186,8 @@ class RetainedTaker {
     )
   }
 
-  async #send(shard: number, parcel: Parcel): Promise<void> {
-    if (parcel.underWay.length >= parcelsUnderWay) await parcel.underWay.shift()
+  async #send(shard: number, parcel: RetainedBatch): Promise<void> {
+    if (parcel.underWay.length >= maxWritesInProgress) await parcel.underWay.shift()
     const { messages, bytes } = parcel
     if (messages.length === 0) return
     const payloads = new Uint8Array(bytes)
@@ -204,7 +205,7 @@ class RetainedTaker {
     parcel.underWay.push(asked)
   }
 
-  async #ask(shard: number, messages: readonly AskedToKeep[], payloads: Uint8Array): Promise<void> {
+  async #ask(shard: number, messages: readonly RetainedToImport[], payloads: Uint8Array): Promise<void> {
     const result = await this.#crew.ask(shard, { question: 'keep-retained', messages, payloads })
     if (result === undefined) {
       throw new PartFailure('a shard did not answer: it is not known how many of its messages it has; import once more')
@@ -213,19 +214,19 @@ class RetainedTaker {
     if (result.kept !== undefined) this.#count(result.kept)
   }
 
-  #count(kept: KeptMessages): void {
+  #count(kept: ImportedMessages): void {
     this.change.inserts += kept.inserted
     this.change.updates += kept.updated
     this.change.unchanged += kept.unchanged + kept.expired
     this.#refusedCount += kept.refused
     const { conflicts } = this.change
-    conflicts.push(...kept.updatedTopics.slice(0, Math.max(0, conflictsTold - conflicts.length)))
-    this.#refused.push(...kept.refusedTopics.slice(0, Math.max(0, conflictsTold - this.#refused.length)))
+    conflicts.push(...kept.updatedTopics.slice(0, Math.max(0, maxConflictsReported - conflicts.length)))
+    this.#refused.push(...kept.refusedTopics.slice(0, Math.max(0, maxConflictsReported - this.#refused.length)))
   }
 }
 
 /** Not a view of a larger buffer: that would be copied to the shard as a whole. */
-function plainProperties(properties: RetainedRecord['message']['properties']): AskedToKeep['properties'] {
+function plainProperties(properties: RetainedRecord['message']['properties']): RetainedToImport['properties'] {
   if (properties?.correlationData === undefined) return properties
   return { ...properties, correlationData: new Uint8Array(properties.correlationData) }
 }

@@ -4,9 +4,9 @@
 import type { TableRecord } from '../../backup/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { maxNamespaces } from '../records/namespace-limits.ts'
-import { maxOperators } from '../admins/account-limits.ts'
+import { maxAdmins } from '../admins/account-limits.ts'
 
-export class OperatorCheck {
+export class AdminCheck {
   readonly #accounts = new Set<string>()
   readonly #programs = new Set<string>()
   readonly #namespaces = new Set<string>()
@@ -16,11 +16,11 @@ export class OperatorCheck {
   /** No more is kept of a table than there may be. */
   take(record: TableRecord): void {
     if (record.kind === 'account') {
-      note(this.#accounts, record.name, maxOperators)
+      note(this.#accounts, record.name, maxAdmins)
       if (record.role !== 'administrator' || record.namespace !== undefined)
-        note(this.#confined, record.name, maxOperators)
+        note(this.#confined, record.name, maxAdmins)
     }
-    if (record.kind === 'api-key') note(this.#programs, record.id, maxOperators)
+    if (record.kind === 'api-key') note(this.#programs, record.id, maxAdmins)
     if (record.kind === 'namespace') note(this.#namespaces, record.name, maxNamespaces)
   }
 
@@ -35,7 +35,7 @@ export class OperatorCheck {
     }
     const operators = [...this.#accounts, ...this.#programs].filter((name) => !isKnown(records, name)).length
     const there = [...records.list('account'), ...records.list('api-key')].length
-    if (there + operators > maxOperators) return `there would be more than ${maxOperators} accounts and API keys`
+    if (there + operators > maxAdmins) return `there would be more than ${maxAdmins} accounts and API keys`
     const names = [...records.list('namespace')].map(({ name }) => name)
     return new Set([...names, ...this.#namespaces]).size > maxNamespaces
       ? `there would be more than ${maxNamespaces} namespaces`

@@ -3,10 +3,10 @@
 import type { Profile } from '../../backup/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { AccountRecord } from '../../records/index.ts'
-import { PasswordWork } from '../admins/password-hashing.ts'
+import { PasswordHasher } from '../admins/password-hashing.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 
-export interface Foresight {
+export interface ConfigurationPreview {
   /** In force now. */
   readonly before: GodwitConfig
   /** To be in force then. */
@@ -16,7 +16,7 @@ export interface Foresight {
 }
 
 /** A sentence each. */
-export function expectedChanges(foresight: Foresight): readonly string[] {
+export function previewChanges(foresight: ConfigurationPreview): readonly string[] {
   return [
     ...listenersElsewhere(foresight),
     ...ofAuthentication(foresight),
@@ -25,7 +25,7 @@ export function expectedChanges(foresight: Foresight): readonly string[] {
   ]
 }
 
-function* listenersElsewhere({ after, archiveProfile }: Foresight): Generator<string> {
+function* listenersElsewhere({ after, archiveProfile }: ConfigurationPreview): Generator<string> {
   const { securityProfile, defaultListenerAddress } = after.node
   if (archiveProfile === securityProfile || defaultListenerAddress !== undefined) return
   const who = securityProfile === 'hardened' ? 'from this machine only' : 'from everywhere'
@@ -36,7 +36,7 @@ function* listenersElsewhere({ after, archiveProfile }: Foresight): Generator<st
   }
 }
 
-function* ofAuthentication({ before, after, archiveProfile, credentials }: Foresight): Generator<string> {
+function* ofAuthentication({ before, after, archiveProfile, credentials }: ConfigurationPreview): Generator<string> {
   const isHardened = after.node.securityProfile === 'hardened'
   if (
     isHardened &&
@@ -72,7 +72,7 @@ function mannerOf({ auth }: GodwitConfig): string {
   return `${auth.passwordHash} with the salt as ${auth.saltPosition}`
 }
 
-function* ofOwnAccount({ before, after }: Foresight): Generator<string> {
+function* ofOwnAccount({ before, after }: ConfigurationPreview): Generator<string> {
   const { username, password } = after.http
   if (after.node.securityProfile !== 'hardened' || password === undefined) return
   if (password === before.http.password && username === before.http.username) return
@@ -81,14 +81,14 @@ function* ofOwnAccount({ before, after }: Foresight): Generator<string> {
   }
 }
 
-function* ofNamespaces({ before, after }: Foresight): Generator<string> {
+function* ofNamespaces({ before, after }: ConfigurationPreview): Generator<string> {
   if (before.namespaces === undefined && after.namespaces !== undefined) {
     yield 'namespaces.enable: nobody is asked for a namespace before the next start; until then clients come in as those of none'
   }
 }
 
 /** Each costs a good part of a tenth of a second. */
-const mostAccountsTried = 20
+const maxAccountsTried = 20
 
 /** Of accounts that could not log in here, as everybody knows their password. */
 export async function wellKnownAccounts(
@@ -96,9 +96,9 @@ export async function wellKnownAccounts(
   { node }: Pick<GodwitConfig, 'node'>,
 ): Promise<readonly string[]> {
   if (node.securityProfile !== 'hardened') return []
-  const work = new PasswordWork()
+  const work = new PasswordHasher()
   const found: string[] = []
-  for (const { name, password } of accounts.slice(0, mostAccountsTried)) {
+  for (const { name, password } of accounts.slice(0, maxAccountsTried)) {
     for (const tried of new Set(['public', name])) {
       if (!(await work.isPassword(tried, password, ''))) continue
       found.push(

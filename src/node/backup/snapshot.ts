@@ -5,33 +5,33 @@ import type { StoredRecord } from '../../records/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 
-export type BrokerMoment = Readonly<Record<TableName, Iterable<TableRecord> | AsyncIterable<TableRecord>>>
+export type BrokerSnapshot = Readonly<Record<TableName, Iterable<TableRecord> | AsyncIterable<TableRecord>>>
 
 /**
  * Taken at once: from here on changes are no part of it. Retained messages are read as the reader goes on, and must be
  * read to their end or ended. Their reading may throw StorageFailure.
  */
-export function brokerMoment({
+export function takeBrokerSnapshot({
   store,
   accessRecords,
 }: {
   readonly store: Pick<Store, 'read'>
   readonly accessRecords: AccessRecords
-}): BrokerMoment {
+}): BrokerSnapshot {
   // What is retained is read from a moment of the store that begins with the first step.
   const retained = store.read({ kind: 'retained' })[Symbol.asyncIterator]()
   const first = retained.next()
   // Whoever never comes to read it is not to bring the process down with it.
   first.catch(() => {})
-  const moment: Partial<Record<TableName, BrokerMoment[TableName]>> = {}
+  const moment: Partial<Record<TableName, BrokerSnapshot[TableName]>> = {}
   for (const table of tableNames) {
     const kind = kindOfTable[table]
-    moment[table] = kind === 'retained' ? stillGood(first, retained) : [...accessRecords.all(kind)]
+    moment[table] = kind === 'retained' ? untilChanged(first, retained) : [...accessRecords.all(kind)]
   }
-  return moment as BrokerMoment
+  return moment as BrokerSnapshot
 }
 
-async function* stillGood(
+async function* untilChanged(
   first: Promise<IteratorResult<StoredRecord>>,
   retained: AsyncIterator<StoredRecord>,
 ): AsyncGenerator<TableRecord> {

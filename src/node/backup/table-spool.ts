@@ -6,7 +6,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { memberOfTable, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
-import { Pace } from '../records/record-scan.ts'
+import { ScanBudget } from '../records/record-scan.ts'
 import { piecesOf, writeAt } from './open-file.ts'
 
 /** Written at once. */
@@ -20,7 +20,7 @@ export interface SpooledTable {
 
 export class TableSpool {
   readonly #handle: FileHandle
-  readonly #pace = new Pace()
+  readonly #pace = new ScanBudget()
   #end = 0
 
   constructor(handle: FileHandle) {

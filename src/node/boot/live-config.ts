@@ -8,38 +8,38 @@ import { accessSettingsOf } from '../records/access-settings.ts'
 import { AllowedPaths } from '../configuration/allowed-paths.ts'
 import { ConfigHistory } from '../configuration/config-history.ts'
 import { nothingChanged } from '../configuration/config-layers.ts'
-import type { ConfigOwner } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 import { LiveConfig } from '../configuration/live-config.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
-import { logOwner } from '../observe/log-config.ts'
-import { dangerOfPassword, wellKnownInWords } from '../admins/default-admin.ts'
-import type { ShardCrew } from '../shards/shard-supervisor.ts'
-import { doorLimitsOf } from '../shards/shard-plan.ts'
+import { logConsumer } from '../observe/log-config.ts'
+import { passwordRisk, wellKnownPasswordText } from '../admins/default-admin.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+import { connectionLimitsOf } from '../shards/shard-plan.ts'
 import type { SysTopics } from '../observe/sys-topics.ts'
 
-export interface LiveConfigGround {
+export interface LiveConfigDependencies {
   readonly config: GodwitConfig
   /** undefined: the node was started with a configuration that was made elsewhere. */
   readonly sources: ConfigurationSources | undefined
   readonly dataDirectory: string
   /** Of this node: what is made of it looks random and stays the same. */
   readonly secret: Uint8Array
-  readonly crew: ShardCrew
+  readonly crew: ShardSupervisor
   /** Connections that the machine has room for. */
   readonly room: number
   readonly sysTopics: SysTopics
   readonly log: Logger
   /** Owners of their own: they are asked before those that cannot refuse. */
-  readonly others: readonly ConfigOwner[]
+  readonly others: readonly ConfigConsumer[]
 }
 
 /** `LiveConfig` itself asks for them with each change. */
-const allowedDirectoriesOwner: ConfigOwner = {
+const allowedDirectoriesOwner: ConfigConsumer = {
   owns: (key) => key === 'node.allowed_directories',
   apply: async () => undefined,
 }
 
-export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveConfig> {
+export async function createLiveConfig(ground: LiveConfigDependencies): Promise<LiveConfig> {
   const { config, dataDirectory, secret, sysTopics, log, others } = ground
   const sources = ground.sources ?? sourcesOf(config, dataDirectory)
   return new LiveConfig({
@@ -49,9 +49,9 @@ export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveCo
     owners: [
       ...others,
       allowedDirectoriesOwner,
-      logOwner(log, dataDirectory, config),
-      shardsOwner(ground),
-      sysTopicsOwner(sysTopics),
+      logConsumer(log, dataDirectory, config),
+      shardsConsumer(ground),
+      sysTopicsConsumer(sysTopics),
     ],
     problemOf: (changed) => {
       const admission = accessSettingsOf(changed, secret)
@@ -81,8 +81,8 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
 
 /** Where it would be a danger it has been refused already. */
 function warningsOf(held: GodwitConfig): readonly Warning[] {
-  if (!held.http.isEnabled || dangerOfPassword(held, true) === undefined) return []
-  const { key, message, hint } = wellKnownInWords
+  if (!held.http.isEnabled || passwordRisk(held, true) === undefined) return []
+  const { key, message, hint } = wellKnownPasswordText
   return [faultAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
@@ -94,7 +94,11 @@ function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | un
 const shardSections = ['auth.', 'flapping_detect.', 'limits.', 'mqtt.', 'retainer.', 'log.level']
 
 /** Asked always: files of rules and keys may say something else, too. */
-function shardsOwner({ secret, crew, room }: Pick<LiveConfigGround, 'secret' | 'crew' | 'room'>): ConfigOwner {
+function shardsConsumer({
+  secret,
+  crew,
+  room,
+}: Pick<LiveConfigDependencies, 'secret' | 'crew' | 'room'>): ConfigConsumer {
   return {
     owns: (key) => shardSections.some((section) => key.startsWith(section)),
     isAlwaysAsked: true,
@@ -103,7 +107,7 @@ function shardsOwner({ secret, crew, room }: Pick<LiveConfigGround, 'secret' | '
       if ('problem' in admission) return admission
       const { core, maxPropertyBytes, log } = config
       const { access } = admission
-      const limits = doorLimitsOf(config, room, crew.size)
+      const limits = connectionLimitsOf(config, room, crew.size)
       const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: log.level, ...limits }
       await crew.change((change) => ({ kind: 'settings', change, settings }), settings)
       return undefined
@@ -111,7 +115,7 @@ function shardsOwner({ secret, crew, room }: Pick<LiveConfigGround, 'secret' | '
   }
 }
 
-function sysTopicsOwner(sysTopics: SysTopics): ConfigOwner {
+function sysTopicsConsumer(sysTopics: SysTopics): ConfigConsumer {
   return {
     owns: (key) => key === 'sys_topics.interval',
     apply: async (config) => {

@@ -17,17 +17,17 @@ import {
 } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { prepareControlSocket } from '../api/control-socket.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { accountOperations } from '../api/accounts.ts'
 import { apiTokens } from '../admins/api-tokens.ts'
-import { PasswordWork } from '../admins/password-hashing.ts'
+import { PasswordHasher } from '../admins/password-hashing.ts'
 import { RecentSignIns } from '../admins/recent-sign-ins.ts'
-import { operatorLogins } from '../admins/logins.ts'
-import { operatorSignIn, type OwnAccount } from '../admins/operator-sign-in.ts'
-import { dangerOfPassword, makeFirstPassword, type NewPassword, ownAccountOf } from '../admins/default-admin.ts'
-import { type HttpAddress, type HttpPlace, ServedHttp } from '../api/http-endpoint.ts'
+import { adminLogins } from '../admins/logins.ts'
+import { adminAuthentication, type ConfiguredAccount } from '../admins/operator-sign-in.ts'
+import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccountOf } from '../admins/default-admin.ts'
+import { type HttpAddress, type HttpPlace, HttpEndpoint } from '../api/http-endpoint.ts'
 
 export interface RunningManagement {
   /** Where it is served over HTTP now; undefined: nowhere. */
@@ -35,11 +35,11 @@ export interface RunningManagement {
   /** Made at this start because none was set: to be shown once. */
   readonly newPassword: NewPassword | undefined
   /** Of `http_server`. */
-  readonly owner: ConfigOwner
+  readonly owner: ConfigConsumer
   close(): Promise<void>
 }
 
-export interface ManagementGround {
+export interface ManagementDependencies {
   readonly config: GodwitConfig
   readonly dataDirectory: string
   /** All but those about accounts. */
@@ -49,14 +49,14 @@ export interface ManagementGround {
 }
 
 /** A problem is a sentence for the operator. */
-export async function startManagement(ground: ManagementGround): Promise<RunningManagement | Problem> {
+export async function startManagement(ground: ManagementDependencies): Promise<RunningManagement | Problem> {
   const { config, accessRecords: records, log } = ground
-  const accounts = new OperatorAccounts(ground)
+  const accounts = new AdminAccounts(ground)
   const inForce = accounts.settingsOf(config)
   if ('problem' in inForce) return inForce
   const operations = { ...ground.operations, accounts: accounts.operations }
-  const http = new ServedHttp((settings) => createManagementServer({ operations, log, ...settings }), log)
-  const problem = (await problemOfDanger(config, log)) ?? (await http.change(placeOf(config, config), inForce))
+  const http = new HttpEndpoint((settings) => createManagementServer({ operations, log, ...settings }), log)
+  const problem = (await problemOfExposure(config, log)) ?? (await http.change(placeOf(config, config), inForce))
   if (problem !== undefined) return problem
   accounts.take(config)
   const socket = createManagementServer({
@@ -67,7 +67,7 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   })
   const closeSocket = await serveSocket(socket, ground)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
-  const newPassword = needsPassword ? await makeFirstPassword(accounts.own, records, accounts.work) : undefined
+  const newPassword = needsPassword ? await generateAdminPassword(accounts.own, records, accounts.work) : undefined
   return {
     get address() {
       return http.address
@@ -88,13 +88,13 @@ function atSocket(settings: ManagementSettings): ManagementSettings {
 }
 
 interface Parts {
-  readonly accounts: OperatorAccounts
-  readonly http: ServedHttp
+  readonly accounts: AdminAccounts
+  readonly http: HttpEndpoint
   readonly socket: ManagementServer
 }
 
 /** Asked always: the file with the key of tokens may say something else. */
-function ownerOf({ config: atStart, log }: ManagementGround, { accounts, http, socket }: Parts): ConfigOwner {
+function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, http, socket }: Parts): ConfigConsumer {
   let taken = JSON.stringify(atStart.http)
   return {
     owns: (key) => key.startsWith('http_server.'),
@@ -104,7 +104,7 @@ function ownerOf({ config: atStart, log }: ManagementGround, { accounts, http, s
       if (wanted === taken) return undefined
       const settings = accounts.settingsOf(config)
       if ('problem' in settings) return settings
-      const problem = accounts.problemOfOwn(config) ?? (await problemOfDanger(config, log))
+      const problem = accounts.problemOfOwn(config) ?? (await problemOfExposure(config, log))
       if (problem !== undefined) return problem
       const unserved = await http.change(placeOf(config, atStart), settings)
       if (unserved !== undefined) return unserved
@@ -124,38 +124,38 @@ function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPla
 }
 
 /** Who may come in, as the configuration says it now. */
-class OperatorAccounts {
-  readonly work: PasswordWork
+class AdminAccounts {
+  readonly work: PasswordHasher
   readonly waitingRoom: WaitingRoom
   readonly operations: Operations['accounts']
   readonly #logins: Logins
   readonly #recent = new RecentSignIns()
-  readonly #ground: ManagementGround
-  #own: OwnAccount
+  readonly #ground: ManagementDependencies
+  #own: ConfiguredAccount
   /** `auth_type = jwt`: the account of `http_server` does not come in. */
   #refusesOwn: boolean
 
-  constructor(ground: ManagementGround) {
+  constructor(ground: ManagementDependencies) {
     const { config, accessRecords: records, log } = ground
-    this.work = new PasswordWork()
+    this.work = new PasswordHasher()
     this.waitingRoom = new WaitingRoom(log)
     this.#ground = ground
-    this.#own = ownAccountOf(config, records)
+    this.#own = configuredAccountOf(config, records)
     this.#refusesOwn = refusesOwn(config)
     const isHardened = config.node.securityProfile === 'hardened'
-    const own = (): OwnAccount => this.#own
+    const own = (): ConfiguredAccount => this.#own
     this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
     const mayComeIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
-    this.#logins = operatorLogins({ records, own, mayComeIn, nowMs: () => performance.now() })
+    this.#logins = adminLogins({ records, own, mayComeIn, nowMs: () => performance.now() })
   }
 
-  get own(): OwnAccount {
+  get own(): ConfiguredAccount {
     return this.#own
   }
 
   take(config: GodwitConfig): void {
     this.#refusesOwn = refusesOwn(config)
-    const { username, password } = ownAccountOf(config, this.#ground.accessRecords)
+    const { username, password } = configuredAccountOf(config, this.#ground.accessRecords)
     // It is another account only where it is: who has signed in before stays so.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
   }
@@ -165,11 +165,11 @@ class OperatorAccounts {
     if ('problem' in tokens) return tokens
     const { http, node } = config
     const { accessRecords: records } = this.#ground
-    const accounts = operatorSignIn({
+    const accounts = adminAuthentication({
       records,
       work: this.work,
       recent: this.#recent,
-      own: ownAccountOf(config, records),
+      own: configuredAccountOf(config, records),
       isHardened: node.securityProfile === 'hardened',
       refusesOwn: refusesOwn(config),
       nowMs: () => Date.now(),
@@ -183,7 +183,7 @@ class OperatorAccounts {
   /** A password is made at a start, where it can be shown. */
   problemOfOwn(config: GodwitConfig): Problem | undefined {
     const { accessRecords: records } = this.#ground
-    const { username, password } = ownAccountOf(config, records)
+    const { username, password } = configuredAccountOf(config, records)
     if (!config.http.isEnabled || config.http.authType !== 'basic' || password !== undefined) return undefined
     if (records.find({ kind: 'account', name: username }) !== undefined) return undefined
     return {
@@ -197,7 +197,7 @@ function refusesOwn({ http }: GodwitConfig): boolean {
 }
 
 /** What must not be reached by others is not opened to them. */
-async function problemOfDanger(config: GodwitConfig, log: Logger): Promise<Problem | undefined> {
+async function problemOfExposure(config: GodwitConfig, log: Logger): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
   const hosts = http.host === undefined ? hostsOfPort(config) : [http.host]
@@ -205,7 +205,7 @@ async function problemOfDanger(config: GodwitConfig, log: Logger): Promise<Probl
   if (http.authType === 'no_auth' && !isLoopback) {
     return { problem: 'http_server.auth_type: no_auth is for loopback only: set http_server.ip_addr = "127.0.0.1"' }
   }
-  const danger = dangerOfPassword(config, isLoopback)
+  const danger = passwordRisk(config, isLoopback)
   if (danger === undefined || 'problem' in danger) return danger
   log.warn('configuration', danger)
   return undefined
@@ -223,7 +223,7 @@ async function isLoopbackHost(host: string): Promise<boolean> {
 }
 
 /** The broker does without it where the file system has no sockets. */
-async function serveSocket(server: ManagementServer, ground: ManagementGround): Promise<() => Promise<void>> {
+async function serveSocket(server: ManagementServer, ground: ManagementDependencies): Promise<() => Promise<void>> {
   const { log, dataDirectory } = ground
   try {
     const place = await prepareControlSocket(dataDirectory)

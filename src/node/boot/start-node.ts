@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import type { AccessSettings } from '../../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../../config/index.ts'
 import type { BackupOperations } from '../../management/index.ts'
-import { type BridgePlan, clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
+import { type BridgeAssignment, clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
 import { StorageFailure } from '../../storage/index.ts'
 import { createLogger, type Logger } from '../../telemetry/index.ts'
 import { denyAddresses } from '../../transports/index.ts'
@@ -13,16 +13,16 @@ import { defaultDataDirectory, type Installation, prepareDataDirectory } from '.
 import { settleAccessSecret } from '../data-dir/access-secret.ts'
 import { Alarms } from '../observe/alarms.ts'
 import { type AuditLog, openAuditLog, reloadWithAudit } from '../observe/audit-log.ts'
-import { type AccessRecords, type AccessRecordsWorld, openAccessRecords } from '../records/access-records.ts'
+import { type AccessRecords, type AccessRecordsDependencies, openAccessRecords } from '../records/access-records.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
 import { type DirectoryLock, lockDirectory } from '../data-dir/directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
-import type { ConfigOwner } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
-import { brokerIdOf, LiveBridges, planBridges } from '../bridges/bridge-config.ts'
-import { listenersOwner, LiveListeners } from '../listeners/listener-manager.ts'
-import { HiddenPresets } from '../records/shadowed-credentials.ts'
+import { brokerIdOf, BridgeConfig, planBridges } from '../bridges/bridge-config.ts'
+import { listenersConsumer, ListenerManager } from '../listeners/listener-manager.ts'
+import { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import { createLiveConfig } from './live-config.ts'
 import { logTargetsOf, problemOfLog } from '../observe/log-config.ts'
 import { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
@@ -31,12 +31,12 @@ import { type RunningManagement, startManagement } from './management.ts'
 import { ScheduledBackups } from '../backup/backup-schedule.ts'
 import { operationsOf } from '../api/all.ts'
 import type { NodeBackups } from '../api/backup.ts'
-import { controlDesk, type Wish } from '../api/control.ts'
+import { shutdownRequests, type ShutdownRequest } from '../api/control.ts'
 import { type NodeStore, openNodeStore } from '../shards/node-store.ts'
 import { observeNode } from '../api/monitoring.ts'
 import { withoutMissingQuic } from '../listeners/quic-presence.ts'
-import { setAsideInWords } from '../data-dir/quarantine.ts'
-import { ShardCrew } from '../shards/shard-supervisor.ts'
+import { quarantineText } from '../data-dir/quarantine.ts'
+import { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { planShards, shardsOf } from '../shards/shard-plan.ts'
 import { SysTopics, type SysTopicsOptions } from '../observe/sys-topics.ts'
 import { defaultRestartPolicy, type RestartPolicy } from '../shards/supervised-shard.ts'
@@ -73,7 +73,7 @@ export interface RunningNode {
   /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
   readonly broken: Promise<string>
   /** Resolves when somebody wants the node to end: `stop` it, and for a restart start it anew. */
-  readonly wished: Promise<Wish>
+  readonly wished: Promise<ShutdownRequest>
   /** Certificates, keys and revocations are looked at now and not only at the next interval. */
   reloadFiles(): void
   /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
@@ -180,7 +180,7 @@ interface Foundation {
   readonly name: string
   readonly access: AccessSettings
   readonly accessSecret: Uint8Array
-  readonly bridges: readonly BridgePlan[]
+  readonly bridges: readonly BridgeAssignment[]
   readonly listeners: readonly ListenerAddress[]
 }
 
@@ -209,13 +209,13 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
-  const crew = crewOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
+  const crew = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
   const bridges = liveBridges(foundation, crew)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
-  const accessRecords = await openAccessRecords({ store: store.own, ...tellAccess(crew, namespaceLimits) })
-  const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
+  const accessRecords = await openAccessRecords({ store: store.own, ...distributeAccess(crew, namespaceLimits) })
+  const hiddenPresets = new ShadowedCredentials({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, hiddenPresets }
   const configuration = await configurationOf(options, foundation, { ...owners, crew, room, sysTopics })
   const outcome = await crew.start()
@@ -238,7 +238,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await stop()
     return { problem: outcome.message }
   }
-  const control = controlDesk(log, options.problemOfRestart)
+  const control = shutdownRequests(log, options.problemOfRestart)
   const inForce = { config, accessRecords, control, configuration, observation }
   const ground = {
     ...shared,
@@ -257,7 +257,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   const schedule = scheduledBackups(config, operations.backup)
   closeManagement = () => schedule.endWith(management)
-  const own = [filesOwner(reloadFiles), schedule.owner, auditOwner(audit), namespaceLimits.owner]
+  const own = [filesConsumer(reloadFiles), schedule.owner, auditConsumer(audit), namespaceLimits.owner]
   for (const owner of [management.owner, ...own]) configuration.addOwner(owner)
   sysTopics.start()
   await configuration.noteStart()
@@ -267,17 +267,17 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
 }
 
-function tellAccess(
-  crew: ShardCrew,
+function distributeAccess(
+  crew: ShardSupervisor,
   limits: NamespaceLimitsInForce,
-): Pick<AccessRecordsWorld, 'tell' | 'noteNamespace'> {
+): Pick<AccessRecordsDependencies, 'tell' | 'noteNamespace'> {
   return {
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
     noteNamespace: (name, record) => limits.note(name, record),
   }
 }
 
-function auditOwner(audit: AuditLog): ConfigOwner {
+function auditConsumer(audit: AuditLog): ConfigConsumer {
   return {
     owns: (key) => key.startsWith('audit.'),
     apply: async ({ maxAuditBytes }) => {
@@ -291,7 +291,7 @@ function auditOwner(audit: AuditLog): ConfigOwner {
 function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) {
   const backups = new ScheduledBackups(config.backup, { nowMs: () => Date.now(), make: makeScheduled })
   backups.start()
-  const owner: ConfigOwner = {
+  const owner: ConfigConsumer = {
     owns: (key) => key.startsWith('backup.'),
     apply: async (changed) => {
       backups.change(changed.backup)
@@ -306,7 +306,7 @@ function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) 
 }
 
 /** Whoever has the configuration read again means the files as well that it names. */
-function filesOwner(reloadFiles: () => void): ConfigOwner {
+function filesConsumer(reloadFiles: () => void): ConfigConsumer {
   return {
     owns: () => false,
     isAlwaysAsked: true,
@@ -318,7 +318,7 @@ function filesOwner(reloadFiles: () => void): ConfigOwner {
 }
 
 /** What they are changes while the node runs. */
-function withListeners(node: Omit<RunningNode, 'listeners'>, live: LiveListeners): RunningNode {
+function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManager): RunningNode {
   return {
     ...node,
     get listeners() {
@@ -327,8 +327,8 @@ function withListeners(node: Omit<RunningNode, 'listeners'>, live: LiveListeners
   }
 }
 
-function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () => ShardCrew): LiveListeners {
-  return new LiveListeners({
+function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () => ShardSupervisor): ListenerManager {
+  return new ListenerManager({
     config,
     addresses: foundation.listeners,
     shards: shardsOf(config),
@@ -341,8 +341,8 @@ function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () =>
   })
 }
 
-function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, crew: ShardCrew): LiveBridges {
-  const bridges = new LiveBridges({
+function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, crew: ShardSupervisor): BridgeConfig {
+  const bridges = new BridgeConfig({
     plans,
     secret,
     tell: (changed) => crew.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
@@ -361,14 +361,14 @@ function sysTopicsOf(
     nodeName,
     counters,
     crew,
-  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly crew: () => ShardCrew },
+  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly crew: () => ShardSupervisor },
 ): SysTopics {
   const { intervalMs } = config.sysTopics
   const tell: SysTopicsOptions['tell'] = (messages) => crew().send(0, { kind: 'tell', messages })
   return new SysTopics({ nodeName, version, counters, intervalMs, tell })
 }
 
-interface CrewGround {
+interface SupervisorDependencies {
   readonly options: NodeOptions
   readonly foundation: Foundation
   readonly store: NodeStore
@@ -377,9 +377,16 @@ interface CrewGround {
   readonly giveUp: (message: string) => void
 }
 
-function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewGround): ShardCrew {
+function supervisorOf({
+  options,
+  foundation,
+  store,
+  starts,
+  maxHeapMb,
+  giveUp,
+}: SupervisorDependencies): ShardSupervisor {
   const { log, directory, alarms } = foundation
-  return new ShardCrew({
+  return new ShardSupervisor({
     entry: options.shardEntry ?? shardEntry,
     starts,
     keeper: store.keeper,
@@ -388,7 +395,7 @@ function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewG
     maxHeapMb,
     onGivenUp: giveUp,
     setAside: async (suspect) => {
-      const text = await setAsideInWords(store.own, directory, suspect)
+      const text = await quarantineText(store.own, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
     },
     alarms,
@@ -399,15 +406,15 @@ function configurationOf(
   { config, sources }: NodeOptions,
   { directory, accessSecret: secret, log }: Foundation,
   parts: {
-    readonly crew: ShardCrew
+    readonly crew: ShardSupervisor
     readonly room: number
     readonly sysTopics: SysTopics
-    readonly listeners: LiveListeners
-    readonly bridges: LiveBridges
-    readonly hiddenPresets: HiddenPresets
+    readonly listeners: ListenerManager
+    readonly bridges: BridgeConfig
+    readonly hiddenPresets: ShadowedCredentials
   },
 ): Promise<LiveConfig> {
-  const others = [listenersOwner(parts.listeners), parts.bridges, parts.hiddenPresets]
+  const others = [listenersConsumer(parts.listeners), parts.bridges, parts.hiddenPresets]
   return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
 }
 

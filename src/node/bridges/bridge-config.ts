@@ -16,30 +16,30 @@ import {
   spoolMessagesIn,
   tlsOfBridge,
 } from '../../config/index.ts'
-import type { BridgeLink, BridgePlan, BridgeReport } from '../../shard/index.ts'
+import type { BridgeLink, BridgeAssignment, BridgeReport } from '../../shard/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
-import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
-export interface LiveBridgesOptions {
-  readonly plans: readonly BridgePlan[]
+export interface BridgeConfigOptions {
+  readonly plans: readonly BridgeAssignment[]
   /** Of this node: its name among bridges is made of it. */
   readonly secret: Uint8Array
   /** Resolves when every shard has them in force. */
-  tell(plans: readonly BridgePlan[]): Promise<void>
+  tell(plans: readonly BridgeAssignment[]): Promise<void>
   /** Asks the shards; those that are not there say nothing. */
   ask(): Promise<readonly BridgeReport[]>
 }
 
 const cachePrefix = 'bridges.mqtt.cache.'
 
-export class LiveBridges implements ConfigOwner {
+export class BridgeConfig implements ConfigConsumer {
   readonly isAlwaysAsked = true
-  readonly #options: LiveBridgesOptions
-  #plans: readonly BridgePlan[]
+  readonly #options: BridgeConfigOptions
+  #plans: readonly BridgeAssignment[]
   /** What each shard has said last. */
   readonly #reports = new Map<number, readonly BridgeReport[]>()
 
-  constructor(options: LiveBridgesOptions) {
+  constructor(options: BridgeConfigOptions) {
     this.#options = options
     this.#plans = options.plans
   }
@@ -94,10 +94,10 @@ export class LiveBridges implements ConfigOwner {
 export function planBridges(
   { bridges, core }: GodwitConfig,
   secret: Uint8Array,
-): { readonly plans: readonly BridgePlan[] } | Problem {
+): { readonly plans: readonly BridgeAssignment[] } | Problem {
   const brokerId = brokerIdOf(secret)
   const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
-  const plans: BridgePlan[] = []
+  const plans: BridgeAssignment[] = []
   const add = (
     name: string,
     config: MqttBridgeConfig,
@@ -128,9 +128,9 @@ export function brokerIdOf(secret: Uint8Array): string {
 }
 
 /** So many streams carry messages at most where topics have streams of their own. */
-const mostDataStreams = 64
+const maxDataStreams = 64
 /** Where 0 is written. */
-const usualHandshakeMs = 60_000
+const defaultHandshakeMs = 60_000
 
 function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   const { tcp } = bridge
@@ -138,7 +138,7 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   const hasStreams = bridge.multi_stream ?? bridge.quic_multi_stream
   return {
     connectTimeoutMs: connectTimeoutOf(bridge),
-    quicHandshakeTimeoutMs: bridge.quic_handshake_timeout === 0 ? usualHandshakeMs : bridge.quic_handshake_timeout,
+    quicHandshakeTimeoutMs: bridge.quic_handshake_timeout === 0 ? defaultHandshakeMs : bridge.quic_handshake_timeout,
     usesTls: tls.enable,
     noDelay: tcp.nodelay,
     keepAliveAfterMs: tcp.keepalive ? tcp.keepidle : undefined,
@@ -154,7 +154,7 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
     quic: {
       keepAliveMs: bridge.quic_keepalive,
       idleTimeoutMs: bridge.quic_idle_timeout,
-      dataStreams: hasStreams ? Math.min(mostDataStreams, bridge.max_parallel_processes) : 0,
+      dataStreams: hasStreams ? Math.min(maxDataStreams, bridge.max_parallel_processes) : 0,
     },
   }
 }
@@ -177,7 +177,7 @@ export function problemOfBridges(
   known: GodwitConfig,
   texts: ReadonlyMap<string, Buffer>,
 ): string | undefined {
-  const [planned, before] = [planBridges(config, nobodysSecret), planBridges(known, nobodysSecret)]
+  const [planned, before] = [planBridges(config, placeholderSecret), planBridges(known, placeholderSecret)]
   if ('problem' in planned) return planned.problem
   const plans = new Map('plans' in before ? before.plans.map((plan) => [plan.name, plan]) : [])
   const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
@@ -189,10 +189,13 @@ export function problemOfBridges(
 }
 
 /** Plans are only compared. */
-const nobodysSecret = new Uint8Array(32)
+const placeholderSecret = new Uint8Array(32)
 
 /** Of a bridge that is to be on and shows or verifies certificates. Asked when it changes: at a start they may still be to come. */
-function problemOfFiles({ name, config, facts }: BridgePlan, read?: (file: string) => Buffer): string | undefined {
+function problemOfFiles(
+  { name, config, facts }: BridgeAssignment,
+  read?: (file: string) => Buffer,
+): string | undefined {
   const { usesTls, tls } = facts.link as BridgeLink
   const servers = [config.server ?? '', ...(config.hybrid_bridging ? config.hybrid_servers : [])]
   const isSecure = usesTls || servers.some((server) => isSecureServer(server))

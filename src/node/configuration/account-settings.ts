@@ -19,7 +19,7 @@ export function refusalOfAccountChange(
 }
 
 /** A text that says no password of the administrator leaves the account as it is. */
-export function keptAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
+export function withStoredAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const path = ['http_server', 'password']
   const stored = valueAt(written, path)
   if (stored === undefined || valueAt(document.values, path) !== undefined) return nothingChanged

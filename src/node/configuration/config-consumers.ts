@@ -7,7 +7,7 @@ export interface Problem {
   readonly problem: string
 }
 
-export interface ConfigOwner {
+export interface ConfigConsumer {
   /** Whether the setting is this owner's. */
   owns(key: string): boolean
   /** Whether something besides settings may have changed, such as files that they name: then it is always asked. */
@@ -21,12 +21,12 @@ export interface ConfigOwner {
  * they were in `before`. Rejects with the mistake.
  */
 export async function applyEverywhere(
-  owners: readonly ConfigOwner[],
+  owners: readonly ConfigConsumer[],
   keys: readonly string[],
   { before, after }: { readonly before: GodwitConfig; readonly after: GodwitConfig },
 ): Promise<Problem | undefined> {
   const concerned = owners.filter((owner) => owner.isAlwaysAsked === true || keys.some((key) => owner.owns(key)))
-  const begun: ConfigOwner[] = []
+  const begun: ConfigConsumer[] = []
   let problem: Problem | undefined
   let isDone = false
   try {

@@ -8,7 +8,7 @@ import { type GodwitConfig, mask, type PlainValue } from '../../config/index.ts'
 import { stageFile } from './staged-file.ts'
 
 /** So many are kept. */
-export const keptConfigurations = 20
+export const maxConfigurations = 20
 
 /** Who has changed it. */
 export interface ConfigAuthor {
@@ -62,7 +62,7 @@ export class ConfigHistory {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const names = (await readdir(folder)).filter((name) => /^\d{8}\.json$/.test(name)).toSorted()
     const versions: ConfigVersion[] = []
-    for (const name of names.slice(-keptConfigurations)) {
+    for (const name of names.slice(-maxConfigurations)) {
       const version = await readVersion(join(folder, name))
       if (version !== undefined) versions.push(version)
     }
@@ -105,8 +105,8 @@ export class ConfigHistory {
     const staged = await stageFile(this.#fileOf(added.number), JSON.stringify(added), { keepsOld: false })
     await staged.commit()
     const all = [...this.#versions, added]
-    for (const old of all.slice(0, -keptConfigurations)) await rm(this.#fileOf(old.number), { force: true })
-    this.#versions = all.slice(-keptConfigurations)
+    for (const old of all.slice(0, -maxConfigurations)) await rm(this.#fileOf(old.number), { force: true })
+    this.#versions = all.slice(-maxConfigurations)
     return added
   }
 

@@ -29,7 +29,7 @@ import {
 } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
-import { keptAccount, refusalOfAccountChange } from './account-settings.ts'
+import { withStoredAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory, ConfigState } from './config-history.ts'
 import {
@@ -51,7 +51,7 @@ import {
   type TextOrigin,
   writeSettings,
 } from './config-layers.ts'
-import { applyEverywhere, type ConfigOwner, type Problem } from './config-consumers.ts'
+import { applyEverywhere, type ConfigConsumer, type Problem } from './config-consumers.ts'
 import { withoutGone } from './removed-sections.ts'
 import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
@@ -93,7 +93,7 @@ export interface LiveConfigOptions {
   /** Which files a change over the API may name. */
   readonly paths: AllowedPaths
   readonly history: ConfigHistory
-  readonly owners: readonly ConfigOwner[]
+  readonly owners: readonly ConfigConsumer[]
   /** What keeps a configuration from being taken, beyond what the configuration's room knows. */
   problemOf(config: GodwitConfig): Problem | undefined
   /** What is to be said of a configuration that holds, beyond what its own room says. */
@@ -113,7 +113,7 @@ interface Act {
 
 export class LiveConfig {
   readonly #options: LiveConfigOptions
-  #owners: readonly ConfigOwner[]
+  #owners: readonly ConfigConsumer[]
   #layers: ConfigLayers
   /** What the layers say. */
   #wanted: GodwitConfig
@@ -131,7 +131,7 @@ export class LiveConfig {
   }
 
   /** Asked before those that are there already: of owners that may refuse. */
-  addOwner(owner: ConfigOwner): void {
+  addOwner(owner: ConfigConsumer): void {
     this.#owners = [owner, ...this.#owners]
   }
 
@@ -160,7 +160,7 @@ export class LiveConfig {
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
       const stored = this.#written()
       const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
-      const kept = mergeObjects(keptAccount(read, stored), keptLocal(read, stored))
+      const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
       const changes = mergeObjects(kept, masked)
       return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
     })

@@ -12,7 +12,7 @@ const linesAtOnce = 500
 const nameCharacters = 16
 
 /** Resolves with what became of it, for the operator. */
-export async function setAsideInWords(store: Store, dataDirectory: string, suspect: Suspect): Promise<string> {
+export async function quarantineText(store: Store, dataDirectory: string, suspect: Suspect): Promise<string> {
   const what =
     suspect.kind === 'session'
       ? `The session of client '${suspect.clientId}' has ended its shard twice`

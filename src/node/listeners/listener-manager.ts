@@ -14,10 +14,10 @@ import type { GodwitConfig, ListenerConfig } from '../../config/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../../shard/index.ts'
 import { type ListenerCounts, type Log, readListenerTable } from '../../telemetry/index.ts'
 import { takenPlaces } from '../../transports/index.ts'
-import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { changedAddress, hostsFor, type ListenerAddress, resolveListener } from './listener-addresses.ts'
 import { withoutMissingQuic } from './quic-presence.ts'
-import { dealAnew, dealListener } from './listener-placement.ts'
+import { replaceListeners, placeListener } from './listener-placement.ts'
 
 export interface ListenerState extends ListenerCounts {
   readonly listener: ListenerAddress
@@ -26,7 +26,7 @@ export interface ListenerState extends ListenerCounts {
   readonly connections: number
 }
 
-export interface LiveListenersOptions {
+export interface ListenerManagerOptions {
   readonly config: GodwitConfig
   /** Those of `config` that can be, with their addresses. */
   readonly addresses: readonly ListenerAddress[]
@@ -53,13 +53,13 @@ interface Plan {
   readonly difference: ListenerDifference
 }
 
-export class LiveListeners {
-  readonly #options: LiveListenersOptions
+export class ListenerManager {
+  readonly #options: ListenerManagerOptions
   #held: readonly HeldListener[]
   #lastNumber: number
   #work: Promise<unknown>
 
-  constructor(options: LiveListenersOptions) {
+  constructor(options: ListenerManagerOptions) {
     const { config, addresses } = options
     this.#options = options
     this.#lastNumber = 0
@@ -145,7 +145,7 @@ export class LiveListeners {
     const changed = changedAddress(old.address, configured)
     if ('problem' in changed) return changed
     const { listener: address } = changed
-    return { ...old, configured, address, dealt: dealAnew(address, this.#options.shards, old.dealt) }
+    return { ...old, configured, address, dealt: replaceListeners(address, this.#options.shards, old.dealt) }
   }
 
   /** undefined: it is for a library that is not there. */
@@ -205,7 +205,7 @@ export class LiveListeners {
 
   #deal(address: ListenerAddress): ShardListener {
     this.#lastNumber += 1
-    return dealListener(address, this.#options.shards, this.#lastNumber)
+    return placeListener(address, this.#options.shards, this.#lastNumber)
   }
 
   #next<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -234,7 +234,7 @@ function mayStay(old: HeldListener, configured: ListenerConfig, config: GodwitCo
 }
 
 /** Asked always: a listener may be described by nothing but what is the default anyway, and names files. */
-export function listenersOwner(listeners: LiveListeners): ConfigOwner {
+export function listenersConsumer(listeners: ListenerManager): ConfigConsumer {
   return {
     owns: (key) => key.startsWith('listeners.'),
     isAlwaysAsked: true,

@@ -14,7 +14,7 @@ const kernelDealsOut = process.platform === 'linux'
 type Lasting = Pick<ShardListener, 'number' | 'places' | 'counts' | 'ticketSecret'>
 
 /** A listener as shards are given it, the same for each. `number` is one that was never given before. */
-export function dealListener(listener: ListenerAddress, shards: number, number: number): ShardListener {
+export function placeListener(listener: ListenerAddress, shards: number, number: number): ShardListener {
   const lasting = {
     number,
     places: createSharedPlaces(shards),
@@ -25,7 +25,7 @@ export function dealListener(listener: ListenerAddress, shards: number, number: 
 }
 
 /** The same listener with other settings. */
-export function dealAnew(listener: ListenerAddress, shards: number, before: ShardListener): ShardListener {
+export function replaceListeners(listener: ListenerAddress, shards: number, before: ShardListener): ShardListener {
   const { number, places, counts, ticketSecret } = before
   return toShardListener(listener, shards, { number, places, counts, ...(ticketSecret && { ticketSecret }) })
 }

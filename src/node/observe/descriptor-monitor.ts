@@ -23,7 +23,7 @@ const goodLooksToEnd = 10
 const keptDescriptors = 16
 const keptShare = 1 / 16
 
-export interface DescriptorWatchOptions {
+export interface DescriptorMonitorOptions {
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
   /** Told how many connections may still take. */
   readonly descriptorRoom?: SharedArrayBuffer
@@ -39,8 +39,8 @@ export interface OpenFiles {
   readonly limit: number | undefined
 }
 
-export class DescriptorWatch {
-  readonly #alarms: DescriptorWatchOptions['alarms']
+export class DescriptorMonitor {
+  readonly #alarms: DescriptorMonitorOptions['alarms']
   readonly #tryToOpen: () => void
   readonly #room: SharedArrayBuffer | undefined
   #open: OpenFiles = { count: undefined, limit: undefined }
@@ -49,7 +49,7 @@ export class DescriptorWatch {
   #goodLooks: number | undefined = undefined
   #timer: NodeJS.Timeout | undefined = undefined
 
-  constructor({ alarms, descriptorRoom, tryToOpen = openNothing }: DescriptorWatchOptions) {
+  constructor({ alarms, descriptorRoom, tryToOpen = openNothing }: DescriptorMonitorOptions) {
     this.#alarms = alarms
     this.#room = descriptorRoom
     this.#tryToOpen = tryToOpen
@@ -88,7 +88,7 @@ export class DescriptorWatch {
     this.#lackingSeconds += 1
     this.#open = { ...this.#open, count: countOpen() }
     if (this.#room !== undefined) setDescriptorRoom(this.#room, 0)
-    if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', wordsFor(code, this.#open))
+    if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', descriptorText(code, this.#open))
     this.#goodLooks = 0
   }
 
@@ -113,7 +113,7 @@ function openNothing(): void {
   closeSync(openSync(devNull, 'r'))
 }
 
-function wordsFor(code: 'EMFILE' | 'ENFILE', { count }: OpenFiles): string {
+function descriptorText(code: 'EMFILE' | 'ENFILE', { count }: OpenFiles): string {
   const consequence = 'clients that are there are served, others are turned away or wait'
   return code === 'EMFILE'
     ? `no file can be opened any more, ${count ?? 'as many as the system allows'} are open: ${consequence}; raise the open-file limit (ulimit -n)`

@@ -27,7 +27,7 @@ const highestCounters: readonly (readonly [HighestName, CounterName])[] = [
   ['retained', 'retainedStored'],
 ]
 
-interface Moment {
+interface Sample {
   readonly atMs: number
   readonly received: number
   readonly sent: number
@@ -48,7 +48,7 @@ export interface GaugeReading {
 export class Gauges {
   readonly #counters: SharedArrayBuffer
   readonly #highest: Record<HighestName, number>
-  readonly #moments: Moment[] = []
+  readonly #moments: Sample[] = []
   #memoryBytes = 0
   #cpu = { atMs: performance.now(), usage: process.cpuUsage() }
   #cpuPercent = 0
@@ -143,6 +143,6 @@ export class Gauges {
   }
 }
 
-function momentOf({ messagesReceived, messagesSent, messagesDropped }: Record<CounterName, number>): Moment {
+function momentOf({ messagesReceived, messagesSent, messagesDropped }: Record<CounterName, number>): Sample {
   return { atMs: performance.now(), received: messagesReceived, sent: messagesSent, dropped: messagesDropped }
 }

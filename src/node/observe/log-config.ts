@@ -3,7 +3,7 @@
 import { isAbsolute, join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Logger, LogTargets } from '../../telemetry/index.ts'
-import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 /** Without a directory of their own, and with a relative one, log files lie in the data directory. */
 export function logTargetsOf({ level: _level, dir, ...rest }: GodwitConfig['log'], dataDirectory: string): LogTargets {
@@ -17,7 +17,7 @@ export function problemOfLog({ dir, file }: LogTargets, error: unknown): Problem
 }
 
 /** Of `log`. A file is opened anew only where something of it is otherwise. */
-export function logOwner(log: Logger, dataDirectory: string, atStart: GodwitConfig): ConfigOwner {
+export function logConsumer(log: Logger, dataDirectory: string, atStart: GodwitConfig): ConfigConsumer {
   let taken = JSON.stringify(logTargetsOf(atStart.log, dataDirectory))
   return {
     owns: (key) => key.startsWith('log.'),

@@ -5,8 +5,8 @@ import type { Alarms } from './alarms.ts'
 
 /** So late, in so many looks one after the other; one look a second. */
 const lateSeconds = 0.5
-const looksUntilRaised = 10
-const looksUntilOver = 10
+const checksUntilRaised = 10
+const checksUntilCleared = 10
 
 /** What it looks at: a row of each shard. */
 export type LoopDelays = readonly Pick<Meters, 'loopDelay'>[]
@@ -17,7 +17,7 @@ interface Seen {
   isRaised: boolean
 }
 
-export class OverloadWatch {
+export class OverloadMonitor {
   readonly #rows: LoopDelays
   readonly #alarms: Alarms
   readonly #seen: Seen[]
@@ -39,11 +39,11 @@ export class OverloadWatch {
     seen.late = isLate ? seen.late + 1 : 0
     seen.inTime = isLate ? 0 : seen.inTime + 1
     const source = `shard ${shard}`
-    if (!seen.isRaised && seen.late >= looksUntilRaised) {
+    if (!seen.isRaised && seen.late >= checksUntilRaised) {
       seen.isRaised = true
       const text = `${source} is overloaded: its turns take ${Math.round(seconds * 1_000)} ms; give the node more cores or fewer clients`
       this.#alarms.raise('overload', text, source)
-    } else if (seen.isRaised && seen.inTime >= looksUntilOver) {
+    } else if (seen.isRaised && seen.inTime >= checksUntilCleared) {
       seen.isRaised = false
       this.#alarms.over('overload', `${source} keeps up again`, source)
     }

@@ -10,14 +10,14 @@ const diskIntervalMs = 10_000
 const certificateIntervalMs = 3_600_000
 const dayMs = 86_400_000
 /** So much is left for what is written at any time: journals, logs, compaction. */
-const leastFreeBytes = 128 * 1_024 * 1_024
-const daysOfWarning = 30
+const minFreeBytes = 128 * 1_024 * 1_024
+const warningDays = 30
 const bytesPerMib = 1_048_576
 
 /** A certificate, as the broker shows it. */
 export type ShownCertificate = Pick<CertificateReading, 'of' | 'file'>
 
-export interface ResourceWatchOptions {
+export interface ResourceMonitorOptions {
   /** Absolute. */
   readonly dataDirectory: string
   /** Those that are in use now; `file` absolute. */
@@ -28,8 +28,8 @@ export interface ResourceWatchOptions {
   readonly freeBytes?: (directory: string) => Promise<number>
 }
 
-export class ResourceWatch {
-  readonly #options: ResourceWatchOptions
+export class ResourceMonitor {
+  readonly #options: ResourceMonitorOptions
   #timers: NodeJS.Timeout[] = []
   #diskFreeBytes: number | undefined = undefined
   /** When the alarm was raised last: it is told again when half of that is left. */
@@ -38,7 +38,7 @@ export class ResourceWatch {
   /** What was said last of certificates with little time left, by who shows them. */
   readonly #raised = new Map<string, string>()
 
-  constructor(options: ResourceWatchOptions) {
+  constructor(options: ResourceMonitorOptions) {
     this.#options = options
   }
 
@@ -76,7 +76,7 @@ export class ResourceWatch {
       return alarms.raise('disk-unreadable', `the disk under ${dataDirectory}: ${(error as Error).message}`)
     }
     alarms.over('disk-unreadable', 'it can be looked at again')
-    if (this.#diskFreeBytes >= leastFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
+    if (this.#diskFreeBytes >= minFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
     const isSaid = alarms.active().some(({ name }) => name === 'disk-full')
     if (isSaid && this.#diskFreeBytes > this.#saidFreeBytes / 2) return
     this.#saidFreeBytes = this.#diskFreeBytes
@@ -100,7 +100,7 @@ export class ResourceWatch {
     const { of, file, endsAtMs } = certificate
     const source = sourceOf(certificate)
     const days = Math.floor((endsAtMs - nowMs()) / dayMs)
-    if (days >= daysOfWarning) return this.#end(source, `${file} is good for ${days} days`)
+    if (days >= warningDays) return this.#end(source, `${file} is good for ${days} days`)
     const text = `${of}: the certificate in ${file} ${whenIn(days)}: renew it`
     if (this.#raised.get(source) === text) return
     this.#raised.set(source, text)

@@ -1,7 +1,7 @@
 // What the node says of itself below `$SYS/brokers`, by the names that EMQX 4 has for it: at intervals, and alarms when
 // they are raised. One shard says it, to the subscribers of all.
 
-import type { OwnMessage } from '../../shard/index.ts'
+import type { BrokerMessage } from '../../shard/index.ts'
 import { type CounterName, readCounters } from '../../telemetry/index.ts'
 import type { Alarm } from './alarms.ts'
 
@@ -11,7 +11,7 @@ export interface SysTopicsOptions {
   readonly counters: SharedArrayBuffer
   /** 0: nothing is said at intervals. */
   readonly intervalMs: number
-  tell(messages: readonly OwnMessage[]): void
+  tell(messages: readonly BrokerMessage[]): void
 }
 
 /** Oftener it would be noise. */
@@ -87,7 +87,7 @@ export class SysTopics {
   #tellAll(): void {
     const { nodeName, version, counters } = this.#options
     const sums = readCounters(counters)
-    const messages: OwnMessage[] = [{ topic: '$SYS/brokers', payload: nodeName, retain: true }]
+    const messages: BrokerMessage[] = [{ topic: '$SYS/brokers', payload: nodeName, retain: true }]
     const tell = (name: string, payload: string | number): void =>
       void messages.push({ topic: `${this.#topic}/${name}`, payload: String(payload), retain: true })
     tell('version', version)

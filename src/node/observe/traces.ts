@@ -9,12 +9,12 @@ import type { NewTrace, TraceOperations, TraceRecord } from '../../management/in
 import type { TraceLine, TraceTarget } from '../../shard/index.ts'
 import { escapeUnseen, type Log } from '../../telemetry/index.ts'
 
-const mostTraces = 30
-const mostBytes = 16 * 1_024 * 1_024
+const maxTraces = 30
+const maxTraceBytes = 16 * 1_024 * 1_024
 /** Lines that may wait for a slow disk; more are left out. */
-const mostWaitingBytes = 1_024 * 1_024
+const maxPendingBytes = 1_024 * 1_024
 /** A value of 65,535 characters, each escaped. */
-const mostFirstLineBytes = 512 * 1_024
+const maxFirstLineBytes = 512 * 1_024
 const extension = '.jsonl'
 const fileMode = 0o600
 
@@ -26,7 +26,7 @@ export interface TracesOptions {
   tell(targets: readonly TraceTarget[]): Promise<unknown>
 }
 
-interface KeptTrace extends Omit<TraceRecord, 'isRunning'> {
+interface StoredTrace extends Omit<TraceRecord, 'isRunning'> {
   bytes: number
   endsAtMs: number
   /** Undefined: it has ended. */
@@ -37,7 +37,7 @@ interface KeptTrace extends Omit<TraceRecord, 'isRunning'> {
 export class Traces implements TraceOperations {
   readonly #options: TracesOptions
   readonly #directory: string
-  readonly #traces = new Map<string, KeptTrace>()
+  readonly #traces = new Map<string, StoredTrace>()
 
   constructor(options: TracesOptions) {
     this.#options = options
@@ -79,13 +79,13 @@ export class Traces implements TraceOperations {
 
   async create({ name, namespace, type, value, durationMs }: NewTrace): Promise<'taken' | 'too-many' | undefined> {
     if (this.#traces.has(name)) return 'taken'
-    if (this.#traces.size >= mostTraces) return 'too-many'
+    if (this.#traces.size >= maxTraces) return 'too-many'
     const startedAtMs = Date.now()
     const stream = createWriteStream(this.#path(name), { flags: 'w', mode: fileMode })
     const timer = setTimeout(() => void this.#end(name), durationMs).unref()
     const endsAtMs = startedAtMs + durationMs
     const what = { name, namespace, type, value, startedAtMs, endsAtMs }
-    const trace: KeptTrace = { ...what, bytes: 0, stream, timer }
+    const trace: StoredTrace = { ...what, bytes: 0, stream, timer }
     stream.on('error', (error) => {
       this.#options.log.error('a trace cannot be written and is ended', { trace: name, error: error.message })
       trace.stream = undefined
@@ -100,10 +100,10 @@ export class Traces implements TraceOperations {
   /** A line for the trace of that name, if it still runs. */
   note(name: string, line: TraceLine): void {
     const trace = this.#traces.get(name)
-    if (trace?.stream === undefined || trace.stream.writableLength > mostWaitingBytes) return
+    if (trace?.stream === undefined || trace.stream.writableLength > maxPendingBytes) return
     const text = `${escapeUnseen(JSON.stringify(line))}\n`
     const bytes = Buffer.byteLength(text)
-    if (trace.bytes + bytes > mostBytes) {
+    if (trace.bytes + bytes > maxTraceBytes) {
       this.#options.log.warn('a trace is as large as one may be and is ended', { trace: name, bytes: trace.bytes })
       return void this.#end(name)
     }
@@ -165,7 +165,7 @@ export class Traces implements TraceOperations {
   }
 }
 
-async function closeTrace(trace: KeptTrace): Promise<void> {
+async function closeTrace(trace: StoredTrace): Promise<void> {
   clearTimeout(trace.timer)
   const { stream } = trace
   trace.stream = undefined
@@ -176,12 +176,12 @@ async function closeTrace(trace: KeptTrace): Promise<void> {
 async function beginningOf(path: string): Promise<{ readonly text: string; readonly bytes: number }> {
   await using file = await open(path)
   const { size } = await file.stat()
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, mostFirstLineBytes)), { position: 0 })
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, maxFirstLineBytes)), { position: 0 })
   return { text: buffer.toString('utf8', 0, bytesRead), bytes: size }
 }
 
 /** From the first line of its file; undefined: the file is not one of ours. */
-function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): KeptTrace | undefined {
+function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): StoredTrace | undefined {
   try {
     const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(
       text.slice(0, text.indexOf('\n')),

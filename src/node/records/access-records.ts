@@ -27,12 +27,12 @@ import type {
 import { accessKinds, operatorKinds, StorageFailure, type Store } from '../../storage/index.ts'
 
 /** What the book holds. */
-export type BookRecord = AccessRecord | OperatorRecord
-export type BookKey = AccessRecordKey | OperatorRecordKey
+export type NodeRecord = AccessRecord | OperatorRecord
+export type NodeRecordKey = AccessRecordKey | OperatorRecordKey
 
-export interface BookChange {
-  readonly put: readonly BookRecord[]
-  readonly delete: readonly BookKey[]
+export interface NodeRecordChange {
+  readonly put: readonly NodeRecord[]
+  readonly delete: readonly NodeRecordKey[]
 }
 
 /** The part of a change that shards hear of. */
@@ -41,7 +41,7 @@ export interface AccessChange {
   readonly delete: readonly AccessRecordKey[]
 }
 
-export interface AccessRecordsWorld {
+export interface AccessRecordsDependencies {
   readonly store: Store
   /** Resolves when every shard that runs has the change in force. */
   tell(change: AccessChange): Promise<void>
@@ -50,8 +50,8 @@ export interface AccessRecordsWorld {
 }
 
 /** Reads what is stored. Throws StorageFailure. */
-export async function openAccessRecords(world: AccessRecordsWorld): Promise<AccessRecords> {
-  const found: BookRecord[] = []
+export async function openAccessRecords(world: AccessRecordsDependencies): Promise<AccessRecords> {
+  const found: NodeRecord[] = []
   for (const kind of [...accessKinds, ...operatorKinds]) {
     for await (const record of world.store.read({ kind })) if (record.kind === kind) found.push(record)
   }
@@ -63,11 +63,11 @@ export async function openAccessRecords(world: AccessRecordsWorld): Promise<Acce
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
-  | Extract<BookRecord['kind'], 'scram' | 'psk' | 'ban' | OperatorRecord['kind']>
+  | Extract<NodeRecord['kind'], 'scram' | 'psk' | 'ban' | OperatorRecord['kind']>
 
 /** What stands in a list. */
 export type RecordIn<Name extends AccessListName> = Extract<
-  BookRecord,
+  NodeRecord,
   { kind: Name extends `${infer Kind} ${string}` ? Kind : Name }
 >
 
@@ -75,15 +75,15 @@ export type RecordIn<Name extends AccessListName> = Extract<
 const smallestStepMs = 1 / 1_024
 
 export class AccessRecords {
-  readonly #world: AccessRecordsWorld
+  readonly #world: AccessRecordsDependencies
   /** A map keeps the order of putting. */
-  readonly #lists = new Map<string, Map<string, BookRecord>>()
+  readonly #lists = new Map<string, Map<string, NodeRecord>>()
   #lastMomentMs: number
   /** Written, but the disk did not say whether it has it: it is written again before anything else is. */
-  #unsettled: BookChange | undefined
+  #unsettled: NodeRecordChange | undefined
   #last: Promise<void>
 
-  constructor(world: AccessRecordsWorld, found: readonly BookRecord[]) {
+  constructor(world: AccessRecordsDependencies, found: readonly NodeRecord[]) {
     this.#world = world
     this.#unsettled = undefined
     this.#last = Promise.resolve()
@@ -91,15 +91,15 @@ export class AccessRecords {
     for (const record of found) this.#put(record)
   }
 
-  find<Key extends BookKey>(key: Key): Extract<BookRecord, { kind: Key['kind'] }> | undefined {
-    return this.#lists.get(listOf(key))?.get(nameOf(key)) as Extract<BookRecord, { kind: Key['kind'] }> | undefined
+  find<Key extends NodeRecordKey>(key: Key): Extract<NodeRecord, { kind: Key['kind'] }> | undefined {
+    return this.#lists.get(listOf(key))?.get(nameOf(key)) as Extract<NodeRecord, { kind: Key['kind'] }> | undefined
   }
 
   /** All of one kind, list after list. */
-  *all<Kind extends BookRecord['kind']>(kind: Kind): Generator<Extract<BookRecord, { kind: Kind }>> {
+  *all<Kind extends NodeRecord['kind']>(kind: Kind): Generator<Extract<NodeRecord, { kind: Kind }>> {
     for (const list of this.#lists.values()) {
       for (const record of list.values()) {
-        if (record.kind === kind) yield record as Extract<BookRecord, { kind: Kind }>
+        if (record.kind === kind) yield record as Extract<NodeRecord, { kind: Kind }>
       }
     }
   }
@@ -122,12 +122,12 @@ export class AccessRecords {
    * Takes records away, puts others in place, all of it or nothing. Resolves when it is on disk and in force on every
    * shard. Rejects with StorageFailure where the disk fails: then it holds not yet, but may hold later.
    */
-  change(change: BookChange): Promise<void> {
+  change(change: NodeRecordChange): Promise<void> {
     return this.decide(() => change)
   }
 
   /** The same, with a change that is made when its turn comes, of what is in the book then. */
-  decide(plan: () => BookChange): Promise<void> {
+  decide(plan: () => NodeRecordChange): Promise<void> {
     const done = this.#last.then(() => this.#carryOut(plan))
     this.#last = done.catch(() => {
       // Whoever asked for it is told; the next change is tried by itself.
@@ -135,7 +135,7 @@ export class AccessRecords {
     return done
   }
 
-  async #carryOut(plan: () => BookChange): Promise<void> {
+  async #carryOut(plan: () => NodeRecordChange): Promise<void> {
     if (this.#unsettled !== undefined) await this.#settle(this.#unsettled)
     const change = plan()
     if (change.put.length === 0 && change.delete.length === 0) return
@@ -151,14 +151,14 @@ export class AccessRecords {
   }
 
   /** What may be on disk or not must get there before anything that comes after it. */
-  async #settle(change: BookChange): Promise<void> {
+  async #settle(change: NodeRecordChange): Promise<void> {
     await this.#world.store.reopen()
     await this.#world.store.commit(storedChanges(change))
     this.#unsettled = undefined
     await this.#spread(change)
   }
 
-  async #spread(change: BookChange): Promise<void> {
+  async #spread(change: NodeRecordChange): Promise<void> {
     for (const key of change.delete) {
       this.#lists.get(listOf(key))?.delete(nameOf(key))
       if (key.kind === 'namespace') this.#world.noteNamespace?.(key.name, undefined)
@@ -168,13 +168,13 @@ export class AccessRecords {
     if (told.put.length + told.delete.length > 0) await this.#world.tell(told)
   }
 
-  #put(record: BookRecord): void {
+  #put(record: NodeRecord): void {
     this.#listOf(listOf(record)).set(nameOf(record), record)
     if (record.kind === 'namespace') this.#world.noteNamespace?.(record.name, record)
     if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
   }
 
-  #listOf(name: string): Map<string, BookRecord> {
+  #listOf(name: string): Map<string, NodeRecord> {
     let list = this.#lists.get(name)
     if (list === undefined) {
       list = new Map()
@@ -185,12 +185,12 @@ export class AccessRecords {
 }
 
 /** When a record was made, as far as it says so. */
-function momentOf(record: BookRecord): number {
+function momentOf(record: NodeRecord): number {
   return 'createdAtMs' in record ? record.createdAtMs : 'atMs' in record ? record.atMs : 0
 }
 
 /** The list that a record stands in. */
-function listOf(key: BookRecord | BookKey): string {
+function listOf(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
       return within(`credential ${key.by}`, key.namespace)
@@ -213,13 +213,13 @@ function within(name: AccessListName, namespace: string | undefined): string {
   return namespace === undefined ? name : `${name} ${namespace}`
 }
 
-function isForShards<Known extends { readonly kind: BookRecord['kind'] }>(
+function isForShards<Known extends { readonly kind: NodeRecord['kind'] }>(
   known: Known,
 ): known is Exclude<Known, { kind: OperatorRecord['kind'] }> {
   return known.kind !== 'account' && known.kind !== 'api-key' && known.kind !== 'namespace'
 }
 
-function storedChanges(change: BookChange): StoredChange[] {
+function storedChanges(change: NodeRecordChange): StoredChange[] {
   return [
     ...change.delete.map((key): StoredChange => ({ change: 'delete', key })),
     ...change.put.map((record): StoredChange => ({ change: 'put', record })),
@@ -227,7 +227,7 @@ function storedChanges(change: BookChange): StoredChange[] {
 }
 
 /** What makes it one record and not another in its list. */
-function nameOf(key: BookRecord | BookKey): string {
+function nameOf(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
       return key.id

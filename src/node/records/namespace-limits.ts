@@ -4,12 +4,12 @@
 import type { GodwitConfig } from '../../config/index.ts'
 import type { NamespaceRecord } from '../../records/index.ts'
 import { type NamespaceCounts, NamespaceTable, type OwnNamespaceLimits } from '../../shard/index.ts'
-import type { ConfigOwner } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 
 /** Namespaces that were created through the API, of one node. */
 export const maxNamespaces = 10_000
 
-const asUsual: OwnNamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
+const noLimits: OwnNamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 const nothing: NamespaceCounts = { clients: 0, retainedMessages: 0 }
 
 const ownKeys: ReadonlySet<string> = new Set(['max_clients', 'max_retained_messages', 'messages_rate'])
@@ -23,7 +23,7 @@ export class NamespaceLimitsInForce {
     this.#take(config)
   }
 
-  readonly owner: ConfigOwner = {
+  readonly owner: ConfigConsumer = {
     owns: (key) => key.startsWith('namespaces.') && ownKeys.has(key.slice('namespaces.'.length)),
     apply: async (config) => {
       this.#take(config)
@@ -32,7 +32,7 @@ export class NamespaceLimitsInForce {
   }
 
   note(name: string, record: NamespaceRecord | undefined): void {
-    this.#table?.setOwnLimits(name, record?.limits ?? asUsual)
+    this.#table?.setOwnLimits(name, record?.limits ?? noLimits)
   }
 
   counts(name: string): NamespaceCounts {

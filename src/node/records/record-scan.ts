@@ -3,18 +3,18 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** So long the loop may be held. */
-const pieceMs = 4
+const sliceMs = 4
 /** The clock is looked at after so many. */
-const itemsBetweenLooks = 64
+const itemsBetweenClockReads = 64
 
 /** Counts the steps of long work and lets others go first in between. */
-export class Pace {
+export class ScanBudget {
   #steps = 0
   #beganAtMs = performance.now()
 
   /** After each step; true: it is time for `rest`. */
   isTimeToRest(): boolean {
-    return ++this.#steps % itemsBetweenLooks === 0 && performance.now() - this.#beganAtMs >= pieceMs
+    return ++this.#steps % itemsBetweenClockReads === 0 && performance.now() - this.#beganAtMs >= sliceMs
   }
 
   /** Resolves when everybody else has had their turn. */
@@ -25,8 +25,8 @@ export class Pace {
 }
 
 /** Those that are wanted, in their order. `items` may change meanwhile as far as they bear it. */
-export async function gather<Item>(items: Iterable<Item>, isWanted: (item: Item) => boolean): Promise<Item[]> {
-  const pace = new Pace()
+export async function filterInSlices<Item>(items: Iterable<Item>, isWanted: (item: Item) => boolean): Promise<Item[]> {
+  const pace = new ScanBudget()
   const found: Item[] = []
   for (const item of items) {
     if (isWanted(item)) found.push(item)

@@ -5,11 +5,11 @@ import type { GodwitConfig } from '../../config/index.ts'
 import type { CredentialRecord } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords } from './access-records.ts'
-import type { ConfigOwner } from '../configuration/config-consumers.ts'
+import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 
 type Named = Pick<CredentialRecord, 'by' | 'id'>
 
-export class HiddenPresets implements ConfigOwner {
+export class ShadowedCredentials implements ConfigConsumer {
   /** Files of passwords may say something else, too. */
   readonly isAlwaysAsked = true
   readonly #records: AccessRecords

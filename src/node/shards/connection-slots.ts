@@ -4,12 +4,12 @@ import { NamespaceTable, type ShardStart } from '../../shard/index.ts'
 import { createSharedPlaces, freeSharedPlaces } from '../../transports/index.ts'
 
 /** Where connections are counted by several shards together. */
-export function placesFor(shards: number): SharedArrayBuffer | undefined {
+export function createConnectionSlots(shards: number): SharedArrayBuffer | undefined {
   return shards > 1 ? createSharedPlaces(shards) : undefined
 }
 
 /** The thread of the shard has ended, and its connections with it. */
-export function freePlacesOf({ shardNumber, shards = 1, places, listeners, namespaceTable }: ShardStart): void {
+export function freeConnectionSlots({ shardNumber, shards = 1, places, listeners, namespaceTable }: ShardStart): void {
   if (namespaceTable !== undefined) new NamespaceTable(namespaceTable, { shards }).freeShard(shardNumber)
   for (const cells of [places, ...listeners.map((listener) => listener.places)]) {
     if (cells !== undefined) freeSharedPlaces({ cells, own: shardNumber })

@@ -14,7 +14,7 @@ export interface NodeStore {
 }
 
 /** Shards are numbered from 0: this is nobody's. */
-const ownNumber = 255
+const mainThreadNumber = 255
 
 export interface NodeStoreOptions {
   readonly dataDirectory: string
@@ -34,7 +34,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStor
   const keeper = await openStoreKeeper({ directory, shards, recoveredExpirySeconds, onAlarm })
   const seat = new StoreSeat((request) => kept.note(request))
   const kept = keeper.seat((notice) => seat.note(notice))
-  const own = await openLevelStore({ directory, sync, syncIntervalMs, onAlarm, shard: ownNumber, seat })
+  const own = await openLevelStore({ directory, sync, syncIntervalMs, onAlarm, shard: mainThreadNumber, seat })
   const close = async (): Promise<void> => {
     await own.close()
     await keeper.close()

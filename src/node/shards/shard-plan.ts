@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import {
-  type BridgePlan,
+  type BridgeAssignment,
   createLoadMark,
   createMemoryTable,
   createNamespaceTable,
@@ -13,15 +13,15 @@ import {
 } from '../../shard/index.ts'
 import { createCounterTable, createMeterTable } from '../../telemetry/index.ts'
 import { createDescriptorRoom } from '../../transports/index.ts'
-import { placesFor } from './connection-slots.ts'
+import { createConnectionSlots } from './connection-slots.ts'
 import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts'
 import { clientEventsTopic } from '../observe/sys-topics.ts'
 
 /** Of connections, for all listeners of a shard together. */
-export type DoorLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
+export type ConnectionLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
 
 /** What `limits` leaves of the `room` that the machine has; each shard lets in its share of what may come in a second. */
-export function doorLimitsOf({ limits }: GodwitConfig, room: number, shards: number): DoorLimits {
+export function connectionLimitsOf({ limits }: GodwitConfig, room: number, shards: number): ConnectionLimits {
   const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
   return {
     maxConnections: Math.min(maxConnections, room),
@@ -54,11 +54,11 @@ export interface ShardPlan {
   readonly namespaceTable: SharedArrayBuffer | undefined
 }
 
-export interface Surroundings {
+export interface ShardPlanInput {
   readonly config: GodwitConfig
   readonly directory: string
   readonly listeners: readonly ShardListener[]
-  readonly bridges: readonly BridgePlan[]
+  readonly bridges: readonly BridgeAssignment[]
   readonly nameAmongBridges: string
   readonly access: AccessSettings
   readonly nodeName: string
@@ -66,21 +66,21 @@ export interface Surroundings {
 }
 
 /** Their numbers stand in one byte of the store's keys, with room for the main thread's. */
-const mostShards = 250
+const maxShards = 250
 /**
  * So much of `node.memory_limit` may be the heap of one shard, as most of what is held may be held by one of them: that all
  * together keep to the limit is seen to by `MemoryWatch`. And each has at least so much.
  */
 const heapShare = 0.75
-const leastHeapMb = 256
+const minHeapMb = 256
 const bytesPerMb = 1_048_576
 
 /** `node.shards`, or one for each core that this process may use. */
 export function shardsOf(config: GodwitConfig): number {
-  return config.node.shards ?? Math.min(availableParallelism(), mostShards)
+  return config.node.shards ?? Math.min(availableParallelism(), maxShards)
 }
 
-export async function planShards(surroundings: Surroundings): Promise<ShardPlan> {
+export async function planShards(surroundings: ShardPlanInput): Promise<ShardPlan> {
   const { config, directory, listeners, bridges, nameAmongBridges, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
@@ -89,7 +89,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
-  const places = placesFor(shards)
+  const places = createConnectionSlots(shards)
   const descriptorRoom = createDescriptorRoom()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
@@ -100,7 +100,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     deniedAddresses: config.node.deniedAddresses,
     bridges,
     nameAmongBridges,
-    ...doorLimitsOf(config, room, shards),
+    ...connectionLimitsOf(config, room, shards),
     core: config.core,
     namespaces: config.namespaces,
     namespaceTable,
@@ -133,6 +133,6 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
 
 function planMemory(config: GodwitConfig, shards: number): MemoryPlan {
   const limitBytes = memoryLimitOf(config)
-  const maxHeapMb = Math.max(leastHeapMb, Math.floor((limitBytes * heapShare) / bytesPerMb))
+  const maxHeapMb = Math.max(minHeapMb, Math.floor((limitBytes * heapShare) / bytesPerMb))
   return { limitBytes, maxHeapMb, table: createMemoryTable(shards) }
 }

@@ -5,12 +5,12 @@
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type {
-  AnswerTo,
+  QueryResult,
   BridgeReport,
   FilterNotice,
   NodeToShard,
-  QuestionName,
-  QuestionOf,
+  QueryName,
+  QueryOf,
   ShardLink,
   ShardStart,
   Suspect,
@@ -19,10 +19,10 @@ import type {
 import type { StoreKeeper } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
-import { freePlacesOf } from './connection-slots.ts'
-import { type RestartPolicy, type ShardStartOutcome, WatchedShard } from './supervised-shard.ts'
+import { freeConnectionSlots } from './connection-slots.ts'
+import { type RestartPolicy, type ShardStartOutcome, SupervisedShard } from './supervised-shard.ts'
 
-export interface ShardCrewOptions {
+export interface ShardSupervisorOptions {
   readonly entry: URL
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
@@ -38,8 +38,8 @@ export interface ShardCrewOptions {
   setAside(suspect: Suspect): Promise<void>
 }
 
-export class ShardCrew {
-  readonly #shards: readonly WatchedShard[]
+export class ShardSupervisor {
+  readonly #shards: readonly SupervisedShard[]
   /** Told of what the shards write for traces. */
   onTrace: (trace: string, line: TraceLine) => void = () => {}
   /** Told of how the bridges of a shard are. */
@@ -49,14 +49,14 @@ export class ShardCrew {
   #lastChange: number
   #lastAsk: number
 
-  constructor(options: ShardCrewOptions) {
+  constructor(options: ShardSupervisorOptions) {
     const { starts, entry, keeper, log, restarts, maxHeapMb } = options
     this.#lastChange = 0
     this.#lastAsk = 0
     this.#waiting = starts.map(() => new Map())
     this.#shards = starts.map(
       (start, number) =>
-        new WatchedShard({
+        new SupervisedShard({
           entry,
           start,
           keeper,
@@ -71,7 +71,7 @@ export class ShardCrew {
           noteTrace: (trace, line) => this.onTrace(trace, line),
           links: () => this.#linksOf(number),
           onThreadEnd: (ended) => {
-            freePlacesOf(ended)
+            freeConnectionSlots(ended)
             this.#forgetLinks(number)
           },
         }),
@@ -95,7 +95,7 @@ export class ShardCrew {
   }
 
   /** What the shard answers; undefined where it is not there. */
-  ask<Name extends QuestionName>(shard: number, question: QuestionOf<Name>): Promise<AnswerTo<Name> | undefined> {
+  ask<Name extends QueryName>(shard: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     return this.#shards[shard].ask(++this.#lastAsk, question)
   }
 
@@ -145,7 +145,7 @@ export class ShardCrew {
     })
   }
 
-  #newLink(number: number, sibling: WatchedShard, peer: number): MessagePort {
+  #newLink(number: number, sibling: SupervisedShard, peer: number): MessagePort {
     const { port1, port2 } = new MessageChannel()
     if (sibling.hasThread) sibling.send({ kind: 'link', peer: number, port: port2 }, [port2])
     else this.#waiting[peer].set(number, port2)

@@ -7,15 +7,15 @@
 import { type Transferable, Worker } from 'node:worker_threads'
 import { counterCells, Counters, type Logger } from '../../telemetry/index.ts'
 import {
-  type AnswerTo,
+  type QueryResult,
   type BridgeReport,
   type FilterNotice,
   LoadMark,
   type NodeToShard,
-  type QuestionName,
-  type QuestionOf,
+  type QueryName,
+  type QueryOf,
   type ShardLink,
-  type ShardQuestion,
+  type ShardQuery,
   type ShardStart,
   type ShardToNode,
   type Suspect,
@@ -41,7 +41,7 @@ export const defaultRestartPolicy: RestartPolicy = {
   maxDeathsInARow: 10,
 }
 
-export interface WatchedShardOptions {
+export interface SupervisedShardOptions {
   readonly entry: URL
   readonly start: ShardStart
   /** Lets it have the store that all shards share. */
@@ -67,18 +67,18 @@ export interface WatchedShardOptions {
 
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
 
-const mostSuspects = 1_000
+const maxCrashCandidates = 1_000
 
 /** Alarms that are about the thread itself and not about what is stored. */
-const troublesOfThread = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
+const threadAlarms = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
 /** As are those about one of its listeners, whose name stands behind. */
-const troubleOfListener = /^(?:certificates|listener-closed):/
+const listenerAlarm = /^(?:certificates|listener-closed):/
 
 /** Objects of one turn die young: with room for them fewer are copied into the old generation. */
 const youngGenerationMb = 64
 
-export class WatchedShard {
-  readonly #options: WatchedShardOptions
+export class SupervisedShard {
+  readonly #options: SupervisedShardOptions
   readonly #counters: Counters
   #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
   #worker: Worker | undefined
@@ -104,7 +104,7 @@ export class WatchedShard {
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
   #settleStop: (() => void) | undefined
 
-  constructor(options: WatchedShardOptions) {
+  constructor(options: SupervisedShardOptions) {
     this.#options = options
     this.#counters = new Counters(options.start.counters, options.start.shardNumber)
     this.#state = 'starting'
@@ -170,11 +170,11 @@ export class WatchedShard {
   }
 
   /** Resolves with what the shard answers, or with undefined where it has no thread or loses it meanwhile. */
-  ask<Name extends QuestionName>(number: number, question: QuestionOf<Name>): Promise<AnswerTo<Name> | undefined> {
+  ask<Name extends QueryName>(number: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#asked.set(number, resolve as (answer: unknown) => void)
-      this.send({ kind: 'ask', ask: number, question: question as ShardQuestion })
+      this.send({ kind: 'ask', ask: number, question: question as ShardQuery })
     })
   }
 
@@ -286,7 +286,7 @@ export class WatchedShard {
     this.#options.noteBridges([])
     const { alarms } = this.#options
     for (const name of alarms.raisedBy(this.#source)) {
-      if (isTroubleOfThread(name)) alarms.over(name, 'the shard has ended', this.#source)
+      if (isThreadAlarm(name)) alarms.over(name, 'the shard has ended', this.#source)
     }
     for (const settle of this.#changes.values()) settle(undefined)
     this.#changes.clear()
@@ -351,7 +351,7 @@ export class WatchedShard {
     if (suspect === undefined) return
     const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
     if (this.#suspects.delete(name)) return this.#options.setAside(suspect)
-    if (this.#suspects.size >= mostSuspects) this.#suspects.clear()
+    if (this.#suspects.size >= maxCrashCandidates) this.#suspects.clear()
     this.#suspects.add(name)
   }
 
@@ -361,8 +361,8 @@ export class WatchedShard {
   }
 }
 
-function isTroubleOfThread(alarm: string): boolean {
-  return troublesOfThread.has(alarm) || troubleOfListener.test(alarm)
+function isThreadAlarm(alarm: string): boolean {
+  return threadAlarms.has(alarm) || listenerAlarm.test(alarm)
 }
 
 /** The log has the whole stack; a sentence for the operator is one line. */

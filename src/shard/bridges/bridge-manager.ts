@@ -21,13 +21,13 @@ import type { Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import { BridgeDialer } from './bridge-dialer.ts'
 import { BridgeRates } from './bridge-rates.ts'
-import { FilterTalk } from './filter-sync.ts'
+import { FilterSync } from './filter-sync.ts'
 import type { FilterNotice } from '../messages/messages.ts'
-import { bridgesWithSession, goneBridge } from './removed-bridges.ts'
+import { bridgesWithSession, removedBridge } from './removed-bridges.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
-import type { BridgePlan, BridgeReport } from '../messages/bridge-assignment.ts'
+import type { BridgeAssignment, BridgeReport } from '../messages/bridge-assignment.ts'
 import type { ShardListener } from '../messages/messages.ts'
-import { OldestWaiting, type ReadOldest } from './oldest-queued.ts'
+import { OldestQueued, type ReadOldest } from './oldest-queued.ts'
 
 /** The shard. */
 interface BridgeHome {
@@ -36,7 +36,7 @@ interface BridgeHome {
   welcome(stream: ByteStream, listener: ShardListener): unknown
 }
 
-export interface BridgeCrewGround {
+export interface BridgeManagerDependencies {
   readonly shard: BridgeHome
   readonly own: PeerNumber
   readonly shards: number
@@ -79,19 +79,19 @@ const bridgeListener: ShardListener = {
   isBridge: true,
 }
 
-export class BridgeCrew {
-  readonly #ground: BridgeCrewGround
+export class BridgeManager {
+  readonly #ground: BridgeManagerDependencies
   readonly #bridges = new Map<string, RunningBridge>()
   readonly #dialer = new BridgeDialer()
   /** What clients on all shards are subscribed to, for bridges that pass it on. */
-  readonly filters: FilterTalk
+  readonly filters: FilterSync
   #reporter: NodeJS.Timeout | undefined
   #isStopped = false
 
-  constructor(ground: BridgeCrewGround) {
+  constructor(ground: BridgeManagerDependencies) {
     this.#ground = ground
     const { own, shards, shard } = ground
-    this.filters = new FilterTalk({
+    this.filters = new FilterSync({
       core: shard.core,
       own,
       shards,
@@ -105,13 +105,13 @@ export class BridgeCrew {
   }
 
   /** From here on the bridges are these. Their settings have been checked. */
-  take(plans: readonly BridgePlan[]): void {
+  take(plans: readonly BridgeAssignment[]): void {
     if (this.#isStopped) return
     const own = plans.filter(({ name }) => this.#isOurs(name))
     const wanted = new Set(own.map(({ name }) => name))
     for (const [name, running] of this.#bridges) if (!wanted.has(name)) this.#retire(name, running)
     for (const plan of own) this.#takeOne(plan)
-    this.filters.set(plans.some(passesOn), own.some(passesOn))
+    this.filters.set(plans.some(isTransparent), own.some(isTransparent))
     for (const running of this.#bridges.values()) {
       if (running.isTransparent) running.bridge.passOn(this.filters.wishes)
     }
@@ -122,7 +122,7 @@ export class BridgeCrew {
   async tidy(): Promise<void> {
     for (const name of await bridgesWithSession(this.#ground.shard.core.view)) {
       if (this.#isStopped || this.#bridges.has(name)) continue
-      const running = this.#add(name, goneBridge(name))
+      const running = this.#add(name, removedBridge(name))
       this.#retire(name, running)
     }
     this.#setReporter()
@@ -147,7 +147,7 @@ export class BridgeCrew {
     return shardOf(bridgeClientId(name), this.#ground.shards) === this.#ground.own
   }
 
-  #takeOne(plan: BridgePlan): void {
+  #takeOne(plan: BridgeAssignment): void {
     const running = this.#bridges.get(plan.name)
     const settings = settingsOf(plan)
     if (running === undefined || running.isRetiring) {
@@ -206,7 +206,7 @@ export class BridgeCrew {
     const ground = this.#ground
     const { shard } = ground
     const clientId = bridgeClientId(name)
-    const oldest = new OldestWaiting(clientId, ground.readOldest, (error) => ground.fail(error))
+    const oldest = new OldestQueued(clientId, ground.readOldest, (error) => ground.fail(error))
     return {
       open: () => {
         // Right behind what is done now: an answer and what it makes room for pass within one round of the event loop.
@@ -286,7 +286,7 @@ const nothing = {
   drops: new Map(),
 }
 
-function passesOn({ config }: BridgePlan): boolean {
+function isTransparent({ config }: BridgeAssignment): boolean {
   return config.enable && config.transparent
 }
 
@@ -294,7 +294,7 @@ function alarmOf(name: string): string {
   return `bridge:${name}`
 }
 
-function settingsOf({ name, config, facts }: BridgePlan): BridgeSettings {
+function settingsOf({ name, config, facts }: BridgeAssignment): BridgeSettings {
   const read = bridgeSettings(name, config, facts)
   assert('settings' in read, 'the node has read the settings of the bridge')
   return read.settings

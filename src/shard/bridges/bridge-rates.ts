@@ -5,20 +5,20 @@ interface Counted {
   readonly received: number
 }
 
-interface Look extends Counted {
+interface Sample extends Counted {
   readonly atMs: number
 }
 
 /** Looks that are kept; between the first and the last of them is "lately". */
-const mostLooks = 11
+const maxSamples = 11
 const msPerSecond = 1_000
 
 export class BridgeRates {
-  readonly #looks: Look[] = []
+  readonly #looks: Sample[] = []
 
   note({ sent, received }: Counted, atMs: number): void {
     this.#looks.push({ sent, received, atMs })
-    if (this.#looks.length > mostLooks) this.#looks.shift()
+    if (this.#looks.length > maxSamples) this.#looks.shift()
   }
 
   /** Messages in a second, to a tenth: they are shown as they are. */

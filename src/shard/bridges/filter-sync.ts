@@ -12,9 +12,9 @@ import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { FilterNotice } from '../messages/messages.ts'
 
 /** How often it is looked for news; what comes and goes meanwhile is none. */
-const lookIntervalMs = 100
+const checkIntervalMs = 100
 
-export interface FilterTalkGround {
+export interface FilterSyncDependencies {
   readonly core: Pick<BrokerCore, 'clientFilters'>
   readonly own: PeerNumber
   readonly shards: number
@@ -27,20 +27,20 @@ export interface FilterTalkGround {
   guard(work: () => void): void
 }
 
-interface Told {
+interface ReportedFilters {
   readonly filters: Map<TopicFilter, QoS>
   untold: number
 }
 
-export class FilterTalk {
-  readonly #ground: FilterTalkGround
-  readonly #told = new Map<PeerNumber, Told>()
+export class FilterSync {
+  readonly #ground: FilterSyncDependencies
+  readonly #told = new Map<PeerNumber, ReportedFilters>()
   #timer: NodeJS.Timeout | undefined
   #hasBridges = false
   /** All that was there at the beginning has been told. */
   #isTold = false
 
-  constructor(ground: FilterTalkGround) {
+  constructor(ground: FilterSyncDependencies) {
     this.#ground = ground
   }
 
@@ -75,7 +75,7 @@ export class FilterTalk {
     this.stop()
     this.#isTold = false
     this.#ground.count(isOn)
-    if (isOn) this.#timer = setInterval(() => this.#ground.guard(() => this.#look()), lookIntervalMs).unref()
+    if (isOn) this.#timer = setInterval(() => this.#ground.guard(() => this.#look()), checkIntervalMs).unref()
   }
 
   #look(): void {
@@ -97,7 +97,7 @@ export class FilterTalk {
   #take(from: PeerNumber, { isAll, changes, untold }: Extract<FilterNotice, { what: 'tell' }>): void {
     if (!this.#hasBridges) return
     const before = this.#told.get(from)
-    const told: Told = isAll || before === undefined ? { filters: new Map(), untold } : before
+    const told: ReportedFilters = isAll || before === undefined ? { filters: new Map(), untold } : before
     // What comes before everything has been told will be told with that.
     if (before === undefined && !isAll) return
     this.#told.set(from, told)

@@ -4,7 +4,7 @@
 /** When the first message from this sequence on was published, in milliseconds; undefined: there is none, or it cannot be read. */
 export type ReadOldest = (clientId: string, fromSequence: number) => Promise<number | undefined>
 
-export class OldestWaiting {
+export class OldestQueued {
   readonly #clientId: string
   readonly #read: ReadOldest
   #known: { readonly from: number; readonly atMs: number } | undefined

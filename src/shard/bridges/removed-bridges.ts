@@ -3,14 +3,14 @@
 
 import type { BridgeSettings } from '../../bridges/index.ts'
 import { bridgeClientId, type BrokerView, type WalkPosition } from '../../core/index.ts'
-import { wantedOf } from '../runtime/result-slices.ts'
+import { sliceWantedOf } from '../runtime/result-slices.ts'
 
 /** Names of bridges that have a session here, looked for between turns. */
 export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
   const prefix = bridgeClientId('')
   const names: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
-    const slice = view.clientSlice({ clientIdPart: prefix }, wantedOf({ from, skip: 0, most: Infinity }))
+    const slice = view.clientSlice({ clientIdPart: prefix }, sliceWantedOf({ from, skip: 0, most: Infinity }))
     for (const { clientId } of slice.rows) {
       if (clientId.startsWith(prefix)) names.push(clientId.slice(prefix.length))
     }
@@ -21,7 +21,7 @@ export async function bridgesWithSession(view: BrokerView): Promise<readonly str
 }
 
 /** All that is still to happen to it is that its session ends. */
-export function goneBridge(name: string): BridgeSettings {
+export function removedBridge(name: string): BridgeSettings {
   return {
     name,
     isEnabled: false,

@@ -14,24 +14,24 @@ import type { WriteBuffers } from './write-buffers.ts'
 /** So much of a chunk is copied ahead: the frames that follow in it mostly go to the same connection, see `appendRange`. */
 const copyAheadBytes = 1_024
 
-export interface OutletOwner {
+export interface ClientOutputOwner {
   readonly buffers: WriteBuffers
   /** Changes with each list of sends that is drained. */
   readonly draining: number
   /** Something waits to be flushed at the end of the turn. */
-  noteDirty(outlet: Outlet): void
+  noteDirty(outlet: ClientOutput): void
   /** So many bytes go to the stream. */
   noteWritten(bytes: number): void
   /** A write is done; what had gathered behind it has been handed over. */
-  noteSent(outlet: Outlet): void
+  noteSent(outlet: ClientOutput): void
   /** The stream has ended. */
-  noteClosed(outlet: Outlet, error: Error | undefined): void
-  noteChunk(outlet: Outlet, chunk: Buffer): void
+  noteClosed(outlet: ClientOutput, error: Error | undefined): void
+  noteChunk(outlet: ClientOutput, chunk: Buffer): void
   /** What the stream has gathered has changed, see `ByteStream`. */
-  noteGathered(outlet: Outlet): void
+  noteGathered(outlet: ClientOutput): void
 }
 
-export class Outlet {
+export class ClientOutput {
   readonly stream: ByteStream
   readonly decoder: PacketDecoder
   connection: Connection | undefined
@@ -47,7 +47,7 @@ export class Outlet {
   /** What came in `inputTurn`, see `Readers.noteInput`. */
   inputBytes: number
   inputTurn: number
-  readonly #owner: OutletOwner
+  readonly #owner: ClientOutputOwner
   #buffer: Buffer | undefined
   #used: number
   #writing: Buffer | undefined
@@ -59,7 +59,7 @@ export class Outlet {
   #aheadDraining: number
   readonly #done: () => void
 
-  constructor(owner: OutletOwner, stream: ByteStream, decoder: PacketDecoder) {
+  constructor(owner: ClientOutputOwner, stream: ByteStream, decoder: PacketDecoder) {
     this.stream = stream
     this.decoder = decoder
     this.connection = undefined

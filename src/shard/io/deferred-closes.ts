@@ -1,16 +1,16 @@
 // Streams that may end only when what their clients are told is on disk.
 
-import type { Outlet } from './client-output.ts'
+import type { ClientOutput } from './client-output.ts'
 
-export class LateCloses {
-  #closes: { readonly outlet: Outlet; readonly afterBatch: number }[] = []
+export class DeferredCloses {
+  #closes: { readonly outlet: ClientOutput; readonly afterBatch: number }[] = []
 
-  add(outlet: Outlet, afterBatch: number): void {
+  add(outlet: ClientOutput, afterBatch: number): void {
     this.#closes.push({ outlet, afterBatch })
   }
 
   /** Those that waited for batches up to this one. */
-  take(batch: number): Outlet[] {
+  take(batch: number): ClientOutput[] {
     if (this.#closes.length === 0) return []
     const ready = this.#closes.filter(({ afterBatch }) => afterBatch <= batch)
     this.#closes = this.#closes.filter(({ afterBatch }) => afterBatch > batch)

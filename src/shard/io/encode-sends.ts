@@ -20,7 +20,7 @@ import {
   type ControlPacket,
   type ProtocolVersion,
 } from '../../protocol/index.ts'
-import type { Outlet } from './client-output.ts'
+import type { ClientOutput } from './client-output.ts'
 
 const ackBytes = 4
 const ackTypes: Readonly<Record<number, AckType>> = {
@@ -30,29 +30,33 @@ const ackTypes: Readonly<Record<number, AckType>> = {
   [sendKinds.pubcomp]: 'pubcomp',
 }
 
-export function drainSends(sends: SendList, nowMs: number): void {
+export function encodeSends(sends: SendList, nowMs: number): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
-    const outlet = connection.outlet as Outlet
+    const outlet = connection.outlet as ClientOutput
     if (outlet.isClosed) continue
     connection.sentPackets++
     const head = sends.head[index]
     const what = sends.what[index]
     if (headBits.kind(head) === sendKinds.publish) {
-      drainPublish(outlet, connection, what as Message, { head, extra: sends.extra[index], nowMs })
+      encodePublish(outlet, connection, what as Message, { head, extra: sends.extra[index], nowMs })
     } else if (what === undefined) {
       const target = outlet.reserve(ackBytes)
       writeAck(ackTypes[headBits.kind(head)], headBits.packetId(head), target, outlet.at)
       outlet.advance(ackBytes)
       outlet.unreadAnswerBytes += ackBytes
     } else {
-      drainPacket(outlet, connection, what as ControlPacket)
+      encodePacket(outlet, connection, what as ControlPacket)
     }
   }
 }
 
 /** Appends one packet to what the connection is to be sent. */
-export function drainPacket(outlet: Outlet, { version }: { version: ProtocolVersion }, packet: ControlPacket): void {
+export function encodePacket(
+  outlet: ClientOutput,
+  { version }: { version: ProtocolVersion },
+  packet: ControlPacket,
+): void {
   const bytes = measurePacket(packet, version)
   const target = outlet.reserve(bytes)
   writePacket(packet, version, target, outlet.at)
@@ -60,25 +64,25 @@ export function drainPacket(outlet: Outlet, { version }: { version: ProtocolVers
   outlet.unreadAnswerBytes += bytes
 }
 
-interface HowToPublish {
+interface PublishHead {
   readonly head: number
   readonly extra: PublishExtra | undefined
   readonly nowMs: number
 }
 
-function drainPublish(outlet: Outlet, connection: Connection, message: Message, how: HowToPublish): void {
+function encodePublish(outlet: ClientOutput, connection: Connection, message: Message, how: PublishHead): void {
   const { head, extra } = how
   const shape = connection.version === 5 ? 5 : 4
   const hasPacketId = headBits.qos(head) !== 0
   if (message.frameShape === shape && extra === undefined && hasPacketId === (message.packetIdAt !== 0)) {
-    passFrame(outlet, message, head)
+    copyFrame(outlet, message, head)
   } else {
-    writeAnew(outlet, connection, message, how)
+    encodeAgain(outlet, connection, message, how)
   }
 }
 
 /** Same version, same layout: the bytes that came are the bytes that go, but for flags and packet id. */
-function passFrame(outlet: Outlet, message: Message, head: number): void {
+function copyFrame(outlet: ClientOutput, message: Message, head: number): void {
   const { frameStart, packetIdAt } = message
   const at = outlet.appendRange(message.chunk, frameStart, message.frameEnd)
   const target = outlet.buffer
@@ -90,11 +94,11 @@ function passFrame(outlet: Outlet, message: Message, head: number): void {
   target[idAt + 1] = (head >> 8) & 0xff
 }
 
-function writeAnew(
-  outlet: Outlet,
+function encodeAgain(
+  outlet: ClientOutput,
   connection: Connection,
   message: Message,
-  { head, extra, nowMs }: HowToPublish,
+  { head, extra, nowMs }: PublishHead,
 ): void {
   const fields = {
     topic: message.topic,

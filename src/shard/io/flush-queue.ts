@@ -1,11 +1,11 @@
 // Whose buffers are to be handed to their streams at the end of the turn.
 
-import type { Outlet } from './client-output.ts'
+import type { ClientOutput } from './client-output.ts'
 
-export class DirtyOutlets {
-  #outlets: Outlet[] = []
+export class FlushQueue {
+  #outlets: ClientOutput[] = []
 
-  add(outlet: Outlet): void {
+  add(outlet: ClientOutput): void {
     this.#outlets.push(outlet)
   }
 

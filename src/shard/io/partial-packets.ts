@@ -9,28 +9,28 @@
 // would not do: who is not read from never ends its packet, and nothing becomes free.
 
 import { ProtocolError } from '../../protocol/index.ts'
-import type { Outlet } from './client-output.ts'
+import type { ClientOutput } from './client-output.ts'
 
 /** Less than this costs no more than a connection does, and is not counted: so is what one chunk leaves of small packets. */
 const countedFromBytes = 1_024
 /** So much more of a packet is progress; a byte now and then is none. */
 const stepBytes = 4_096
 
-interface Begun {
+interface PartialPacket {
   heldBytes: number
   /** How much had come when it last got on. */
   markBytes: number
 }
 
-export class BegunPackets {
+export class PartialPackets {
   readonly #limitBytes: number
-  readonly #tellFault: (outlet: Outlet, fault: ProtocolError) => void
+  readonly #tellFault: (outlet: ClientOutput, fault: ProtocolError) => void
   /** In the order in which they last got on. */
-  readonly #line = new Map<Outlet, Begun>()
+  readonly #line = new Map<ClientOutput, PartialPacket>()
   #heldBytes = 0
 
   /** `tellFault`: nothing more of it will be read, and its client is to be told so. */
-  constructor(limitBytes: number, tellFault: (outlet: Outlet, fault: ProtocolError) => void) {
+  constructor(limitBytes: number, tellFault: (outlet: ClientOutput, fault: ProtocolError) => void) {
     this.#limitBytes = limitBytes
     this.#tellFault = tellFault
   }
@@ -41,12 +41,12 @@ export class BegunPackets {
   }
 
   /** Its decoder has read what there is. Costs nothing where that ends with the end of a packet. */
-  noteRead(outlet: Outlet): void {
+  noteRead(outlet: ClientOutput): void {
     if (outlet.decoder.begunBytes >= countedFromBytes || this.#line.size > 0) this.note(outlet)
   }
 
   /** More of a packet has come, or its end. */
-  note(outlet: Outlet): void {
+  note(outlet: ClientOutput): void {
     const begunBytes = outlet.begunBytes
     const begun = this.#line.get(outlet)
     if (begunBytes < countedFromBytes) return this.#remove(outlet, begun)
@@ -59,11 +59,11 @@ export class BegunPackets {
   }
 
   /** It is gone, or another shard has it. */
-  forget(outlet: Outlet): void {
+  forget(outlet: ClientOutput): void {
     this.#remove(outlet, this.#line.get(outlet))
   }
 
-  #moveToEnd(outlet: Outlet, begun: Begun, begunBytes: number): void {
+  #moveToEnd(outlet: ClientOutput, begun: PartialPacket, begunBytes: number): void {
     begun.markBytes = begunBytes
     this.#line.delete(outlet)
     this.#line.set(outlet, begun)
@@ -78,7 +78,7 @@ export class BegunPackets {
     }
   }
 
-  #giveUp(outlet: Outlet): void {
+  #giveUp(outlet: ClientOutput): void {
     const text = `${this.#limitBytes} bytes of unfinished packets are here, and others get on faster with theirs`
     const fault = new ProtocolError('quotaExceeded', text)
     const { connection, decoder, stream } = outlet
@@ -88,7 +88,7 @@ export class BegunPackets {
     else this.#tellFault(outlet, fault)
   }
 
-  #remove(outlet: Outlet, begun: Begun | undefined): void {
+  #remove(outlet: ClientOutput, begun: PartialPacket | undefined): void {
     if (begun === undefined) return
     this.#line.delete(outlet)
     this.#heldBytes -= begun.heldBytes
@@ -96,6 +96,6 @@ export class BegunPackets {
 }
 
 /** Another packet is progress as well: the one before it has ended. */
-function isProgress({ markBytes }: Begun, begunBytes: number): boolean {
+function isProgress({ markBytes }: PartialPacket, begunBytes: number): boolean {
   return begunBytes >= markBytes + stepBytes || begunBytes < markBytes
 }

@@ -1,11 +1,11 @@
 // Who is read from. A reader stands still while its connection has more input than a turn takes, while the core wants
 // it to, and while its client does not read the answers. Input that was set back goes on in later turns, round robin.
 
-import type { Outlet } from './client-output.ts'
+import type { ClientOutput } from './client-output.ts'
 
-export interface ReadersOwner {
+export interface ReadSchedulerOwner {
   /** Packets of one connection, until they are used up or the turn is over. */
-  read(outlet: Outlet): void
+  read(outlet: ClientOutput): void
   planTurnEnd(): void
   /** Of answers that its client has not read, for each connection. */
   maxUnsentBytes(): number
@@ -14,17 +14,17 @@ export interface ReadersOwner {
 /** More input of one connection than this waits for the next turn: the system hands out up to 2 MiB at once. */
 const maxInputBytesPerTurn = 262_144
 
-export class Readers {
-  readonly #owner: ReadersOwner
+export class ReadScheduler {
+  readonly #owner: ReadSchedulerOwner
   /** Connections with input that has come and not been read. */
-  #backlog: Outlet[] = []
+  #backlog: ClientOutput[] = []
 
-  constructor(owner: ReadersOwner) {
+  constructor(owner: ReadSchedulerOwner) {
     this.#owner = owner
   }
 
   /** So much has come, and is to be read in this turn. */
-  noteInput(outlet: Outlet, bytes: number, turn: number): void {
+  noteInput(outlet: ClientOutput, bytes: number, turn: number): void {
     if (outlet.inputTurn !== turn) {
       outlet.inputTurn = turn
       outlet.inputBytes = 0
@@ -32,12 +32,12 @@ export class Readers {
     outlet.inputBytes += bytes
   }
 
-  setBackIfGreedy(outlet: Outlet): void {
+  setBackIfGreedy(outlet: ClientOutput): void {
     if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.setBack(outlet)
   }
 
   /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */
-  setBack(outlet: Outlet): void {
+  setBack(outlet: ClientOutput): void {
     outlet.isBacklogged = true
     this.#backlog.push(outlet)
     this.#stop(outlet)
@@ -45,7 +45,7 @@ export class Readers {
   }
 
   /** The core wants it to stand still, or no longer. */
-  change(outlet: Outlet, isPaused: boolean): void {
+  change(outlet: ClientOutput, isPaused: boolean): void {
     if (isPaused) return this.#stop(outlet)
     if (outlet.isClosed || outlet.isBacklogged) return
     // What has arrived already comes first, at the next turn: now other handlers may be under way.
@@ -55,12 +55,12 @@ export class Readers {
   }
 
   /** Who asks and does not read the answers is not read from either: nothing else bounds what they take. */
-  stopIfOwing(outlet: Outlet): void {
+  stopIfOwing(outlet: ClientOutput): void {
     if (this.#owesTooMuch(outlet)) this.#stop(outlet)
   }
 
   /** Unless something else keeps it. */
-  start(outlet: Outlet): void {
+  start(outlet: ClientOutput): void {
     if (!outlet.isReaderStopped || outlet.isBacklogged || outlet.connection?.isPaused === true) return
     if (this.#owesTooMuch(outlet)) return
     outlet.isReaderStopped = false
@@ -82,11 +82,11 @@ export class Readers {
     if (index < backlog.length) this.#backlog = [...backlog.slice(index), ...this.#backlog]
   }
 
-  #owesTooMuch(outlet: Outlet): boolean {
+  #owesTooMuch(outlet: ClientOutput): boolean {
     return outlet.unreadAnswerBytes > this.#owner.maxUnsentBytes()
   }
 
-  #stop(outlet: Outlet): void {
+  #stop(outlet: ClientOutput): void {
     if (outlet.isReaderStopped) return
     outlet.isReaderStopped = true
     outlet.stream.pause()

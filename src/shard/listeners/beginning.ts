@@ -6,14 +6,14 @@
 import { shardOf, type PeerNumber } from '../../core/index.ts'
 import { ProtocolError, type ConnectPacket, type Packet, type PacketDecoder } from '../../protocol/index.ts'
 
-export interface BeginningOwner {
+export interface FirstPacketCallbacks {
   /** The connection stays here. `first` is its first packet; undefined: the decoder refuses what came. */
   beginHere(first: Packet | undefined, bytes: number): void
   /** Its session is with another shard, which is to hear `begun` first. */
   beginAt(peer: PeerNumber, connect: ConnectPacket, begun: Buffer): void
 }
 
-export interface BeginningPlace {
+export interface ShardOfSession {
   readonly own: PeerNumber
   readonly shards: number
   /** The name of the session of a client; undefined: it has none, and stays where it is. */
@@ -22,15 +22,15 @@ export interface BeginningPlace {
 
 const smallestRoom = 512
 
-export class Beginning {
+export class FirstPacket {
   readonly #decoder: PacketDecoder
-  readonly #place: BeginningPlace
-  readonly #owner: BeginningOwner
+  readonly #place: ShardOfSession
+  readonly #owner: FirstPacketCallbacks
   /** All that has come: mostly one chunk, as it came. At most doubles what has arrived. */
   #begun: Buffer | undefined
   #begunBytes = 0
 
-  constructor(decoder: PacketDecoder, place: BeginningPlace, owner: BeginningOwner) {
+  constructor(decoder: PacketDecoder, place: ShardOfSession, owner: FirstPacketCallbacks) {
     this.#decoder = decoder
     this.#place = place
     this.#owner = owner

@@ -10,48 +10,48 @@ import {
   type Packet,
   type ProtocolVersion,
 } from '../../protocol/index.ts'
-import { Beginning } from './beginning.ts'
-import { drainPacket } from '../io/encode-sends.ts'
+import { FirstPacket } from './beginning.ts'
+import { encodePacket } from '../io/encode-sends.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
-import type { Outlet } from '../io/client-output.ts'
+import type { ClientOutput } from '../io/client-output.ts'
 import type { PeerLinks } from '../peers/peer-links.ts'
 
-export interface ArrivalsOwner {
+export interface ConnectRoutingCallbacks {
   /** Its first packet is `first`; undefined: its decoder refuses what came. More may wait in the decoder. */
-  beginHere(outlet: Outlet, first: Packet | undefined): void
+  beginHere(outlet: ClientOutput, first: Packet | undefined): void
   /** Nobody knows the connection any more. */
-  forget(outlet: Outlet): void
+  forget(outlet: ClientOutput): void
   /** More of its first packet has come. */
-  noteRead(outlet: Outlet): void
+  noteRead(outlet: ClientOutput): void
   /** The stream of a connection that was forgotten is to be closed when it has been sent what was appended. */
-  dismiss(outlet: Outlet): void
+  dismiss(outlet: ClientOutput): void
 }
 
-export interface ArrivalsWorld {
+export interface ConnectRoutingDependencies {
   readonly start: ShardStart
   readonly counters: Counters
   readonly log: Log
 }
 
-export class Arrivals {
-  readonly #world: ArrivalsWorld
+export class ConnectRouting {
+  readonly #world: ConnectRoutingDependencies
   readonly #peers: PeerLinks
-  readonly #owner: ArrivalsOwner
+  readonly #owner: ConnectRoutingCallbacks
 
-  constructor(world: ArrivalsWorld, peers: PeerLinks, owner: ArrivalsOwner) {
+  constructor(world: ConnectRoutingDependencies, peers: PeerLinks, owner: ConnectRoutingCallbacks) {
     this.#world = world
     this.#peers = peers
     this.#owner = owner
   }
 
   /** The connection is new and its listener one of this shard's. */
-  watch(outlet: Outlet, listener: ShardListener): void {
+  watch(outlet: ClientOutput, listener: ShardListener): void {
     const { stream, connection } = outlet
     const { shardNumber: own, shards = 1 } = this.#world.start
     const sessionOf = (connect: ConnectPacket): string | undefined => this.#sessionOf(connection, listener, connect)
     const place = { own, shards, sessionOf }
     const passOn = stream.onData
-    const beginning = new Beginning(outlet.decoder, place, {
+    const beginning = new FirstPacket(outlet.decoder, place, {
       beginHere: (first, bytes) => {
         stream.onData = passOn
         this.#world.counters.add(counterCells.bytesReceived, bytes)
@@ -82,7 +82,7 @@ export class Arrivals {
   }
 
   #carry(
-    outlet: Outlet,
+    outlet: ClientOutput,
     listener: ShardListener,
     { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
   ): void {
@@ -91,10 +91,10 @@ export class Arrivals {
   }
 
   /** The shard that has its session is being started again: the client may try again soon. */
-  #turnAway(outlet: Outlet, version: ProtocolVersion): void {
+  #turnAway(outlet: ClientOutput, version: ProtocolVersion): void {
     const reason = reasonCodes.serverUnavailable
     const reasonCode = version === 5 ? reason : returnCodeFor(reason)
-    drainPacket(outlet, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
+    encodePacket(outlet, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
     this.#owner.dismiss(outlet)
     const why = 'the shard that has its session is not there'
     this.#world.log.warn('client refused', { address: outlet.stream.remoteAddress, reason, why })

@@ -4,17 +4,17 @@ import { createHash } from 'node:crypto'
 import { type ArrivalTraits, Connection } from '../../core/index.ts'
 import type { ByteStream, PeerCertificate } from '../../transports/index.ts'
 import type { CertificateField, ShardListener } from '../messages/messages.ts'
-import type { Outlet } from '../io/client-output.ts'
+import type { ClientOutput } from '../io/client-output.ts'
 
-export function connectionOver(outlet: Outlet, listener: ShardListener): Connection {
+export function connectionOver(outlet: ClientOutput, listener: ShardListener): Connection {
   const { stream } = outlet
-  const connection = new Connection(outlet, listener, stream.remoteAddress, arrivalOf(stream, listener))
+  const connection = new Connection(outlet, listener, stream.remoteAddress, originOf(stream, listener))
   connection.peerPort = stream.remotePort
   return connection
 }
 
 /** Undefined where the client has shown nothing: most have not. */
-export function arrivalOf(stream: ByteStream, listener: ShardListener): ArrivalTraits | undefined {
+export function originOf(stream: ByteStream, listener: ShardListener): ArrivalTraits | undefined {
   const { credentials, remotePort } = stream
   if (credentials === undefined) return undefined
   const { certificate, pskIdentity } = credentials

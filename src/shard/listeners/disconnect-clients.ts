@@ -2,17 +2,17 @@
 
 import type { Input } from '../../core/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
-import type { Outlet } from '../io/client-output.ts'
+import type { ClientOutput } from '../io/client-output.ts'
 
-export interface SendAwayGround {
-  readonly outlets: Iterable<Outlet>
+export interface DisconnectDependencies {
+  readonly outlets: Iterable<ClientOutput>
   input(input: Input): void
 }
 
 const clientsPerTurn = 256
 
 /** Resolves when everybody who came in by one of the listeners has been told to go. */
-export async function sendAway(shard: SendAwayGround, listeners: ReadonlySet<number>): Promise<void> {
+export async function disconnectClients(shard: DisconnectDependencies, listeners: ReadonlySet<number>): Promise<void> {
   const concerned = [...shard.outlets].filter((outlet) => listeners.has(listenerNumberOf(outlet)))
   for (const [index, outlet] of concerned.entries()) {
     if (index > 0 && index % clientsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -24,6 +24,6 @@ export async function sendAway(shard: SendAwayGround, listeners: ReadonlySet<num
 }
 
 /** The driver makes connections with its own listeners, see `Shard.accept`. */
-function listenerNumberOf({ connection }: Outlet): number {
+function listenerNumberOf({ connection }: ClientOutput): number {
   return (connection?.listener as ShardListener | undefined)?.number ?? -1
 }

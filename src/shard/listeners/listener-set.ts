@@ -11,10 +11,10 @@
 // other: it is told as an alarm, and tried again.
 
 import type { ListenerDifference, ListenerStep, ShardListener } from '../messages/messages.ts'
-import type { OpenListener, Porter, PreparedChange } from './open-listener.ts'
+import type { OpenListener, ListenerFactory, PreparedChange } from './open-listener.ts'
 
 export interface ListenerSetOwner {
-  readonly porter: Pick<Porter, 'open'>
+  readonly porter: Pick<ListenerFactory, 'open'>
   /** The number of the shard. */
   readonly own: number
   /** Resolves when whoever came in by them has been told to go. */
@@ -24,7 +24,7 @@ export interface ListenerSetOwner {
 }
 
 /** So long the address of a QUIC listener may take to become free when its clients have been sent away. */
-const releasePatienceMs = 5_000
+const releaseTimeoutMs = 5_000
 
 export class ListenerSet {
   readonly #owner: ListenerSetOwner
@@ -177,7 +177,7 @@ export class ListenerSet {
     await Promise.all(gone.map((open) => open.close()))
     if (this.#isServing) await this.#owner.sendAway(new Set(numbers))
     for (const number of numbers) this.#known.delete(number)
-    await Promise.all(gone.map((open) => withinPatience(open.released())))
+    await Promise.all(gone.map((open) => withTimeout(open.released())))
   }
 
   async #openOne(listener: ShardListener): Promise<void> {
@@ -215,7 +215,7 @@ export class ListenerSet {
   #isInTheWay(listener: ShardListener, closed: readonly number[]): boolean {
     return closed.some((number) => {
       const old = this.#known.get(number)
-      return old !== undefined && mayHaveOneAddress(old, listener)
+      return old !== undefined && canShareAddress(old, listener)
     })
   }
 
@@ -231,13 +231,13 @@ function alarmOf({ kind, name }: ShardListener): string {
 }
 
 /** Or two that overlap, as those of one interface and of all do. UDP has ports of its own. */
-function mayHaveOneAddress(one: ShardListener, other: ShardListener): boolean {
+function canShareAddress(one: ShardListener, other: ShardListener): boolean {
   return one.port === other.port && (one.kind === 'quic') === (other.kind === 'quic')
 }
 
-async function withinPatience(released: Promise<void>): Promise<void> {
+async function withTimeout(released: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, releasePatienceMs)
+  const timer = setTimeout(resolve, releaseTimeoutMs)
   await Promise.race([released, promise])
   clearTimeout(timer)
 }

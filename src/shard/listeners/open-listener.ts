@@ -21,10 +21,10 @@ import {
   type TlsProblem,
 } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
-import { PassingAlarm } from '../runtime/transient-alarm.ts'
+import { TransientAlarm } from '../runtime/transient-alarm.ts'
 import { RefusalLog } from '../observe/refusal-log.ts'
 
-export interface ListeningWorld {
+export interface ListenerDependencies {
   /** The number of the shard. */
   readonly own: number
   /** Shared by all listeners of the shard. */
@@ -62,20 +62,20 @@ export interface PreparedChange {
 }
 
 /** Opens listeners, one at a time, and looks after what all of them have in common. */
-export class Porter {
-  readonly #world: ListeningWorld
+export class ListenerFactory {
+  readonly #world: ListenerDependencies
   readonly #refusals: RefusalLog
-  readonly #full: PassingAlarm
-  readonly #failing: PassingAlarm
+  readonly #full: TransientAlarm
+  readonly #failing: TransientAlarm
 
-  constructor(world: ListeningWorld) {
+  constructor(world: ListenerDependencies) {
     this.#world = world
     this.#refusals = new RefusalLog(world.log)
-    this.#full = new PassingAlarm(world, {
+    this.#full = new TransientAlarm(world, {
       name: 'connections',
       over: 'nobody is turned away for want of room any more',
     })
-    this.#failing = new PassingAlarm(world, { name: 'listener', over: 'connections can be accepted again' })
+    this.#failing = new TransientAlarm(world, { name: 'listener', over: 'connections can be accepted again' })
   }
 
   /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
@@ -155,7 +155,8 @@ export class Porter {
 
   #gateOf(listener: ShardListener): TlsGate {
     const { tls, ticketSecret, name } = listener
-    if (tls === undefined || ticketSecret === undefined) throw new Error(`${wordsOf(listener)}: it has no TLS settings`)
+    if (tls === undefined || ticketSecret === undefined)
+      throw new Error(`${listenerLabel(listener)}: it has no TLS settings`)
     const opening = TlsGate.open({
       settings: tls,
       name,
@@ -168,16 +169,17 @@ export class Porter {
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
     })
     // The main thread has tried the same files just now, and said it by the name of the setting.
-    if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
+    if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
     return opening.gate
   }
 
   async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
     const { tls, quic } = listener
-    if (quic === undefined || tls === undefined) throw failedAssertion(`${wordsOf(listener)} has no QUIC settings`)
+    if (quic === undefined || tls === undefined)
+      throw failedAssertion(`${listenerLabel(listener)} has no QUIC settings`)
     const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
     // The main thread has tried the same files just now, and said it by the name of the setting.
-    if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
+    if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
     const { files } = opening
     try {
       return await openOverQuic({ ...this.#optionsOf(listener), ...quic, credentials: files.credentials }, files)
@@ -188,7 +190,7 @@ export class Porter {
   }
 
   #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
-    const files = `${wordsOf(listener)}: what stands in the files`
+    const files = `${listenerLabel(listener)}: what stands in the files`
     const alarm = alarmOfFiles(listener)
     if (problem === undefined) this.#world.alarmOver(alarm, `${files} is in order again and in force`)
     else this.#world.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
@@ -196,7 +198,8 @@ export class Porter {
 
   /** Who has told of files looks at them no more when the listener is closed, or works with what was read for a change. */
   #withEndOfAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
-    const over = (why: string): void => this.#world.alarmOver(alarmOfFiles(listener), `${wordsOf(listener)} ${why}`)
+    const over = (why: string): void =>
+      this.#world.alarmOver(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
     return {
       ...opened,
       close(): Promise<void> {
@@ -233,12 +236,12 @@ interface Kind<Options> {
 const noGate = (): undefined => undefined
 
 /** A listener that is closed has no door any more, but there may be somebody behind it who has not arrived yet. */
-interface Threshold {
+interface ListenerState {
   isClosed: boolean
 }
 
 /** Who is still at a proxy's header, a handshake or a request when the listener is closed comes too late. */
-function untilClosed<Options extends Receiving>(options: Options, threshold: Threshold): Options {
+function untilClosed<Options extends Receiving>(options: Options, threshold: ListenerState): Options {
   const onStream = (stream: ByteStream): void => {
     if (threshold.isClosed) stream.destroy()
     else options.onStream(stream)
@@ -250,7 +253,7 @@ async function openChanging<Options extends Receiving>(
   listener: ShardListener,
   kind: Kind<Options>,
 ): Promise<OpenListener> {
-  const threshold: Threshold = { isClosed: false }
+  const threshold: ListenerState = { isClosed: false }
   const options = untilClosed(kind.optionsOf(listener), threshold)
   try {
     const opened = await kind.open(options)
@@ -275,7 +278,7 @@ async function openChanging<Options extends Receiving>(
 }
 
 async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promise<OpenListener> {
-  const threshold: Threshold = { isClosed: false }
+  const threshold: ListenerState = { isClosed: false }
   const opened = await listenQuic(untilClosed(options, threshold))
   return {
     host: opened.host,
@@ -292,17 +295,17 @@ async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promi
 }
 
 /** The listener's own name in logs and errors: `wss plant`. */
-function wordsOf({ kind, name }: ShardListener): string {
+function listenerLabel({ kind, name }: ShardListener): string {
   return `listener ${kind} ${name}`
 }
 
 function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
-  if (listener.webSocket === undefined) throw failedAssertion(`${wordsOf(listener)} has no WebSocket settings`)
+  if (listener.webSocket === undefined) throw failedAssertion(`${listenerLabel(listener)} has no WebSocket settings`)
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 
 /** The listener's connections are counted by all shards together, with a limit or without. */
-function placesOf({ maxConnections, places }: ShardListener, { budget, own }: ListeningWorld): ConnectionBudget {
+function placesOf({ maxConnections, places }: ShardListener, { budget, own }: ListenerDependencies): ConnectionBudget {
   return new ConnectionBudget(maxConnections ?? Number.POSITIVE_INFINITY, {
     ...(places !== undefined && { places: { cells: places, own } }),
     within: budget,

@@ -4,7 +4,7 @@ import type { BridgeFacts, BridgeStatus } from '../../bridges/index.ts'
 import type { MqttBridgeConfig } from '../../config/index.ts'
 
 /** A bridge as it is configured. Every shard is told of it, and one of them has it. */
-export interface BridgePlan {
+export interface BridgeAssignment {
   readonly name: string
   readonly config: MqttBridgeConfig
   readonly facts: BridgeFacts

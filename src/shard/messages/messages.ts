@@ -20,8 +20,8 @@ import type {
 import type { SeatNotice, SeatRequest } from '../../storage/index.ts'
 import type { LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { TlsSettings } from '../../transports/index.ts'
-import type { BridgePlan, BridgeReport } from './bridge-assignment.ts'
-import type { ShardQuestion } from './query-types.ts'
+import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
+import type { ShardQuery } from './query-types.ts'
 
 export type { CertificateField } from '../../config/index.ts'
 
@@ -86,7 +86,7 @@ export interface ListenerDifference {
 export type ListenerStep = 'learn' | 'open' | 'settle' | 'abandon'
 
 /** What the broker says of itself, below `$SYS/`. */
-export interface OwnMessage {
+export interface BrokerMessage {
   readonly topic: string
   readonly payload: string
   /** For those who come later as well, until the next one. */
@@ -136,7 +136,7 @@ export interface ShardStart extends ShardSettings {
   /** Where nothing is asked: see `denyAddresses`. Undefined: everywhere. */
   readonly deniedAddresses?: readonly string[]
   /** Undefined: none. */
-  readonly bridges?: readonly BridgePlan[]
+  readonly bridges?: readonly BridgeAssignment[]
   /** What bridges of this node mark their messages with. */
   readonly nameAmongBridges?: string
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
@@ -199,9 +199,9 @@ export type NodeToShard =
   /** Certificates, keys and revocations are looked at now and not only at the next interval. */
   | { readonly kind: 'reload-files' }
   /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */
-  | { readonly kind: 'tell'; readonly messages: readonly OwnMessage[] }
+  | { readonly kind: 'tell'; readonly messages: readonly BrokerMessage[] }
   /** Answered by `answer` with the same number. */
-  | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuestion }
+  | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuery }
   /** How short the memory of the node is: when that changes, and once a second while it is. `collects`: garbage, at once. */
   | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number; readonly collects: boolean }
   /** From the keeper of the store. */
@@ -213,7 +213,7 @@ export type NodeToShard =
       readonly settings: ShardSettings
     }
   /** The bridges are these from now on. Answered by `changed`. */
-  | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgePlan[] }
+  | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgeAssignment[] }
   /** What another shard says of what its clients are subscribed to. */
   | { readonly kind: 'client-filters'; readonly from: PeerNumber; readonly notice: FilterNotice }
   /** One step of a change of listeners. Answered by `changed`. */

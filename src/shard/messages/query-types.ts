@@ -24,7 +24,7 @@ import type { BanRecord, StoredMessage } from '../../records/index.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
-export interface SliceAsked {
+export interface SliceRequest {
   readonly from: WalkPosition
   /** Rows that are passed before the first one is given. */
   readonly skip: number
@@ -33,9 +33,9 @@ export interface SliceAsked {
 }
 
 /** By the name of the question: what is said, and what comes back. */
-export interface ShardTalk {
-  clients: { asked: SliceAsked & { readonly filter: ClientFilter }; answered: Slice<ClientView> }
-  subscriptions: { asked: SliceAsked & { readonly filter: SubscriptionFilter }; answered: Slice<SubscriptionView> }
+export interface ShardQueries {
+  clients: { asked: SliceRequest & { readonly filter: ClientFilter }; answered: Slice<ClientView> }
+  subscriptions: { asked: SliceRequest & { readonly filter: SubscriptionFilter }; answered: Slice<SubscriptionView> }
   /** How many sessions there are, of clients that are there or not. */
   'session-count': { asked: object; answered: number }
   /** Of a client that is connected; undefined: it is not. */
@@ -57,7 +57,7 @@ export interface ShardTalk {
   /** Those that hold most of the memory: so many for each use. */
   'memory-users': { asked: { readonly most: number }; answered: readonly MemoryUser[] }
   /** A message of the operator, to all of the topics or to none; answered when it is safe. */
-  publish: { asked: AskedPublication; answered: CommandResult }
+  publish: { asked: PublishQuery; answered: CommandResult }
   /** In the name of a client that is there; where one filter can not be, why. */
   subscribe: {
     asked: { readonly clientId: string; readonly filters: readonly TopicFilter[]; readonly qos: QoS }
@@ -69,7 +69,7 @@ export interface ShardTalk {
     answered: Outlook
   }
   /** Whether a client may, and why; asked of the shard of the client. */
-  explain: { asked: AskedExplanation; answered: Explanation }
+  explain: { asked: ExplainQuery; answered: Explanation }
   /** The subscriptions of sessions here that match a publication. */
   matching: {
     asked: {
@@ -89,7 +89,7 @@ export interface ShardTalk {
   /** Retained messages of topics that this shard keeps, out of a backup; answered when they are on disk. */
   'keep-retained': {
     asked: {
-      readonly messages: readonly AskedToKeep[]
+      readonly messages: readonly RetainedToImport[]
       /** One behind the other, in memory of their own: it is copied as a whole. */
       readonly payloads: Uint8Array
     }
@@ -109,12 +109,12 @@ export interface ShardTalk {
 }
 
 /** A message without its payload, which lies with those of the others. */
-export interface AskedToKeep extends Omit<StoredMessage, 'payload' | 'properties'> {
+export interface RetainedToImport extends Omit<StoredMessage, 'payload' | 'properties'> {
   readonly payloadBytes: number
   readonly properties: (Omit<MessageProperties, 'correlationData'> & { correlationData?: Uint8Array }) | undefined
 }
 
-export interface AskedPublication {
+export interface PublishQuery {
   readonly topics: readonly [first: string, ...rest: string[]]
   /** With a memory of its own: it is copied as a whole. */
   readonly payload: Uint8Array
@@ -128,16 +128,16 @@ export interface AskedPublication {
 
 export type ClientCommand = Extract<Command, { readonly name: 'kick' | 'keep-alive' | 'forget-verdicts' }>
 
-export type QuestionName = keyof ShardTalk
+export type QueryName = keyof ShardQueries
 
 /** What is asked, with its name. */
-export type QuestionOf<Name extends QuestionName> = { readonly question: Name } & ShardTalk[Name]['asked']
+export type QueryOf<Name extends QueryName> = { readonly question: Name } & ShardQueries[Name]['asked']
 
-export type ShardQuestion = { [Name in QuestionName]: QuestionOf<Name> }[QuestionName]
+export type ShardQuery = { [Name in QueryName]: QueryOf<Name> }[QueryName]
 
-export type AnswerTo<Name extends QuestionName> = ShardTalk[Name]['answered']
+export type QueryResult<Name extends QueryName> = ShardQueries[Name]['answered']
 
-export interface AskedExplanation {
+export interface ExplainQuery {
   /** The name of its session. */
   readonly clientId: string
   readonly action: 'publish' | 'subscribe'

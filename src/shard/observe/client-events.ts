@@ -2,35 +2,35 @@
 // ten thousand clients that come back at once are not to be made twenty thousand messages of.
 
 import { type BrokerEvent, type ClientView, type Input, splitNamespacedName } from '../../core/index.ts'
-import type { OwnMessage } from '../messages/messages.ts'
+import type { BrokerMessage } from '../messages/messages.ts'
 import { topicLevelOf } from './topic-level.ts'
 
-const mostInSecond = 100
+const maxEventsPerSecond = 100
 const secondMs = 1_000
 /** [MQTT-4.7.3-3] */
 const maxTopicBytes = 65_535
 const protocolNames: Readonly<Record<number, string>> = { 3: 'MQIsdp' }
 
-type Presence = Extract<BrokerEvent, { event: 'client-connected' | 'client-disconnected' }>
+type PresenceEvent = Extract<BrokerEvent, { event: 'client-connected' | 'client-disconnected' }>
 
 export interface ClientEventsOptions {
   /** `<topic>/<client id, escaped>/connected` and `.../disconnected`; undefined: nothing is told. */
   readonly topic: string | undefined
   /** The core waits so many times the keep alive of a client. */
   readonly keepAliveMultiplier: number
-  readonly tell: (message: OwnMessage) => void
+  readonly tell: (message: BrokerMessage) => void
   readonly client: (clientId: string) => ClientView | undefined
 }
 
 /** A message of the broker about itself, for the core. */
-export function publicationOf({ topic, payload, retain }: OwnMessage): Input {
+export function publicationOf({ topic, payload, retain }: BrokerMessage): Input {
   const content = { topic, payload: Buffer.from(payload), qos: 0, retain, properties: undefined, clientId: '' } as const
   return { kind: 'command', question: 0, command: { name: 'publish', ...content } }
 }
 
 export class ClientEvents {
   readonly #options: ClientEventsOptions
-  #waiting: OwnMessage[] = []
+  #waiting: BrokerMessage[] = []
   #sinceMs = 0
   #toldInSecond = 0
 
@@ -38,12 +38,12 @@ export class ClientEvents {
     this.#options = options
   }
 
-  note(event: Presence, nowMs: number): void {
+  note(event: PresenceEvent, nowMs: number): void {
     const { topic } = this.#options
     if (topic === undefined || !this.#mayTell(nowMs)) return
     const isConnected = event.event === 'client-connected'
-    const what = isConnected ? this.#arrival(event, nowMs) : departure(event, nowMs)
-    const payload = JSON.stringify({ ...personOf(event), ...what, ts: nowMs })
+    const what = isConnected ? this.#arrival(event, nowMs) : disconnected(event, nowMs)
+    const payload = JSON.stringify({ ...clientOf(event), ...what, ts: nowMs })
     // The core is in the middle of a turn: what it says itself is an input of a later one.
     if (this.#waiting.length === 0) setImmediate(() => this.#flush())
     const { name: clientId } = splitNamespacedName(event.clientId)
@@ -57,7 +57,7 @@ export class ClientEvents {
       this.#sinceMs = nowMs
       this.#toldInSecond = 0
     }
-    return this.#toldInSecond++ < mostInSecond
+    return this.#toldInSecond++ < maxEventsPerSecond
   }
 
   #flush(): void {
@@ -66,7 +66,7 @@ export class ClientEvents {
     for (const message of waiting) this.#options.tell(message)
   }
 
-  #arrival({ clientId, connection }: Presence, nowMs: number): object {
+  #arrival({ clientId, connection }: PresenceEvent, nowMs: number): object {
     const client = this.#options.client(clientId)
     return {
       username: client?.username,
@@ -79,11 +79,11 @@ export class ClientEvents {
   }
 }
 
-function departure(event: Presence, nowMs: number): object {
+function disconnected(event: PresenceEvent, nowMs: number): object {
   return { reason: 'text' in event ? event.text : '', disconnected_at: nowMs }
 }
 
-function personOf({ clientId: session, connection }: Presence): object {
+function clientOf({ clientId: session, connection }: PresenceEvent): object {
   const { namespace, name: clientId } = splitNamespacedName(session)
   return {
     clientid: clientId,

@@ -27,7 +27,7 @@ export const timelineLimits: TimelineLimits = {
 const longestText = 256
 
 /** Timelines by client id, those with the latest news last. */
-class Shelf {
+class TimelineStore {
   readonly #timelines = new Map<string, TimelineEntry[]>()
   readonly #most: number
   readonly #mostCharacters: number
@@ -64,15 +64,15 @@ class Shelf {
   }
 }
 
-export class Timelines {
+export class ClientTimeline {
   readonly #limits: TimelineLimits
-  readonly #clients: Shelf
-  readonly #strangers: Shelf
+  readonly #clients: TimelineStore
+  readonly #strangers: TimelineStore
 
   constructor(limits: TimelineLimits = timelineLimits) {
     this.#limits = limits
-    this.#clients = new Shelf(limits.clients, limits.idCharacters)
-    this.#strangers = new Shelf(limits.strangers, limits.idCharacters)
+    this.#clients = new TimelineStore(limits.clients, limits.idCharacters)
+    this.#strangers = new TimelineStore(limits.strangers, limits.idCharacters)
   }
 
   note(event: BrokerEvent, nowMs: number): void {

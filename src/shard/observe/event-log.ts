@@ -1,40 +1,40 @@
 // What the core tells of its clients: lines of the log, and whoever else wants to know.
 
 import { type BrokerEvent, splitNamespacedName } from '../../core/index.ts'
-import type { Commands } from '../runtime/pending-commands.ts'
+import type { PendingCommands } from '../runtime/pending-commands.ts'
 import { type CounterCell, counterCells, type Counters, type Log } from '../../telemetry/index.ts'
 import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
 import type { ClientEvents } from './client-events.ts'
-import { DropLedger } from './recent-drops.ts'
+import { RecentDrops } from './recent-drops.ts'
 import { DropLog } from './drop-log.ts'
 import type { Tracer } from './tracer.ts'
-import { PassingAlarm, type PassingAlarmWorld } from '../runtime/transient-alarm.ts'
-import { Timelines } from './client-timeline.ts'
+import { TransientAlarm, type TransientAlarmDependencies } from '../runtime/transient-alarm.ts'
+import { ClientTimeline } from './client-timeline.ts'
 
-export interface EventLogParts {
+export interface EventLogDependencies {
   readonly log: Log
   readonly counters: Counters
   /** The counter of all drops. */
   readonly droppedSoFar: () => number
   readonly clientEvents: ClientEvents
-  readonly commands: Commands
-  readonly alarms: PassingAlarmWorld
+  readonly commands: PendingCommands
+  readonly alarms: TransientAlarmDependencies
 }
 
 export class EventLog {
-  readonly ledger = new DropLedger()
-  readonly timelines = new Timelines()
+  readonly ledger = new RecentDrops()
+  readonly timelines = new ClientTimeline()
   /** Undefined: nobody is traced. */
   tracer: Tracer | undefined = undefined
   readonly #log: Log
   readonly #counters: Counters
   readonly #drops: DropLog
   readonly #clientEvents: ClientEvents
-  readonly #commands: Commands
-  readonly #clientIdConflicts: PassingAlarm
+  readonly #commands: PendingCommands
+  readonly #clientIdConflicts: TransientAlarm
 
-  constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogParts) {
-    this.#clientIdConflicts = new PassingAlarm(alarms, {
+  constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
+    this.#clientIdConflicts = new TransientAlarm(alarms, {
       name: 'client-id-conflict',
       over: 'no client was refused the client ID of another identity for a minute',
     })

@@ -7,20 +7,20 @@ import type { DroppedFound, DroppedMessage, DroppedQuery } from '../messages/que
 
 type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
 
-export const dropLedgerLimits = {
+export const recentDropsLimits = {
   messages: 4_096,
   /** Of topics and client ids together, which may be long. */
   characters: 1_048_576,
 } as const
 
-export class DropLedger {
+export class RecentDrops {
   readonly #limits: { readonly messages: number; readonly characters: number }
   /** From `#first` on, in order. */
   #messages: DroppedMessage[] = []
   #first = 0
   #characters = 0
 
-  constructor(limits: { readonly messages: number; readonly characters: number } = dropLedgerLimits) {
+  constructor(limits: { readonly messages: number; readonly characters: number } = recentDropsLimits) {
     this.#limits = limits
   }
 

@@ -17,7 +17,7 @@ import { matchesFilter, type Packet } from '../../protocol/index.ts'
 import type { TraceLine, TraceTarget } from '../messages/messages.ts'
 
 /** Lines of one trace in a second; what is beyond is left out, and its number is told. */
-const mostLinesInSecond = 1_000
+const maxLinesPerSecond = 1_000
 const secondMs = 1_000
 
 /** Where lines go: to the trace of that name. */
@@ -80,20 +80,20 @@ export class Tracer {
 
   #write(line: TraceLine, nowMs: number): void {
     for (const trace of this.#traces) {
-      if (isAbout(trace.target, line) && this.#mayWrite(trace, nowMs))
+      if (matchesTarget(trace.target, line) && this.#mayWrite(trace, nowMs))
         this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), ...line })
     }
   }
 
   #mayWrite(trace: RunningTrace, nowMs: number): boolean {
     if (nowMs >= trace.secondEndsAtMs) {
-      const lines = trace.lines - mostLinesInSecond
+      const lines = trace.lines - maxLinesPerSecond
       trace.secondEndsAtMs = nowMs + secondMs
       trace.lines = 0
       if (lines > 0) this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), what: 'left-out', lines })
     }
     trace.lines += 1
-    return trace.lines <= mostLinesInSecond
+    return trace.lines <= maxLinesPerSecond
   }
 }
 
@@ -103,7 +103,7 @@ function idOf(packet: Packet): { packetid?: number } {
   return 'packetId' in packet ? { packetid: packet.packetId } : {}
 }
 
-function isAbout({ type, value, namespace }: TraceTarget, line: TraceLine): boolean {
+function matchesTarget({ type, value, namespace }: TraceTarget, line: TraceLine): boolean {
   const { clientid } = line
   if (namespace !== undefined && !(typeof clientid === 'string' && isOfNamespace(clientid, namespace))) return false
   if (type === 'clientid') return clientid === namespacedName(namespace, value)

@@ -3,15 +3,15 @@
 import { type BrokerCore, type Identity, namespaceTopics, plainIdentity } from '../../core/index.ts'
 import type { AccessControl } from '../../access/index.ts'
 import { bareFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { AskedExplanation, Explanation } from '../messages/query-types.ts'
+import type { ExplainQuery, Explanation } from '../messages/query-types.ts'
 
 /** What a shard has of it. */
-export interface ExplainingParts {
+export interface ExplainDependencies {
   readonly core: BrokerCore
   readonly access: Pick<AccessControl, 'explain'>
 }
 
-export function explain({ core, access }: ExplainingParts, asked: AskedExplanation, nowMs: number): Explanation {
+export function explain({ core, access }: ExplainDependencies, asked: ExplainQuery, nowMs: number): Explanation {
   const { clientId, action, topic } = asked
   const standing = core.view.standing(clientId, nowMs)
   const who = identityFor(asked, standing?.identity)
@@ -34,7 +34,7 @@ export function explain({ core, access }: ExplainingParts, asked: AskedExplanati
 }
 
 /** Who is there is who it is. Of others is assumed what the caller says. */
-function identityFor({ clientId, username, address }: AskedExplanation, known: Identity | undefined): Identity {
+function identityFor({ clientId, username, address }: ExplainQuery, known: Identity | undefined): Identity {
   if (known !== undefined && (username === undefined || username === known.username) && address === undefined)
     return known
   return plainIdentity(clientId, username ?? known?.username, address ?? known?.peerAddress ?? '')

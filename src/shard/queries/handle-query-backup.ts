@@ -2,12 +2,12 @@
 
 import type { CommandResult } from '../../core/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
-import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-export function keepRetainedFor(
+export function importRetainedFor(
   { commands }: QueriedShard,
-  { messages, payloads }: QuestionOf<'keep-retained'>,
+  { messages, payloads }: QueryOf<'keep-retained'>,
 ): Promise<CommandResult> {
   let start = 0
   const whole = messages.map(({ payloadBytes, properties, ...message }): StoredMessage => {
@@ -19,7 +19,7 @@ export function keepRetainedFor(
 }
 
 /** What has crossed a thread is a plain array of bytes. */
-function propertiesOf(properties: QuestionOf<'keep-retained'>['messages'][number]['properties']) {
+function propertiesOf(properties: QueryOf<'keep-retained'>['messages'][number]['properties']) {
   if (properties?.correlationData === undefined) return properties as StoredMessage['properties']
   const { buffer, byteOffset, byteLength } = properties.correlationData
   return { ...properties, correlationData: Buffer.from(buffer, byteOffset, byteLength) }

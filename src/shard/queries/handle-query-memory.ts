@@ -2,7 +2,7 @@
 // this.
 
 import { type MemoryUser, memoryUses } from '../../core/index.ts'
-import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
 /** After so many sessions the clock is looked at. */
@@ -12,7 +12,7 @@ const sliceMs = 4
 const slack = 64
 
 /** `most` for each use, the largest first. */
-export async function memoryUsersFor(shard: QueriedShard, { most }: QuestionOf<'memory-users'>): Promise<MemoryUser[]> {
+export async function memoryUsersFor(shard: QueriedShard, { most }: QueryOf<'memory-users'>): Promise<MemoryUser[]> {
   let found: MemoryUser[] = []
   let looked = 0
   let sliceEndsAtMs = performance.now() + sliceMs

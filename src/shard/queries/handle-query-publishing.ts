@@ -2,10 +2,10 @@
 
 import type { CommandResult } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
-import type { AskedPublication, QuestionOf } from '../messages/query-types.ts'
+import type { PublishQuery, QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-export function publishFor({ commands }: QueriedShard, asked: AskedPublication): Promise<CommandResult> {
+export function publishFor({ commands }: QueriedShard, asked: PublishQuery): Promise<CommandResult> {
   const { topics, payload, properties, qos, retain, clientId, wantsDeliveries } = asked
   const [topic, ...furtherTopics] = topics
   return commands.run({
@@ -23,24 +23,22 @@ export function publishFor({ commands }: QueriedShard, asked: AskedPublication):
 
 export function subscribeFor(
   shard: QueriedShard,
-  { clientId, filters, qos }: QuestionOf<'subscribe'>,
+  { clientId, filters, qos }: QueryOf<'subscribe'>,
 ): Promise<CommandResult> {
-  return oneAfterTheOther(shard, clientId, filters, (filter) =>
+  return runForEach(shard, clientId, filters, (filter) =>
     shard.commands.run({ name: 'subscribe', clientId, filter, qos }),
   )
 }
 
 export function unsubscribeFor(
   shard: QueriedShard,
-  { clientId, filters }: QuestionOf<'unsubscribe'>,
+  { clientId, filters }: QueryOf<'unsubscribe'>,
 ): Promise<CommandResult> {
-  return oneAfterTheOther(shard, clientId, filters, (filter) =>
-    shard.commands.run({ name: 'unsubscribe', clientId, filter }),
-  )
+  return runForEach(shard, clientId, filters, (filter) => shard.commands.run({ name: 'unsubscribe', clientId, filter }))
 }
 
 /** `matched`: of how many filters it was true. A session whose client is away is nobody to subscribe for. */
-async function oneAfterTheOther<Filter>(
+async function runForEach<Filter>(
   { core }: QueriedShard,
   clientId: string,
   filters: readonly Filter[],
@@ -57,10 +55,7 @@ async function oneAfterTheOther<Filter>(
 }
 
 /** What has crossed a thread is a plain array of bytes. */
-function propertiesOf({
-  correlationData,
-  ...properties
-}: NonNullable<AskedPublication['properties']>): MessageProperties {
+function propertiesOf({ correlationData, ...properties }: NonNullable<PublishQuery['properties']>): MessageProperties {
   return correlationData === undefined ? properties : { ...properties, correlationData: bufferOver(correlationData) }
 }
 

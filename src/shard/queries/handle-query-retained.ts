@@ -3,7 +3,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import type { RetainedView } from '../../core/index.ts'
-import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
 const visitedBetweenLooks = 128
@@ -12,7 +12,7 @@ const sliceMs = 2
 /** At most `most` of those that match; one more than that says that there are more. */
 export async function retainedFor(
   { core }: QueriedShard,
-  { filter, most }: QuestionOf<'retained'>,
+  { filter, most }: QueryOf<'retained'>,
 ): Promise<readonly RetainedView[]> {
   const walk = core.view.retainedMatching(filter)
   const found: RetainedView[] = []

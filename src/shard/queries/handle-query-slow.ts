@@ -1,7 +1,7 @@
 // Which clients are behind, found in slices between the turns: however many sessions there are, nobody waits for this.
 
 import { isOfNamespace, type SlowSession } from '../../core/index.ts'
-import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
 /** After so many sessions the clock is looked at. */
@@ -13,7 +13,7 @@ const slack = 4
 /** The slowest, first those that are furthest behind. */
 export async function slowFor(
   shard: QueriedShard,
-  asked: QuestionOf<'slow'>,
+  asked: QueryOf<'slow'>,
   nowMs: number,
 ): Promise<readonly SlowSession[]> {
   let found: SlowSession[] = []
@@ -29,7 +29,7 @@ export async function slowFor(
   return slowest(found, asked.most)
 }
 
-function isAskedFor({ clientId }: SlowSession, { namespace }: QuestionOf<'slow'>): boolean {
+function isAskedFor({ clientId }: SlowSession, { namespace }: QueryOf<'slow'>): boolean {
   return namespace === undefined || isOfNamespace(clientId, namespace)
 }
 

@@ -14,7 +14,7 @@ import { runInNewContext } from 'node:vm'
 import type { CounterName } from '../../telemetry/index.ts'
 
 /** What is looked at and done; tests have their own. */
-export interface TidyWorld {
+export interface GcDependencies {
   /** That V8 has taken for the heap, in use or not, and the buffers beside it. */
   heapBytes(): number
   /** Of the heap alone: what a collection looks through. */
@@ -31,23 +31,23 @@ export interface TidyWorld {
 }
 
 /** It is looked at so often. */
-const tidyIntervalMs = 15_000
+const checkIntervalMs = 15_000
 /** Less traffic in an interval is no work that a pause would be felt in. */
-const idleTraffic = 7_500
+const maxIdleTraffic = 7_500
 /** A pause is worth that much. */
-const worthwhileBytes = 33_554_432
+const minReclaimBytes = 33_554_432
 /** More in use takes too long to look through several times. */
-const mostToRelease = 100_663_296
+const maxBytesToRelease = 100_663_296
 /** More in use takes too long to look through at all. */
-const mostToCollect = 536_870_912
+const maxBytesToCollect = 536_870_912
 
 /** Where memory is short a collection is followed by so many times its duration without one. */
 const workPerCollection = 9
 
 type Step = 'collect' | 'release'
 
-export class IdleTidy {
-  readonly #world: TidyWorld
+export class IdleGc {
+  readonly #world: GcDependencies
   #traffic: number
   /** What the heap came to the last time. */
   #tidyBytes: number
@@ -56,7 +56,7 @@ export class IdleTidy {
   #next: Step
   #collectsNextAtMs = 0
 
-  constructor(world: TidyWorld) {
+  constructor(world: GcDependencies) {
     this.#world = world
     this.#traffic = world.traffic()
     this.#tidyBytes = world.heapBytes()
@@ -67,11 +67,11 @@ export class IdleTidy {
   /** To be called at even intervals. */
   look(): void {
     const traffic = this.#world.traffic()
-    const isIdle = traffic - this.#traffic < idleTraffic
+    const isIdle = traffic - this.#traffic < maxIdleTraffic
     this.#traffic = traffic
     if (!isIdle) this.#next = 'collect'
     this.#peakBytes = Math.max(this.#peakBytes, this.#world.heapBytes())
-    if (!isIdle || this.#peakBytes - this.#tidyBytes < worthwhileBytes) return
+    if (!isIdle || this.#peakBytes - this.#tidyBytes < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
   }
@@ -82,7 +82,7 @@ export class IdleTidy {
     if (beganAtMs < this.#collectsNextAtMs) return
     this.#world.forget()
     this.#world.collect()
-    if (this.#world.usedBytes() <= mostToRelease) this.#world.release()
+    if (this.#world.usedBytes() <= maxBytesToRelease) this.#world.release()
     const endedAtMs = this.#world.nowMs()
     this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
     this.#isTidy()
@@ -90,9 +90,9 @@ export class IdleTidy {
 
   #collect(): void {
     this.#world.forget()
-    if (this.#world.usedBytes() > mostToCollect) return this.#isTidy()
+    if (this.#world.usedBytes() > maxBytesToCollect) return this.#isTidy()
     this.#world.collect()
-    if (this.#world.usedBytes() > mostToRelease) this.#isTidy()
+    if (this.#world.usedBytes() > maxBytesToRelease) this.#isTidy()
     else this.#next = 'release'
   }
 
@@ -127,15 +127,15 @@ const longestReducerDelayMs = 2_147_483_647
  * eight seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as
  * often.
  */
-export function keepHeapTidy(within: Pick<TidyWorld, 'traffic' | 'forget'>): IdleTidy {
+export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): IdleGc {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
-  const tidy = new IdleTidy({ ...ownHeap(), ...within })
-  setInterval(() => tidy.look(), tidyIntervalMs).unref()
+  const tidy = new IdleGc({ ...ownHeap(), ...within })
+  setInterval(() => tidy.look(), checkIntervalMs).unref()
   return tidy
 }
 
 /** Of this thread's own heap. */
-export function ownHeap(): Omit<TidyWorld, 'traffic' | 'forget'> {
+export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> {
   // Only a context that is made while the flag is set has the function; it is one flag for all threads, so it stays.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect

@@ -1,12 +1,12 @@
 // What the operator wants of this shard, as promises: begun as an input of the core, and settled by its event.
 
-import type { Command, CommandResult, Input, QuestionId } from '../../core/index.ts'
+import type { Command, CommandResult, Input, RequestId } from '../../core/index.ts'
 
-export class Commands {
+export class PendingCommands {
   readonly #input: (input: Input) => void
-  readonly #waiting = new Map<QuestionId, (result: CommandResult) => void>()
+  readonly #waiting = new Map<RequestId, (result: CommandResult) => void>()
   /** 0 is what nobody waits for. */
-  #last: QuestionId = 0
+  #last: RequestId = 0
 
   constructor(input: (input: Input) => void) {
     this.#input = input
@@ -21,7 +21,7 @@ export class Commands {
     })
   }
 
-  settle(question: QuestionId, result: CommandResult): void {
+  settle(question: RequestId, result: CommandResult): void {
     this.#waiting.get(question)?.(result)
     this.#waiting.delete(question)
   }

@@ -5,7 +5,7 @@ import type { Counters, Log } from '../../telemetry/index.ts'
 import type { Time } from './clock.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
 
-export interface ShardWorld {
+export interface ShardDependencies {
   readonly start: ShardStart
   readonly store: Store
   readonly clock: Time

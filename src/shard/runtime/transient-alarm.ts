@@ -1,12 +1,12 @@
 // An alarm about something that happens again and again for a while: raised when it does, said again after a minute if it
 // goes on, and over when it has not happened for a minute.
 
-export interface PassingAlarmWorld {
+export interface TransientAlarmDependencies {
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
 }
 
-export interface PassingAlarmWords {
+export interface TransientAlarmTexts {
   readonly name: string
   /** What is said when it is over. */
   readonly over: string
@@ -14,15 +14,15 @@ export interface PassingAlarmWords {
 
 const intervalMs = 60_000
 
-export class PassingAlarm {
-  readonly #world: PassingAlarmWorld
-  readonly #words: PassingAlarmWords
+export class TransientAlarm {
+  readonly #world: TransientAlarmDependencies
+  readonly #words: TransientAlarmTexts
   /** What was said since the last look; undefined: it has not happened since. */
   #again: string | undefined = undefined
   /** Runs while the alarm holds. */
   #look: NodeJS.Timeout | undefined = undefined
 
-  constructor(world: PassingAlarmWorld, words: PassingAlarmWords) {
+  constructor(world: TransientAlarmDependencies, words: TransientAlarmTexts) {
     this.#world = world
     this.#words = words
   }

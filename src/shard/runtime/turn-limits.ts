@@ -11,3 +11,14 @@ const costlyStepsBetweenLooks = 16
 export function isClockDue(inputs: number, costlySteps: number, inputsBetweenLooks = packetsBetweenLooks): boolean {
   return inputs % inputsBetweenLooks === 0 || costlySteps >= costlyStepsBetweenLooks
 }
+
+/** Sends are collected up to this number before they are encoded: what the core made is still in the cache then. */
+export const maxSendsBetweenDrains = 4_096
+
+const maxUnsentReportBytes = 65_536
+const unsentReportShare = 1 / 4
+
+/** Reports of sent bytes are worth a call where this much waits for the client, by itself or of what is allowed. */
+export function unsentReportBytes(maxUnsentBytes: number): number {
+  return Math.min(maxUnsentReportBytes, maxUnsentBytes * unsentReportShare)
+}

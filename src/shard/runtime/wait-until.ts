@@ -1,6 +1,6 @@
 // Waiting for something to come to an end, but not for ever.
 
-export class Patience {
+export class WaitUntil {
   readonly #looks = new Set<() => void>()
 
   /** Something has ended: what is waited for may be so now. */

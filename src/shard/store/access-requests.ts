@@ -2,9 +2,9 @@
 // are at hand, and as an input of their own where somebody had to be asked.
 
 import type { AccessControl, AuthenticateQuestion, ConnectQuestion, PermissionQuestion } from '../../access/index.ts'
-import { type ConnectVerdict, type Input, plainIdentity } from '../../core/index.ts'
+import { type AuthenticationResult, type Input, plainIdentity } from '../../core/index.ts'
 
-export interface AccessAnswersOwner {
+export interface AccessRequestsOwner {
   /** Within the turn that is under way. */
   answer(input: Input): void
   /** In a turn of its own. */
@@ -12,11 +12,11 @@ export interface AccessAnswersOwner {
   fail(error: unknown): void
 }
 
-export class AccessAnswers {
+export class AccessRequests {
   readonly #access: AccessControl
-  readonly #owner: AccessAnswersOwner
+  readonly #owner: AccessRequestsOwner
 
-  constructor(access: AccessControl, owner: AccessAnswersOwner) {
+  constructor(access: AccessControl, owner: AccessRequestsOwner) {
     this.#access = access
     this.#owner = owner
   }
@@ -33,7 +33,7 @@ export class AccessAnswers {
       const identity = { ...who, authenticatedBy: 'bridge' }
       return this.#owner.answer({ kind: 'connect-verdict', question, verdict: { allowed: true, identity } })
     }
-    this.#bringBack(this.#access.answer(asked), (verdict: ConnectVerdict) => ({
+    this.#bringBack(this.#access.answer(asked), (verdict: AuthenticationResult) => ({
       kind: 'connect-verdict',
       question,
       verdict,

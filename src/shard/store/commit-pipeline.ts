@@ -11,7 +11,7 @@ const firstPauseMs = 100
 const longestPauseMs = 5_000
 const servesAgain = 'the disk serves again'
 
-export interface CommitsOwner {
+export interface CommitPipelineOwner {
   noteCommitted(batch: Batch): void
   /** Told when it changes. */
   noteHealth(isHealthy: boolean, why: string): void
@@ -19,9 +19,9 @@ export interface CommitsOwner {
   fail(error: unknown): void
 }
 
-export class Commits {
+export class CommitPipeline {
   readonly #store: Store
-  readonly #owner: CommitsOwner
+  readonly #owner: CommitPipelineOwner
   #isBusy = false
   #isHealthy = true
   /** Its own last commit has not failed. */
@@ -30,7 +30,7 @@ export class Commits {
   #trouble: string | undefined = undefined
   #idle: (() => void)[] = []
 
-  constructor(store: Store, owner: CommitsOwner) {
+  constructor(store: Store, owner: CommitPipelineOwner) {
     this.#store = store
     this.#owner = owner
   }

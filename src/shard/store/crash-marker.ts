@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 
 /** What is to be taken out of the store where it ends its shard. A session goes with all that is its. */
-export type Suspect =
+export type CrashCandidate =
   | { readonly kind: 'session'; readonly clientId: string }
   | { readonly kind: 'retained'; readonly topic: string }
 
@@ -16,11 +16,11 @@ const headerBytes = 2 * Int32Array.BYTES_PER_ELEMENT
 const kinds = ['session', 'retained'] as const
 
 /** Shared memory for the mark of one shard. */
-export function createLoadMark(): SharedArrayBuffer {
+export function createCrashMarker(): SharedArrayBuffer {
   return new SharedArrayBuffer(headerBytes + mostBytes)
 }
 
-export class LoadMark {
+export class CrashMarker {
   readonly #header: Int32Array
   readonly #text: Buffer
 
@@ -30,7 +30,7 @@ export class LoadMark {
   }
 
   /** Undefined: none. */
-  get suspect(): Suspect | undefined {
+  get suspect(): CrashCandidate | undefined {
     const length = Atomics.load(this.#header, 0)
     if (length === 0) return undefined
     const text = this.#text.toString('utf8', 0, length)
@@ -40,14 +40,14 @@ export class LoadMark {
   }
 
   /** What is there already stays: the shard is dying of it. */
-  during(suspect: Suspect, work: () => void): void {
+  during(suspect: CrashCandidate, work: () => void): void {
     const isMine = Atomics.load(this.#header, 0) === 0
     if (isMine) this.set(suspect)
     work()
     if (isMine) this.clear()
   }
 
-  set(suspect: Suspect): void {
+  set(suspect: CrashCandidate): void {
     const text = suspect.kind === 'session' ? suspect.clientId : suspect.topic
     Atomics.store(this.#header, 1, kinds.indexOf(suspect.kind))
     Atomics.store(this.#header, 0, this.#text.write(text))

@@ -1,11 +1,11 @@
 // Queues that the core wants back from disk: each is read once the batches before it are there. A disk that fails is
 // asked again, with growing pauses: the client waits, and the others are served.
 
-import { PendingQueue, type Input, type Question } from '../../core/index.ts'
+import { PendingQueue, type Input, type CoreRequest } from '../../core/index.ts'
 import { QueueReaders, StorageFailure, type QueuePart, type Store } from '../../storage/index.ts'
-import type { LoadMark } from './crash-marker.ts'
+import type { CrashMarker } from './crash-marker.ts'
 
-type LoadQueue = Extract<Question, { kind: 'load-queue' }>
+type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
@@ -17,7 +17,7 @@ const mostUnderWay = 64
 
 type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
 
-export interface QueueLoadsOwner {
+export interface QueueReadsOwner {
   /** `marked` runs what takes the answer in, and its mark stays if that throws. */
   answer(answer: QueueLoaded, marked: (work: () => void) => void): void
   /** The disk could not be read; it is tried again. */
@@ -28,10 +28,10 @@ export interface QueueLoadsOwner {
   fail(error: unknown): void
 }
 
-export class QueueLoads {
+export class QueueReads {
   readonly #readers: QueueReaders
-  readonly #owner: QueueLoadsOwner
-  readonly #mark: LoadMark | undefined
+  readonly #owner: QueueReadsOwner
+  readonly #mark: CrashMarker | undefined
   /** For what they want to be on disk. */
   #waiting: LoadQueue[] = []
   /** For others to be read, the first to be asked first. */
@@ -42,7 +42,7 @@ export class QueueLoads {
   #isEnding = false
   #whenIdle: (() => void) | undefined
 
-  constructor(store: Store, owner: QueueLoadsOwner, mark?: LoadMark) {
+  constructor(store: Store, owner: QueueReadsOwner, mark?: CrashMarker) {
     this.#mark = mark
     this.#readers = new QueueReaders(store)
     this.#owner = owner

@@ -4,7 +4,7 @@ import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
 import type { AccessRecord, RecordKind, StoredRecord } from '../../records/index.ts'
 import { accessKinds, readAllQueueBounds, type Store } from '../../storage/index.ts'
-import type { LoadMark, Suspect } from './crash-marker.ts'
+import type { CrashMarker, CrashCandidate } from './crash-marker.ts'
 
 /** Sessions come first: everything else belongs to one. */
 const restoredKinds: readonly RecordKind[] = [
@@ -22,7 +22,7 @@ const restoredKinds: readonly RecordKind[] = [
 export async function restoreBroker(
   store: Store,
   core: BrokerCore,
-  { nowMs, mark }: { readonly nowMs: number; readonly mark: LoadMark | undefined },
+  { nowMs, mark }: { readonly nowMs: number; readonly mark: CrashMarker | undefined },
 ): Promise<void> {
   for (const kind of restoredKinds) {
     for await (const record of store.read({ kind })) {
@@ -40,13 +40,13 @@ export async function restoreBroker(
 }
 
 /** If it throws, the mark stays. */
-function marked(mark: LoadMark | undefined, suspect: Suspect | undefined, work: () => void): void {
+function marked(mark: CrashMarker | undefined, suspect: CrashCandidate | undefined, work: () => void): void {
   if (mark === undefined || suspect === undefined) work()
   else mark.during(suspect, work)
 }
 
 /** What would have to go if this could not be taken in; undefined: nothing that the broker could do without. */
-function suspectOf(record: StoredRecord): Suspect | undefined {
+function suspectOf(record: StoredRecord): CrashCandidate | undefined {
   if (record.kind === 'retained') return { kind: 'retained', topic: record.message.topic }
   return 'clientId' in record && record.clientId !== undefined
     ? { kind: 'session', clientId: record.clientId }

@@ -13,14 +13,14 @@ import {
   type PeerMessage,
   type PeerNumber,
   type Permissions,
-  type Question,
+  type CoreRequest,
   type SendList,
 } from '../../../src/core/index.ts'
 import { TopicTable } from '../../../src/protocol/index.ts'
 import type { StoredChange } from '../../../src/records/index.ts'
 import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
 
-type LoadQueue = Extract<Question, { kind: 'load-queue' }>
+type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 
 export interface CoreSurroundings {
   /** What leaves for clients, in order. */

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Confirmations } from '../../../src/core/state/peers/peer-acks.ts'
-import { Outbox } from '../../../src/core/state/peers/peer-outbox.ts'
-import { Vow } from '../../../src/core/model/commit-barrier.ts'
+import { PeerAcks } from '../../../src/core/state/peers/peer-acks.ts'
+import { PeerOutbox } from '../../../src/core/state/peers/peer-outbox.ts'
+import { CommitBarrier } from '../../../src/core/model/commit-barrier.ts'
 import { reasonCodes } from '../../../src/protocol/index.ts'
 
 test('what was passed on waits for the shard that it went to, and what came behind it does not', () => {
-  const confirmations = new Confirmations()
-  const passedOn = new Vow()
+  const confirmations = new PeerAcks()
+  const passedOn = new CommitBarrier()
   confirmations.note(1, { batch: 0, isAwaited: true, vow: passedOn })
   confirmations.note(2, { batch: 7, isAwaited: true })
   assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 1, refused: undefined, withheld: [1] })
@@ -29,7 +29,7 @@ test('what was passed on waits for the shard that it went to, and what came behi
 })
 
 test('what is withheld is kept beside what is not confirmed, and is the first to be sent on a new link', () => {
-  const outbox = new Outbox()
+  const outbox = new PeerOutbox()
   for (const packetId of [1, 2, 3]) outbox.push({ kind: 'release', publisher: 'p', packetId }, undefined)
   for (const number of [1, 2, 3]) outbox.takeUnsent(number)
   const packetIds = (upTo: number, withheld: number[] | undefined): number[] =>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { WideMap } from '../../../src/core/topics/large-map.ts'
+import { LargeMap } from '../../../src/core/topics/large-map.ts'
 
 const change = fc.record({ sets: fc.boolean(), key: fc.integer({ min: 0, max: 30 }).map(String), value: fc.nat() })
 type Change = typeof change extends fc.Arbitrary<infer C> ? C : never
 
-function apply({ sets, key, value }: Change, wide: WideMap<number>, plain: Map<string, number>): void {
+function apply({ sets, key, value }: Change, wide: LargeMap<number>, plain: Map<string, number>): void {
   if (sets) {
     wide.set(key, value)
     plain.set(key, value)
@@ -19,7 +19,7 @@ function sorted(entries: Iterable<[string, number]>): [string, number][] {
   return [...entries].toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
-function all(wide: WideMap<number>): [string, number][] {
+function all(wide: LargeMap<number>): [string, number][] {
   const walk = wide.walk()
   const entries: [string, number][] = []
   for (let entry = walk.next(); entry !== undefined; entry = walk.next()) entries.push(entry)
@@ -29,7 +29,7 @@ function all(wide: WideMap<number>): [string, number][] {
 test('it is like a Map, whether or not its first part is full', () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 100 }), fc.integer({ min: 0, max: 40 }), (changes, capacity) => {
-      const wide = new WideMap<number>(capacity)
+      const wide = new LargeMap<number>(capacity)
       const plain = new Map<string, number>()
       for (const each of changes) {
         apply(each, wide, plain)
@@ -49,7 +49,7 @@ test('a walk comes exactly once to each entry that is there throughout', () => {
       fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 30 }),
       fc.integer({ min: 0, max: 20 }),
       (before, between, capacity) => {
-        const wide = new WideMap<number>(capacity)
+        const wide = new LargeMap<number>(capacity)
         const plain = new Map<string, number>()
         for (const each of before) apply(each, wide, plain)
         const staying = new Set(plain.keys())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Routes, type DeliveryPlan, type SubscriptionOptions } from '../../../src/core/topics/index.ts'
-import { ChangeCells, CellWatch } from '../../../src/core/topics/plan-invalidation.ts'
+import { PlanInvalidation, PlanWatch } from '../../../src/core/topics/plan-invalidation.ts'
 import { matchesFilter, splitSharedFilter, type Topic, type TopicFilter } from '../../../src/protocol/index.ts'
 import {
   generalizations,
@@ -290,9 +290,9 @@ test('every filter that matches a topic is noticed by its watch, whoever else wa
     fc.property(topicNames, generalizations, fc.array(topicNames), (name, how, others) => {
       const filter = generalized(name, { ...how, isShared: false })
       fc.pre(matchesFilter(filter, name))
-      const cells = new ChangeCells()
-      for (const other of others) cells.addWatch(new CellWatch(other))
-      const watch = new CellWatch(name)
+      const cells = new PlanInvalidation()
+      for (const other of others) cells.addWatch(new PlanWatch(other))
+      const watch = new PlanWatch(name)
       cells.addWatch(watch)
       cells.renew(watch)
       cells.touch(filter)
@@ -303,9 +303,9 @@ test('every filter that matches a topic is noticed by its watch, whoever else wa
 })
 
 test('a change counts where the fewest topics watch', () => {
-  const cells = new ChangeCells()
+  const cells = new PlanInvalidation()
   const watches = Array.from({ length: 1_000 }, (_, device) => {
-    const watch = new CellWatch(topicName(`site/${device % 10}/device/${device}/temperature`))
+    const watch = new PlanWatch(topicName(`site/${device % 10}/device/${device}/temperature`))
     cells.addWatch(watch)
     return watch
   })
@@ -324,8 +324,8 @@ test('a change counts where the fewest topics watch', () => {
 })
 
 test('a watch of an earlier era is stale, so that counters may come around', () => {
-  const cells = new ChangeCells(3)
-  const watch = new CellWatch(topicName('a/b/c/d'))
+  const cells = new PlanInvalidation(3)
+  const watch = new PlanWatch(topicName('a/b/c/d'))
   cells.renew(watch)
   for (let change = 0; change < 2; change += 1) cells.touch(topicFilter('x'))
   assert.equal(cells.isCurrent(watch), true, 'a change elsewhere')

@@ -15,7 +15,7 @@ interface Holder {
   readonly isDoubtful: boolean
 }
 
-export class ExclusiveBook {
+export class ExclusiveRegistry {
   readonly #holders = new Map<TopicFilter, Holder>()
 
   /** False: another session holds it. */

@@ -20,7 +20,7 @@ export interface InterestPart {
 }
 
 /** How a session counts, whatever the filter. */
-export type Standing = Omit<InterestPart, 'qos'>
+export type SessionPresence = Omit<InterestPart, 'qos'>
 
 export class InterestCount {
   readonly filter: TopicFilter
@@ -78,7 +78,7 @@ export class InterestCount {
   }
 }
 
-export class OwnInterest {
+export class LocalInterest {
   readonly #counts = new WideMap<InterestCount>()
   readonly #news = new Set<InterestCount>()
   #isToBeTold = false

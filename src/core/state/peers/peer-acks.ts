@@ -11,16 +11,16 @@
 
 import type { ReasonCode } from '../../../protocol/index.ts'
 import type { PeerCommitted } from '../../model/peer-messages.ts'
-import type { Vow } from '../../model/commit-barrier.ts'
+import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 interface Mark {
   upTo: number
   readonly batch: number
   /** Undefined: it waits for the disk here alone. */
-  readonly vow: Vow | undefined
+  readonly vow: CommitBarrier | undefined
 }
 
-export class Confirmations {
+export class PeerAcks {
   #marks: Mark[] = []
   #confirmed = 0
   #told = 0
@@ -33,7 +33,7 @@ export class Confirmations {
   #hasReleased = false
 
   /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
-  note(number: number, how: { batch: number; isAwaited: boolean; vow?: Vow | undefined }): void {
+  note(number: number, how: { batch: number; isAwaited: boolean; vow?: CommitBarrier | undefined }): void {
     if (how.isAwaited) this.#awaited = number
     if (how.vow !== undefined) this.#hold(number, { batch: how.batch, vow: how.vow })
     else this.noteUnawaited(number, how.batch)
@@ -57,7 +57,7 @@ export class Confirmations {
     this.#advance()
   }
 
-  #hold(number: number, { batch, vow }: { batch: number; vow: Vow }): void {
+  #hold(number: number, { batch, vow }: { batch: number; vow: CommitBarrier }): void {
     this.#marks.push({ upTo: number, batch, vow })
     vow.whenKept(() => {
       if (this.#withheld.delete(number)) this.#hasReleased = true

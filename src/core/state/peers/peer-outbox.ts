@@ -7,23 +7,23 @@
 import { assert } from '../../../protocol/index.ts'
 import type { PeerCommitted, PeerPublish, PeerRelease } from '../../model/peer-messages.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
-import type { Vow } from '../../model/commit-barrier.ts'
+import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
-export interface Owed {
+export interface UnconfirmedMessage {
   readonly message: PeerPublish | PeerRelease
   /** Undefined where nobody waits: a will, a command. */
-  readonly vow: Vow | undefined
+  readonly vow: CommitBarrier | undefined
   /** On the present link; 0: not sent on it yet. */
   number: number
   /** On a link that is gone. */
   wasSent: boolean
 }
 
-export class Outbox {
+export class PeerOutbox {
   /** Before all others, in order: the peer has confirmed what came behind them. */
-  #withheld: Owed[] = []
-  #unconfirmed = new PendingQueue<Owed>()
-  #unsent = new PendingQueue<Owed>()
+  #withheld: UnconfirmedMessage[] = []
+  #unconfirmed = new PendingQueue<UnconfirmedMessage>()
+  #unsent = new PendingQueue<UnconfirmedMessage>()
   #bytes = 0
 
   get length(): number {
@@ -44,8 +44,8 @@ export class Outbox {
   }
 
   /** Behind all others. Its message must be owned. */
-  push(message: PeerPublish | PeerRelease, vow: Vow | undefined): void {
-    const owed: Owed = { message, vow, number: 0, wasSent: false }
+  push(message: PeerPublish | PeerRelease, vow: CommitBarrier | undefined): void {
+    const owed: UnconfirmedMessage = { message, vow, number: 0, wasSent: false }
     this.#unconfirmed.push(owed)
     this.#unsent.push(owed)
     this.#bytes += bytesOf(message)
@@ -75,7 +75,7 @@ export class Outbox {
   }
 
   /** Takes out what is confirmed; the caller keeps its vows. */
-  takeConfirmed({ upTo, withheld }: Pick<PeerCommitted, 'upTo' | 'withheld'>): Owed[] {
+  takeConfirmed({ upTo, withheld }: Pick<PeerCommitted, 'upTo' | 'withheld'>): UnconfirmedMessage[] {
     const answered = this.#withheld
     for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
       if (next.number === 0 || next.number > upTo) break

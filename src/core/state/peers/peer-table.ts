@@ -2,18 +2,18 @@
 // the node has one shard.
 
 import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } from '../../../protocol/index.ts'
-import type { RetainedScan } from '../sessions/retained-replay-queue.ts'
+import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Connection } from '../../model/connection.ts'
-import type { QuestionId } from '../../model/inputs.ts'
-import type { Arrival } from '../../model/message.ts'
+import type { RequestId } from '../../model/inputs.ts'
+import type { RetainedOrigin } from '../../model/message.ts'
 import type { PeerExclusive, PeerNumber, ShardPlace } from '../../model/peer-messages.ts'
-import type { Vow } from '../../model/commit-barrier.ts'
-import { ExclusiveBook } from './exclusive-registry.ts'
-import { OwnInterest } from './local-interest.ts'
-import { ReceivedIds } from './received-packet-ids.ts'
+import type { CommitBarrier } from '../../model/commit-barrier.ts'
+import { ExclusiveRegistry } from './exclusive-registry.ts'
+import { LocalInterest } from './local-interest.ts'
+import { ReceivedPacketIds } from './received-packet-ids.ts'
 import { Peer } from './peer.ts'
-import type { RetainedQuestion } from './retained-request.ts'
+import type { RetainedRequest } from './retained-request.ts'
 
 /** A SUBSCRIBE that waits for what other shards say of its exclusive filters. */
 export interface ExclusiveWait {
@@ -27,7 +27,7 @@ export interface ExclusiveWait {
 
 /** The operator's `subscribe` that waits for what another shard says of its exclusive filter. */
 export interface ExclusiveCommand {
-  readonly question: QuestionId
+  readonly question: RequestId
   readonly clientId: string
   readonly mounted: TopicFilter
   /** Without `$exclusive/`: as it stands in the book. */
@@ -35,26 +35,26 @@ export interface ExclusiveCommand {
   readonly qos: QoS
 }
 
-export class Neighbours {
+export class PeerTable {
   readonly place: ShardPlace
   /** Without this shard itself. */
   readonly peers: readonly Peer[]
-  readonly interest = new OwnInterest()
+  readonly interest = new LocalInterest()
   /** QoS 2 of clients of other shards. */
-  readonly received = new ReceivedIds()
+  readonly received = new ReceivedPacketIds()
   isForgettingScheduled = false
   /** What the publication that is being given out has to wait for; undefined: for no other shard. */
-  spreading: Vow | undefined = undefined
+  spreading: CommitBarrier | undefined = undefined
   /** Messages published here that topics of this shard were to remember: what counts for them as a link's number. */
   retainedHere = 0
   /** Sessions that wait for what topics of several shards remember. */
   readonly scanners = new Set<Session>()
   /** Who has asked another shard for it, by question. */
-  readonly asking = new Map<number, { readonly session: Session; readonly scan: RetainedScan }>()
+  readonly asking = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
   /** What others have asked here, by shard and question. */
-  readonly questions = new Map<string, RetainedQuestion>()
+  readonly questions = new Map<string, RetainedRequest>()
   /** The part of the book of exclusive subscriptions that is kept here. */
-  readonly exclusive = new ExclusiveBook()
+  readonly exclusive = new ExclusiveRegistry()
   /** Who waits for other parts of it, and who for which question. */
   readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
   readonly exclusiveAsked = new Map<number, Connection>()
@@ -87,7 +87,7 @@ export class Neighbours {
   }
 
   /** It was published after its shard had sent so many: `after`, by shard. */
-  isNewerThan(arrival: Arrival | undefined, after: readonly number[]): boolean {
+  isNewerThan(arrival: RetainedOrigin | undefined, after: readonly number[]): boolean {
     if (arrival === undefined) return false
     const link = arrival.shard === this.place.own ? this : this.peer(arrival.shard).link
     return arrival.link === link && arrival.number > (after[arrival.shard] ?? 0)
@@ -113,7 +113,7 @@ export class Neighbours {
   }
 
   /** The vow of the publication that has just been given out, if it has to wait for another shard. */
-  takeVow(): Vow | undefined {
+  takeVow(): CommitBarrier | undefined {
     const vow = this.spreading
     this.spreading = undefined
     return vow

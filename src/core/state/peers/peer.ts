@@ -6,11 +6,11 @@ import type { Interest, PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedMarks } from '../sessions/retained-replay-queue.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { WideMap, type WideMapWalk } from '../../topics/index.ts'
-import type { Vow } from '../../model/commit-barrier.ts'
-import { Confirmations } from './peer-acks.ts'
-import { Outbox } from './peer-outbox.ts'
+import type { CommitBarrier } from '../../model/commit-barrier.ts'
+import { PeerAcks } from './peer-acks.ts'
+import { PeerOutbox } from './peer-outbox.ts'
 import type { InterestCount } from './local-interest.ts'
-import { Undecided } from './uncommitted-forwards.ts'
+import { UncommittedForwards } from './uncommitted-forwards.ts'
 
 /** What it said of one of its filters, and in which of its tellings of everything. */
 export interface KnownInterest {
@@ -21,7 +21,7 @@ export interface KnownInterest {
 /** Somebody waits until the peer has seen the interest of this version. */
 interface Awaited {
   readonly version: number
-  readonly vow: Vow
+  readonly vow: CommitBarrier
   /** To be told how much it had sent to each shard by then. */
   readonly marks?: RetainedMarks
 }
@@ -31,7 +31,7 @@ export class LinkState {
   /** Numbered messages that went each way. */
   sent = 0
   received = 0
-  readonly confirmations = new Confirmations()
+  readonly confirmations = new PeerAcks()
   /** Where the telling of everything is; undefined: it has not begun, or it is over. */
   telling: WideMapWalk<InterestCount> | undefined
   /** The version with which everything was said; undefined: not yet. */
@@ -62,9 +62,9 @@ export class Peer {
   readonly known = new WideMap<KnownInterest>()
   /** Counts its tellings of everything. */
   telling = 0
-  readonly outbox = new Outbox()
+  readonly outbox = new PeerOutbox()
   /** In front of the outbox: what was dealt to it, and that is not on disk yet. */
-  readonly undecided = new Undecided()
+  readonly undecided = new UncommittedForwards()
 
   constructor(number: PeerNumber) {
     this.number = number

@@ -6,16 +6,16 @@
 
 import type { PacketId } from '../../../protocol/index.ts'
 import { PacketIdSet } from '../sessions/packet-id-set.ts'
-import type { Dealings } from '../sessions/shared-assignments.ts'
+import type { SharedAssignments } from '../sessions/shared-assignments.ts'
 
 interface Publisher {
   readonly ids: PacketIdSet
   readonly onDisk: PacketIdSet
   /** Of what was for shared subscriptions: where each went. */
-  dealt: Map<PacketId, Dealings> | undefined
+  dealt: Map<PacketId, SharedAssignments> | undefined
 }
 
-export class ReceivedIds {
+export class ReceivedPacketIds {
   readonly #publishers = new Map<string, Publisher>()
 
   get isEmpty(): boolean {
@@ -30,7 +30,7 @@ export class ReceivedIds {
     return this.#publishers.get(publisher)?.onDisk.has(packetId) === true
   }
 
-  dealingsOf(publisher: string, packetId: PacketId): Dealings | undefined {
+  dealingsOf(publisher: string, packetId: PacketId): SharedAssignments | undefined {
     return this.#publishers.get(publisher)?.dealt?.get(packetId)
   }
 
@@ -38,7 +38,7 @@ export class ReceivedIds {
   add(
     publisher: string,
     packetId: PacketId,
-    how: { isStored: boolean; nowMs: number; dealt?: Dealings | undefined },
+    how: { isStored: boolean; nowMs: number; dealt?: SharedAssignments | undefined },
   ): void {
     let known = this.#publishers.get(publisher)
     if (known === undefined) {

@@ -4,7 +4,7 @@ import type { Message } from '../../model/message.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedCursor } from '../../topics/index.ts'
 
-export interface RetainedQuestion {
+export interface RetainedRequest {
   readonly peer: PeerNumber
   readonly question: number
   readonly cursor: RetainedCursor<Message>

@@ -11,7 +11,7 @@ interface Place {
   readonly leave: () => void
 }
 
-export class Undecided {
+export class UncommittedForwards {
   readonly #places = new PendingQueue<Place>()
   /** Of payloads. */
   bytes = 0

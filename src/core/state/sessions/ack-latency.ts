@@ -3,13 +3,13 @@
 // Only the quickest answer of the last seconds tells: the others have waited, for those before them or for a processor.
 
 /** Who answers within this is near, however quick the disk is. */
-const surelyNearMs = 2
+const nearAckMs = 2
 /** So long what a near client is about to acknowledge may wait for that, instead of going to the disk at once. */
-export const patienceMs = 20
+export const maxAckDelayMs = 20
 /** What was quickest is known for so long, and as long again. */
 const rememberedMs = 5_000
 
-export class AnswerPace {
+export class AckLatency {
   #quickestMs = Infinity
   #quickestBeforeMs = Infinity
   #sinceMs = -Infinity
@@ -26,6 +26,6 @@ export class AnswerPace {
   /** `commitMs`: how long the disk takes now. False: it is farther away than that, or nobody knows yet. */
   isNear(commitMs: number): boolean {
     const quickestMs = Math.min(this.#quickestMs, this.#quickestBeforeMs)
-    return quickestMs <= Math.min(patienceMs, Math.max(surelyNearMs, commitMs))
+    return quickestMs <= Math.min(maxAckDelayMs, Math.max(nearAckMs, commitMs))
   }
 }

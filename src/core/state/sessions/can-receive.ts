@@ -6,7 +6,7 @@ import { topicBelow } from '../../namespaces/mountpoint.ts'
 import type { Topic, TopicTable } from '../../../protocol/index.ts'
 import type { Session } from './session.ts'
 
-export function mayReceive(
+export function canReceive(
   broker: { readonly permissions: Permissions; readonly topics: TopicTable },
   session: Session,
   topic: Topic,

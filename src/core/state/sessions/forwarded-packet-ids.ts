@@ -1,21 +1,21 @@
 // What became on other shards of the QoS 2 messages of one client, by packet id, until the client releases it.
 
 import type { PacketId, ReasonCode } from '../../../protocol/index.ts'
-import type { Dealings } from './shared-assignments.ts'
+import type { SharedAssignments } from './shared-assignments.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
-import type { Vow } from '../../model/commit-barrier.ts'
+import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
-export interface ForwardedId {
+export interface ForwardedPacketId {
   /** Who has heard of it, and is to hear that it is over. */
   readonly peers: Set<PeerNumber>
   /** Of its shared subscriptions: where it went. Undefined: it was for none, or is of an earlier life that did not say so. */
-  dealt: Dealings | undefined
+  dealt: SharedAssignments | undefined
   /** Kept when all that were given it have it. Undefined: nobody waits for them, or it is of an earlier life. */
-  spread: Vow | undefined
+  spread: CommitBarrier | undefined
   /** A shard has not taken it, and its client was gone before it could be told: the answer when it is sent again. */
   readonly refusal: ReasonCode | undefined
   /** What its PUBREC, or while it is being released its PUBCOMP, waits for; undefined: for nothing any more. */
-  vow: Vow | undefined
+  vow: CommitBarrier | undefined
   /**
    * It was in store when the broker started: nobody knows what the others have of it. The same PUBLISH again is sent to
    * them again, and they know whether they had it.
@@ -25,18 +25,18 @@ export interface ForwardedId {
   readonly isBeingReleased: boolean
 }
 
-export class ForwardedIds {
-  readonly #ids = new Map<PacketId, ForwardedId>()
+export class ForwardedPacketIds {
+  readonly #ids = new Map<PacketId, ForwardedPacketId>()
 
-  get(packetId: PacketId): ForwardedId | undefined {
+  get(packetId: PacketId): ForwardedPacketId | undefined {
     return this.#ids.get(packetId)
   }
 
   /** The one of this packet id, made if it is new. */
-  of(packetId: PacketId): ForwardedId {
+  of(packetId: PacketId): ForwardedPacketId {
     const known = this.#ids.get(packetId)
     if (known !== undefined) return known
-    const made: ForwardedId = {
+    const made: ForwardedPacketId = {
       peers: new Set(),
       dealt: undefined,
       spread: undefined,
@@ -50,7 +50,7 @@ export class ForwardedIds {
   }
 
   /** Known from the disk alone: any shard may have heard of it. */
-  restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: Dealings | undefined): void {
+  restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: SharedAssignments | undefined): void {
     const how = { spread: undefined, refusal: undefined, vow: undefined, isOfEarlierLife: true, isBeingReleased: false }
     this.#ids.set(packetId, { peers: new Set(peers), dealt, ...how })
   }
@@ -61,7 +61,7 @@ export class ForwardedIds {
     if (known !== undefined) this.#ids.set(packetId, { ...known, refusal, vow: undefined, isOfEarlierLife: false })
   }
 
-  release(packetId: PacketId, vow: Vow): void {
+  release(packetId: PacketId, vow: CommitBarrier): void {
     const how = {
       dealt: undefined,
       spread: undefined,

@@ -19,7 +19,7 @@ export interface InFlight {
   heldBytes: number
 }
 
-export class OutgoingWindow<D extends InFlight> {
+export class InflightWindow<D extends InFlight> {
   #slots: (D | undefined)[]
   #count = 0
   #bytes = 0

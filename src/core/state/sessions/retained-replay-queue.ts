@@ -22,7 +22,7 @@ export type RetainedSource =
   | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
 
 /** Retained messages that a new subscription is still to be given. */
-export interface RetainedScan {
+export interface RetainedReplay {
   readonly filter: TopicFilter
   readonly options: SubscriptionOptions
   readonly source: RetainedSource
@@ -34,20 +34,20 @@ export interface RetainedScan {
 /** Places of scans that are over are given back when they are more than those that are not, and so many more. */
 const mostEmptyPlaces = 1_024
 
-export class ScanQueue {
+export class RetainedReplayQueue {
   /** Those that were dropped stay in their places until it is their turn. */
-  #inOrder: RetainedScan[] = []
+  #inOrder: RetainedReplay[] = []
   #first = 0
   #count = 0
-  readonly #byFilter = new Map<TopicFilter, RetainedScan[]>()
+  readonly #byFilter = new Map<TopicFilter, RetainedReplay[]>()
   /** The same by what the filters match. */
-  readonly #byTopic = new SubscriptionTrie<RetainedScan[], true>()
+  readonly #byTopic = new SubscriptionTrie<RetainedReplay[], true>()
 
   get isEmpty(): boolean {
     return this.#count === 0
   }
 
-  add(scan: RetainedScan): void {
+  add(scan: RetainedReplay): void {
     const { filter } = scan
     if (this.#inOrder.length > 2 * this.#count + mostEmptyPlaces) this.#closeUp()
     this.#count += 1
@@ -60,7 +60,7 @@ export class ScanQueue {
   }
 
   /** The one whose turn it is. */
-  get first(): RetainedScan | undefined {
+  get first(): RetainedReplay | undefined {
     for (;;) {
       const scan = this.#inOrder[this.#first]
       if (scan === undefined || this.#isThere(scan)) return scan
@@ -69,7 +69,7 @@ export class ScanQueue {
   }
 
   /** It has found everything. */
-  end(scan: RetainedScan): void {
+  end(scan: RetainedReplay): void {
     const { filter } = scan
     const scans = this.#byFilter.get(filter)
     const place = scans?.indexOf(scan) ?? -1
@@ -80,7 +80,7 @@ export class ScanQueue {
   }
 
   /** Those of one subscription, which is gone or begins anew. */
-  drop(filter: TopicFilter): readonly RetainedScan[] {
+  drop(filter: TopicFilter): readonly RetainedReplay[] {
     const dropped = this.#byFilter.get(filter)
     if (dropped === undefined) return []
     this.#count -= dropped.length
@@ -88,7 +88,7 @@ export class ScanQueue {
     return dropped
   }
 
-  *all(): Generator<RetainedScan> {
+  *all(): Generator<RetainedReplay> {
     for (const scans of this.#byFilter.values()) yield* scans
   }
 
@@ -97,11 +97,11 @@ export class ScanQueue {
     return this.#byTopic.audiencesFor(name).length > 0
   }
 
-  #isThere(scan: RetainedScan): boolean {
+  #isThere(scan: RetainedReplay): boolean {
     return this.#byFilter.get(scan.filter)?.includes(scan) === true
   }
 
-  #forget(filter: TopicFilter, scans: RetainedScan[]): void {
+  #forget(filter: TopicFilter, scans: RetainedReplay[]): void {
     this.#byFilter.delete(filter)
     this.#byTopic.remove(bareFilter(filter), scans)
   }

@@ -10,17 +10,17 @@ import type { PacketId, ProtocolVersion, TopicFilter } from '../../../protocol/i
 import type { Identity } from '../../model/identity.ts'
 import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../../model/bridge-client-id.ts'
 import type { Connection } from '../../model/connection.ts'
-import type { QuestionId } from '../../model/inputs.ts'
+import type { RequestId } from '../../model/inputs.ts'
 import type { Message } from '../../model/message.ts'
 import type { DropReason } from '../../model/outputs.ts'
 import type { SharedGroup, SubscriptionOptions } from '../../topics/index.ts'
-import type { AnswerPace } from './ack-latency.ts'
+import type { AckLatency } from './ack-latency.ts'
 import type { Delivery } from './delivery.ts'
-import type { ForwardedIds } from './forwarded-packet-ids.ts'
-import { OutgoingWindow } from './inflight-window.ts'
+import type { ForwardedPacketIds } from './forwarded-packet-ids.ts'
+import { InflightWindow } from './inflight-window.ts'
 import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
-import type { ScanQueue } from './retained-replay-queue.ts'
+import type { RetainedReplayQueue } from './retained-replay-queue.ts'
 import type { SubscriptionUsage } from './subscription-usage.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
@@ -34,7 +34,7 @@ export interface SessionWill {
 }
 
 /** The part of a session's queue that outlives the process. */
-export interface StoredQueue {
+export interface PersistentQueue {
   /** The lowest sequence that may still have a record. */
   head: number
   /** Since the session's record was written, which says where the queue begins. */
@@ -49,7 +49,7 @@ export interface StoredQueue {
   /** Other shards know that there is no room for more. */
   isToldFull: boolean
   /** The question under way that brings more of it into memory. */
-  loading: QuestionId | undefined
+  loading: RequestId | undefined
   /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
   partsRead: number
   /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
@@ -74,7 +74,7 @@ export interface StoredQueue {
   /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
   settled: Set<number> | undefined
   /** Of a bridge: the question under way for its oldest messages, of which some are to go. */
-  trimming: QuestionId | undefined
+  trimming: RequestId | undefined
   /** Nothing that is on disk only and not under way has a lower sequence. */
   trimmedTo: number
 }
@@ -102,7 +102,7 @@ export class Session {
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
   /** Of `subscriptions`; undefined while they are too few to reach a limit. */
   subscriptionUsage: SubscriptionUsage | undefined
-  outgoing: OutgoingWindow<SessionDelivery> | undefined
+  outgoing: InflightWindow<SessionDelivery> | undefined
   pending: PendingQueue<SessionDelivery> | undefined
   /** In flight since an earlier connection and still to be sent again: the client takes fewer at once than it did. */
   resends: PendingQueue<SessionDelivery> | undefined
@@ -114,13 +114,13 @@ export class Session {
   /** When the will of a client that is gone is due; Infinity where none is. */
   willDueAtMs: number
   /** Undefined: there are none. */
-  scans: ScanQueue | undefined
+  scans: RetainedReplayQueue | undefined
   /** Topics that it was given live messages of, which they remember, since it waits for what others remember. */
   heardSinceAsked: Set<string> | undefined
   /** Undefined where nothing of this session is stored. */
-  stored: StoredQueue | undefined
+  stored: PersistentQueue | undefined
   /** What other shards have to do with the QoS 2 messages of the client; undefined: nothing. */
-  forwarded: ForwardedIds | undefined
+  forwarded: ForwardedPacketIds | undefined
   /** The name of a session that is not stored on other shards; undefined until one needs it. */
   nameElsewhere: string | undefined
   /** Its present time without a client, if it has passed something on to other shards since that began. */
@@ -135,7 +135,7 @@ export class Session {
    */
   spool: SpoolLimits | undefined
   /** Of a bridge: how quickly what it brings away is acknowledged; undefined: its messages go to the disk at once. */
-  pace: AnswerPace | undefined
+  pace: AckLatency | undefined
   /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
   heldBytes: number
   isRetryScheduled: boolean
@@ -205,8 +205,8 @@ export class Session {
     return this.stored === undefined ? 0 : this.stored.nextSequence - this.stored.diskFrom
   }
 
-  window(): OutgoingWindow<SessionDelivery> {
-    this.outgoing ??= new OutgoingWindow(isBridgeClient(this.clientId) ? largestBridgePacketId : undefined)
+  window(): InflightWindow<SessionDelivery> {
+    this.outgoing ??= new InflightWindow(isBridgeClient(this.clientId) ? largestBridgePacketId : undefined)
     return this.outgoing
   }
 
@@ -221,7 +221,7 @@ export class Session {
   }
 }
 
-export function newStoredQueue(): StoredQueue {
+export function newPersistentQueue(): PersistentQueue {
   return {
     head: 1,
     deletedSinceRecord: 0,

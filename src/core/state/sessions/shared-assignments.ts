@@ -9,28 +9,28 @@
 import type { TopicFilter } from '../../../protocol/index.ts'
 import { type DealtRecord, forSubscribers } from '../../../records/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
-import type { Vow } from '../../model/commit-barrier.ts'
+import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
-export interface Dealt {
+export interface SharedAssignment {
   readonly to: PeerNumber
   /** Of what went on to another shard, in this life of this one: kept when it has it. */
-  readonly kept: Vow | undefined
+  readonly kept: CommitBarrier | undefined
 }
 
-export class Dealings {
+export class SharedAssignments {
   readonly toSubscribersOf: PeerNumber[] = []
-  #byFilter: Map<TopicFilter, Dealt> | undefined = undefined
-  readonly #others: Dealt | undefined
+  #byFilter: Map<TopicFilter, SharedAssignment> | undefined = undefined
+  readonly #others: SharedAssignment | undefined
   /** Being forgotten: kept when every shard that it went on to has forgotten it. */
-  release: Vow | undefined = undefined
+  release: CommitBarrier | undefined = undefined
 
   /** `others`: where it went for all that is not noted. */
-  constructor(others?: Dealt) {
+  constructor(others?: SharedAssignment) {
     this.#others = others
   }
 
-  static restored(records: readonly DealtRecord[]): Dealings {
-    const dealings = new Dealings()
+  static restored(records: readonly DealtRecord[]): SharedAssignments {
+    const dealings = new SharedAssignments()
     for (const { filter, to } of records) {
       if (filter === forSubscribers) dealings.toSubscribersOf.push(to)
       else dealings.note(filter as TopicFilter, { to, kept: undefined })
@@ -38,16 +38,16 @@ export class Dealings {
     return dealings
   }
 
-  get(filter: TopicFilter): Dealt | undefined {
+  get(filter: TopicFilter): SharedAssignment | undefined {
     return this.#byFilter?.get(filter) ?? this.#others
   }
 
-  note(filter: TopicFilter, dealt: Dealt): void {
+  note(filter: TopicFilter, dealt: SharedAssignment): void {
     this.#byFilter ??= new Map()
     this.#byFilter.set(filter, dealt)
   }
 
-  entries(): Iterable<[TopicFilter, Dealt]> {
+  entries(): Iterable<[TopicFilter, SharedAssignment]> {
     return this.#byFilter?.entries() ?? []
   }
 

@@ -7,10 +7,10 @@
 // in it yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3], nor has the member that it goes on to from there.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import { takeRight, withTopic, type Message } from '../../model/message.ts'
+import { copyPublisherRights, withTopic, type Message } from '../../model/message.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 
-export class MovedMessages<Session extends object> {
+export class SharedRedelivery<Session extends object> {
   readonly #sentTo = new WeakMap<Message, WeakSet<Session>>()
   /** Repeats of what is none for others. */
   readonly #repeats = new WeakSet<Message>()
@@ -30,7 +30,7 @@ export class MovedMessages<Session extends object> {
     const isSaid = isRepeat ? message.isRepeat : !this.#repeats.has(message)
     if (isSaid) return message
     const told = withTopic(message, message.topic)
-    takeRight(told, message)
+    copyPublisherRights(told, message)
     told.isRepeat = isRepeat
     this.#sentTo.set(told, sentTo)
     if (isRepeat) this.#repeats.add(told)
@@ -39,7 +39,7 @@ export class MovedMessages<Session extends object> {
 }
 
 /** On its way to a member on another shard, and in nobody's queue: see `shared/shared-handoff.ts`. */
-export interface Moving {
+export interface SharedHandoff {
   readonly key: { readonly shard: number; readonly name: string }
   /** The shard that it goes to. */
   readonly to: PeerNumber
@@ -49,7 +49,7 @@ export interface Moving {
 }
 
 /** Of a session that has ended, and of which others may get something: see `shared/expired-session-redelivery.ts`. */
-export interface EndedQueue {
+export interface EndedSessionQueue {
   /** In place of its client id. */
   readonly name: string
   /** Nothing with a lower sequence is there any more. */
