@@ -2,8 +2,7 @@
 //
 //   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  gone
 
-import { constants } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import { lstat, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createStream } from 'rotating-file-stream'
 
@@ -65,9 +64,10 @@ export async function openRotatingFile(options: RotatingFileOptions): Promise<Ro
   })
 }
 
-/** Makes the file where it is missing, for the owner alone. Rejects where it is a link: it would lead out of its directory. */
+/** Makes the file where it is missing, for the owner alone, and takes rights of others from one that is there. A link is left as it is. */
 async function restrict(path: string): Promise<void> {
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
-  await using handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, fileMode)
+  const there = await lstat(path).catch(() => undefined)
+  if (there !== undefined && !there.isFile()) return
+  await using handle = await open(path, 'a', fileMode)
   await handle.chmod(fileMode)
 }

@@ -1,9 +1,11 @@
 // Names and passwords of clients over the API: what is created there counts for the next client that connects.
 
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { askSocket } from './http.ts'
 import { promised, refused } from './promised.ts'
 
 /** 0: it came in; else why not. */
@@ -122,6 +124,8 @@ describe('what cannot be created', () => {
   })
 })
 
+const pathOf = (username: string): string => `/api/v4/auth_username/${encodeURIComponent(username)}`
+
 describe('names', () => {
   // As long as fit into the 16 KiB of a request before sign-in, each byte written as three; longer ones go by the control socket.
   const longest = ['a'.repeat(15_000), `${'💧'.repeat(1_200)}abc`]
@@ -131,12 +135,27 @@ describe('names', () => {
     const broker = await sharedBroker()
     const body = names.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
-    for (const username of names.filter((name) => name !== '..')) {
-      const path = `/api/v4/auth_username/${encodeURIComponent(username)}`
+    for (const username of names.filter((name) => name !== '..' && !longest.includes(name))) {
+      const path = pathOf(username)
       const { data } = promised('lookup_auth_username', await broker.ask(path))
       assert.equal(data.username, username)
       promised('delete_auth_username', await broker.ask(path, { method: 'DELETE' }))
       refused(await broker.ask(path), 'userNotFound')
+    }
+  })
+
+  test('of any length are reached at the control socket, and over HTTP as far as the header limit goes', async () => {
+    const broker = await sharedBroker()
+    const body = longest.map((username) => ({ username, password: 'x' }))
+    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    const socket = join(broker.dataDirectory, 'ctl.sock')
+    for (const username of longest) {
+      const path = pathOf(username)
+      refused(await broker.ask(path), 'invalidParameter')
+      const found = await askSocket(socket, path)
+      assert.deepEqual([found.status, found.json.data.username], [200, username])
+      assert.equal((await askSocket(socket, path, { method: 'DELETE' })).status, 200)
+      assert.equal((await askSocket(socket, path)).status, 404)
     }
   })
 })

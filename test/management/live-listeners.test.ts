@@ -70,6 +70,8 @@ async function updated(broker: BrokerWithApi, text: string): Promise<void> {
 }
 
 const twoShards = { set: ['node.shards=2'] }
+/** The API may name files there. */
+const withFilesIn = (folder: string) => ({ set: [...twoShards.set, `node.allowed_directories=["${folder}"]`] })
 
 test('listeners come, change and go; only clients of the one that goes are sent away', async (t) => {
   const broker = await startBrokerWithApi(t, twoShards)
@@ -140,7 +142,7 @@ test('certificates and paths change where the listener is, and nobody who is in 
   const configOf = (name: string): string => `
     listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/${name}.cert", keyfile = "${folder}/${name}.key" }
     listeners.ws.bind = "127.0.0.1:0/${name}"`
-  const broker = await startBrokerWithApi(t, twoShards)
+  const broker = await startBrokerWithApi(t, withFilesIn(folder))
   await updated(broker, configOf('old'))
   const [ssl, ws] = [await placeOf(broker, 'mqtt:ssl:default'), await placeOf(broker, 'mqtt:ws:default')]
   const secure = await watched(t, `mqtts://${ssl}`, { rejectUnauthorized: false })
@@ -224,7 +226,7 @@ test('what was said of files is over when the listener has others, is opened aga
   const listenerOf = (kind: string, name: string, files: string): string =>
     `listeners.${kind}.${name} { bind = "127.0.0.1:0", certfile = "${folder}/${files}.cert", keyfile = "${folder}/${files}.key" }`
   const staying = listenerOf('quic', 'opened', 'three')
-  const broker = await startBrokerWithApi(t, twoShards)
+  const broker = await startBrokerWithApi(t, withFilesIn(folder))
   await updated(broker, [staying, listenerOf('ssl', 'changed', 'one'), listenerOf('ssl', 'gone', 'one')].join('\n'))
   await writeFile(join(folder, 'one.cert'), 'damaged')
   await write('three', authority.issue('three'))
@@ -243,7 +245,7 @@ test('a listener is not restarted with files that it could not be opened with', 
   const { certificate, key } = new Authority('ours').issue('broker')
   await writeFile(join(folder, 'cert'), certificate)
   await writeFile(join(folder, 'key'), key)
-  const broker = await startBrokerWithApi(t, twoShards)
+  const broker = await startBrokerWithApi(t, withFilesIn(folder))
   await updated(
     broker,
     `listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/cert", keyfile = "${folder}/key" }`,
