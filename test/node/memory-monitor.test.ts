@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { type MemoryNews, MemoryWatch, lookIntervalMs } from '../../src/node/observe/memory-monitor.ts'
 import { memoryBytes, memoryLimitOf, residentBytes } from '../../src/node/data-dir/machine-limits.ts'
 
@@ -58,7 +59,7 @@ describe('the watch over memory', () => {
       told.every(({ collects }) => collects),
       true,
     )
-    await Promise.resolve()
+    await setImmediate()
     assert.deepEqual(watched.alarms, [
       'memory the memory is short (soft): 0 MiB of 0 MiB (node.memory_limit); queues 1 MiB',
     ])
@@ -96,8 +97,14 @@ describe('the watch over memory', () => {
     assert.deepEqual(watched.pass(1).at(-1)?.level, 'normal')
     watched.percent = 95
     assert.deepEqual(watched.pass(0.25), [{ level: 'hard', step: 0, collects: true }])
-    await Promise.resolve()
-    assert.equal(watched.alarms[0], 'memory over')
+    await setImmediate()
+    assert.deepEqual(
+      watched.alarms.map((alarm) => alarm.split(':')[0]),
+      ['hard', 'soft', 'over', 'hard'].map((what) =>
+        what === 'over' ? 'memory over' : `memory the memory is short (${what})`,
+      ),
+      'in this order, those of a short while too',
+    )
   })
 
   test('a heap of one shard that is nearly full counts as the whole process', () => {

@@ -1,4 +1,4 @@
-// How short the memory of this process is, looked at four times a second, and told to the shards:
+// How short the memory of this process is, looked at twenty times a second, and told to the shards:
 //
 //   normal --3/4 of the limit--> (collect garbage) --still--> soft --9/10--> hard
 //          <-------- below 7/10 ------------------------------      <-- below 17/20 --
@@ -10,7 +10,7 @@
 import type { MemoryLevel } from '../../core/index.ts'
 import type { Alarms } from './alarms.ts'
 
-export const lookIntervalMs = 250
+export const lookIntervalMs = 50
 const parts = { soft: 0.75, softEnds: 0.7, hard: 0.9, hardEnds: 0.85 } as const
 /** For a collection to be made, and for what is left to be seen: heaps are told of once a second. */
 const collectionMs = 2_500
@@ -54,6 +54,7 @@ export class MemoryWatch {
   #step = 0
   #collectedAtMs = -Infinity
   #toldAtMs = -Infinity
+  #announced: Promise<unknown> = Promise.resolve()
 
   constructor(options: MemoryWatchOptions) {
     this.#options = options
@@ -104,15 +105,18 @@ export class MemoryWatch {
     this.#toldAtMs = nowMs
   }
 
-  /** Who holds most of it is asked of the shards: they may take a while, and another level may be found meanwhile. */
+  /**
+   * Who holds most of it is asked of the shards, and they may take a while. Alarms follow each other in the order of the levels,
+   * so one of a short while is in the log too.
+   */
   #announce(reading: MemoryReading): void {
     const { alarms, limitBytes } = this.#options
     const level = this.#level
-    if (level === 'normal') return alarms.over('memory', 'there is enough memory again')
+    const largest = level === 'normal' ? undefined : this.#options.largest()
     const used = `${mib(reading.residentBytes)} of ${mib(limitBytes)} (node.memory_limit)`
-    const text = `the memory is short (${level}): ${used}`
-    void this.#options.largest().then((largest) => {
-      if (this.#level === level) alarms.raise('memory', `${text}; ${largest}`)
+    this.#announced = Promise.all([largest, this.#announced]).then(([users]) => {
+      if (users === undefined) alarms.over('memory', 'there is enough memory again')
+      else alarms.raise('memory', `the memory is short (${level}): ${used}; ${users}`)
     })
   }
 }
