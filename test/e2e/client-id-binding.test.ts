@@ -55,10 +55,16 @@ test('a user does not get the connection, the queue or a ban of another by using
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.subscribeAsync('devices/pump-7/#', { qos: 1 })
   const outcomes: unknown[] = []
-  for (let time = 0; time < 5; time++) outcomes.push(await outcome(t, broker, attacker))
-  // Flapping detection bans the attacker after the third attempt, and only the attacker.
   const { clientIdentifierNotValid: refused, banned } = reasonCodes
-  assert.deepEqual(outcomes, [refused, refused, refused, banned, banned])
+  while (outcomes.at(-1) !== banned && outcomes.length < 50) outcomes.push(await outcome(t, broker, attacker))
+  // Flapping detection bans the attacker once three attempts have ended, and only the attacker. An attempt ends when its
+  // connection closes, which the attacker does not see: the next attempts may come before that.
+  assert.deepEqual(outcomes.slice(0, 3), [refused, refused, refused])
+  assert.deepEqual(
+    [...new Set(outcomes.slice(3, -1))].filter((code) => code !== refused),
+    [],
+  )
+  assert.deepEqual([outcomes.at(-1), await outcome(t, broker, attacker)], [banned, banned])
   assert.equal(device.connected, true, 'the device was not disconnected')
   const plant = await connected(t, broker, { clientId: 'plant', username: 'plant', password: 'press' })
   const arrived = nextMessage(device)

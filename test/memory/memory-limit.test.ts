@@ -1,21 +1,23 @@
 // Clients that want more memory than the broker may use, over real sockets: the process lives, a client that keeps to the rules
-// is served, and when the attack is over everything is as before.
+// is served, and when the attack is over everything is as before. Run alone (`npm run test:memory`): beside other tests the
+// garbage collector lags behind, and resident memory is what is measured.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Attacker } from './attacker.ts'
-import { type Broker, startBroker } from './godwit-process.ts'
+import { Attacker } from '../e2e/attacker.ts'
+import { type Broker, startBroker } from '../e2e/godwit-process.ts'
 
 const limitMib = 384
-/** Of resident memory, pages of the program: not what is limited. */
-const ofFilesMib = 70
+/** The default of the limit is three quarters of what there is: with a third more than the limit the process lives. */
+const mostMib = limitMib / 0.75
 const greedy = 12
 const payload = Buffer.alloc(1_000_000, 'x')
 
+/** Without pages of files, as the limit counts it. */
 function residentMib({ process: { child } }: Broker): number {
-  const [, resident] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+  const [, resident] = /RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
   return Number(resident) / 1_024
 }
 
@@ -59,7 +61,8 @@ test(
     }
     const [alarm] = await broker.process.until(/"name":"memory","message":"[^"]*"/)
     assert.match(alarm, /queues \d+ MiB \(most: greedy-\d+ \d+ MiB/)
-    assert.ok(most - ofFilesMib < limitMib * 1.25, `${most} MiB at most`)
+    t.diagnostic(`${Math.round(most)} MiB at most, with a limit of ${limitMib}`)
+    assert.ok(most < mostMib, `${most} MiB at most`)
     for (const client of [...readers, publisher]) client.drop()
     await broker.process.until(/"event":"alarm is over","name":"memory"/)
     await isServed(healthy)
