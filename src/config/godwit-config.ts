@@ -168,6 +168,9 @@ export interface SysTopicsConfig {
 }
 
 /** As the settings have them: names of the configuration, durations in milliseconds. */
+export type RuleEngineConfig = SettingValues['rule_engine']
+export type ConnectorsConfig = SettingValues['connectors']
+export type ActionsConfig = SettingValues['actions']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
 /** The section that was written; `ssl` is the older name. */
@@ -215,6 +218,9 @@ export interface GodwitConfig {
   readonly namespaces: NamespacesConfig | undefined
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
+  readonly ruleEngine: RuleEngineConfig
+  readonly connectors: ConnectorsConfig
+  readonly actions: ActionsConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -274,6 +280,9 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     maxAuditBytes: values.audit.max_size,
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
+    ruleEngine: values.rule_engine,
+    connectors: values.connectors,
+    actions: values.actions,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

@@ -164,6 +164,8 @@ function handleRare(
     case 'client-filters':
       state.clientFilters = input.areWanted ? (state.clientFilters ?? new ClientFilters()) : undefined
       return
+    case 'rules':
+      return state.setRules(input.rules)
     case 'shutdown':
       return shutDown(state)
     default:

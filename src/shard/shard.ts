@@ -127,11 +127,11 @@ export class Shard implements ClientOutputOwner {
     const { permissions } = this.access
     const { shards: count = 1, namespaces, namespaceTable: table, nameAmongBridges } = world.start
     const place = { own: shardNumber, count }
-    const { identity } = world
+    const { identity, ruleHook } = world
     const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
     const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start), nameAmongBridges }
     const { topics, account: memory } = this.#memory
-    this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ...shared })
+    this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ruleHook, ...shared })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessRequests(this.access, {

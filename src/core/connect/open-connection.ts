@@ -184,7 +184,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
   session.pace ??= new AckLatency()
-  state.fullSessions.delete(session)
+  if (state.fullSessions.delete(session)) state.hasActionRoom = true
   const { stored } = session
   if (stored?.isToldFull === true) announceRoom(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)

@@ -100,7 +100,7 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
     stored.deletedSinceRecord++
   }
   stored.count--
-  state.fullSessions.delete(session)
+  if (state.fullSessions.delete(session)) state.hasActionRoom = true
   if (stored.isToldFull) announceRoom(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message === undefined ? delivery.bodyIdOnDisk : delivery.message.bodyId
   if (bodyId !== 0) releasePayload(state, bodyId)

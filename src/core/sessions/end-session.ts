@@ -80,7 +80,7 @@ export function endSession(state: BrokerState, session: Session): void {
   state.sessions.remove(session)
   session.rest = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
-  state.fullSessions.delete(session)
+  if (state.fullSessions.delete(session)) state.hasActionRoom = true
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)

@@ -27,6 +27,7 @@ import { canReceive } from './sessions/can-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
 import { SessionTable } from './sessions/session-table.ts'
+import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
 import { RetainedTree, Routes, type SubscriptionOptions } from '../topics/index.ts'
@@ -93,6 +94,8 @@ export interface BrokerOptions {
   readonly nameAmongBridges?: string | undefined
   /** Undefined: the core makes an account that nobody else reads. */
   readonly memory?: MemoryAccount | undefined
+  /** Undefined: there are no rules. */
+  readonly ruleHook?: RuleHook | undefined
   /** Drops that are told as events in a tenth of a second; undefined: 64. */
   readonly mostDropEvents?: number | undefined
 }
@@ -163,6 +166,14 @@ export class BrokerState {
   clientFilters: ClientFilters | undefined = undefined
   /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
   readonly exclusive = new Map<TopicFilter, Session>()
+  /** Runs rules; undefined: there are none. */
+  readonly ruleHook: RuleHook | undefined
+  /** Of the message that is being routed; undefined: none. */
+  matchedRules: readonly MatchedRule[] | undefined = undefined
+  /** Connections that are not read from until the actions of rules have stored less. */
+  readonly waitingForActions = new Set<Connection>()
+  /** A session that was full is so no longer: who waits for actions tries again. */
+  hasActionRoom = false
   openConnections = 0
   readonly held: SubscriptionCounts = { subscriptions: 0, shared: 0, subscribers: 0 }
   storageIsHealthy = true
@@ -195,6 +206,7 @@ export class BrokerState {
     this.identity = options.identity
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
+    this.ruleHook = options.ruleHook
     this.memory = options.memory ?? new MemoryAccount()
     this.sessions = new SessionTable(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
@@ -212,6 +224,13 @@ export class BrokerState {
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this
     this.outputs = { sends, questions, closes, readers, events, peerSends }
+  }
+
+  /** From here on messages run these. */
+  setRules(rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>): void {
+    this.routes.setRules(rules)
+    // Who waits for actions may have nothing to wait for.
+    this.hasActionRoom = true
   }
 
   /** A subscription of the session has come (1) or gone (-1); what the session holds is as it is afterwards. */

@@ -9,7 +9,7 @@ import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
 import { stateOf } from '../state/connection-state.ts'
 import { endReauthentication } from '../packets/handle-auth.ts'
 import { handleTakeoverWait } from '../packets/handle-connect.ts'
-import { handlePacket } from '../packets/handle-packet.ts'
+import { handlePacket, resumeWaitingForActions } from '../packets/handle-packet.ts'
 import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
 import type { Deadline } from '../model/deadlines.ts'
@@ -46,6 +46,7 @@ export function handleTick(state: BrokerState): void {
   continueRelief(state, endGreedy)
   if (state.neighbours !== undefined) answerRetainedRequests(state, state.neighbours)
   continueAccessChecks(state)
+  if (state.hasActionRoom && state.waitingForActions.size > 0) resumeWaitingForActions(state)
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
 }
 

@@ -39,6 +39,7 @@ export class BrokerView {
   get hasMoreWork(): boolean {
     const { neighbours, scanning, stayChecks, clientFilters, leaving, reliefFrom } = this.#state
     if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0 || reliefFrom !== undefined) return true
+    if (this.#state.hasActionRoom && this.#state.waitingForActions.size > 0) return true
     return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 
