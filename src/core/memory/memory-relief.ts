@@ -100,7 +100,10 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
     lightenDelivery(state, session, delivery)
-    delivery.bodyIdOnDisk = message.bodyId
+    if (message.bodyId !== 0) {
+      stored.payloadsOnDisk ??= new Map()
+      stored.payloadsOnDisk.set(sequence, message.bodyId)
+    }
     delivery.message = undefined
     delivery.stage = 'waiting'
     stored.packetIds ??= new Map()

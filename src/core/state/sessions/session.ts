@@ -69,7 +69,9 @@ export interface PersistentQueue {
   readonly lostItsClientInCrash: boolean
   /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
   packetIds: Map<number, PacketId> | undefined
-  /** The same, of a bridge: those with PUBREC, whose records stay until PUBCOMP. */
+  /** Payload IDs by sequence, of deliveries that keep their packet identifier while their message is on disk only. */
+  payloadsOnDisk: Map<number, number> | undefined
+  /** Packet identifiers of a bridge with PUBREC, whose records stay until PUBCOMP. */
   receivedIds: Map<number, PacketId> | undefined
   /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
   settled: Set<number> | undefined
@@ -238,6 +240,7 @@ export function newPersistentQueue(): PersistentQueue {
     sentBelow: 1,
     lostItsClientInCrash: false,
     packetIds: undefined,
+    payloadsOnDisk: undefined,
     receivedIds: undefined,
     settled: undefined,
     trimming: undefined,
