@@ -48,9 +48,8 @@ export class QueueReaders {
   /** At most `limit` queued records in order, and no more than fit into some megabytes. Throws StorageFailure. */
   async read(wanted: PartWanted): Promise<QueuePart> {
     const { clientId, fromSequence, limit, part } = wanted
-    const isFull = this.#readings.size >= mostKept && !this.#readings.has(clientId)
-    if (part === undefined || isFull) return await readQueue(this.#store, clientId, fromSequence, limit)
-    const reading = this.#readingFor(clientId, part)
+    const reading = part === undefined ? undefined : this.#readingFor(clientId, part)
+    if (reading === undefined) return await readQueue(this.#store, clientId, fromSequence, limit)
     let isKept = false
     try {
       const read = await reading.read(fromSequence, limit)
@@ -67,10 +66,15 @@ export class QueueReaders {
     await Promise.all([...this.#readings.values()].map((reading) => this.#close(reading)))
   }
 
-  /** One that is under way is left to end by itself, and is not kept then. */
-  #readingFor(clientId: string, part: number): Reading {
+  /**
+   * The reading for a part; undefined: the part is read by itself, and nothing is kept. A reading serves one request at a time. A
+   * request of an earlier connection can come late, behind the first request of the present one: on the same reading each would take
+   * records that the other needs. Part 0 begins anew, and a reading that is in progress then ends by itself and is not kept.
+   */
+  #readingFor(clientId: string, part: number): Reading | undefined {
     const kept = this.#readings.get(clientId)
-    if (kept !== undefined && part > 0) return kept
+    if (kept !== undefined && part > 0) return kept.isResting ? kept : undefined
+    if (kept === undefined && this.#readings.size >= mostKept) return undefined
     if (kept?.isResting === true) this.#leave(kept)
     const reading = new Reading(this.#store, clientId, () => this.#leave(reading))
     this.#readings.set(clientId, reading)

@@ -47,6 +47,18 @@ function watched(inner: Store): Watched {
   return watch
 }
 
+/** A store whose slices wait until they are let go. */
+function heldReading(inner: Store): { store: Store; letAllGo(): void } {
+  const released = Promise.withResolvers<void>()
+  async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
+    for await (const slice of inner.readQueue(range)) {
+      await released.promise
+      yield slice
+    }
+  }
+  return { store: withReadQueue(inner, readQueue), letAllGo: released.resolve }
+}
+
 async function queueOf(count: number): Promise<Watched> {
   const store = openMemoryStore()
   await append(store, 1, count)
@@ -127,6 +139,20 @@ describe('a queue that is read in parts', () => {
     await take(queue.store, 6)
     const other = await readers.read({ clientId: 'client', fromSequence: 5, limit: 3, part: 1 })
     assert.deepEqual(sequencesOf(other), [5, 7, 8])
+  })
+
+  test('a late request of an earlier connection does not take records from the reading in progress', async () => {
+    const queue = await queueOf(300)
+    const held = heldReading(queue.store)
+    const readers = new QueueReaders(held.store)
+    const first = readers.read({ clientId: 'client', fromSequence: 1, limit: 100, part: 0 })
+    // The connection before asked for this part; its answer is of no use to anybody, and comes while the other is read.
+    const late = readers.read({ clientId: 'client', fromSequence: 51, limit: 100, part: 3 })
+    held.letAllGo()
+    assert.deepEqual(sequencesOf(await first), numbers(1, 100))
+    assert.deepEqual(sequencesOf(await late), numbers(51, 100))
+    const next = await readers.read({ clientId: 'client', fromSequence: 101, limit: 100, part: 1 })
+    assert.deepEqual(sequencesOf(next), numbers(101, 100))
   })
 
   test('is not disturbed by a part that stands by itself', async () => {
