@@ -10,6 +10,7 @@ import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
+import { noteGapsBelow } from './queue-gaps.ts'
 import { forgetDelivery, maxStoredOf, messageIn } from './stored-queue.ts'
 
 /** So many beyond the limit are taken while the oldest are read. */
@@ -87,6 +88,7 @@ function dropStored(state: BrokerState, session: Session, stored: StoredQueue, r
   stored.trimmedTo = record.sequence + 1
   stored.partsRead = 0
   if (endOfOwed(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
+  else noteGapsBelow(stored, stored.trimmedTo)
   const message = messageIn(state, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence

@@ -12,6 +12,7 @@ import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../message.ts'
+import { noteGapsBelow } from './queue-gaps.ts'
 import { forgetDelivery, put, releaseBody } from './stored-queue.ts'
 
 /** PUBCOMP has come. Its record may be on its way into memory for the first time since a restart. */
@@ -22,6 +23,7 @@ export function forgetReceived(state: BrokerState, session: Session, delivery: S
   if (delivery.message === undefined && stored.receivedIds?.delete(delivery.sequence) === true) {
     stored.settled ??= new Set()
     stored.settled.add(delivery.sequence)
+    noteGapsBelow(stored, delivery.sequence + 1)
   }
   forgetDelivery(state, session, delivery)
 }

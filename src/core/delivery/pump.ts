@@ -14,6 +14,7 @@ import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId }
 import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
 import { takeReceived } from './kept-for-bridge.ts'
 import { groupOf, moveElsewhere, moveToAnother } from './move-shared.ts'
+import { mustReadAgain } from './queue-gaps.ts'
 import { fits, sendAck } from './send-to-client.ts'
 import { forgetDelivery, messageIn } from './stored-queue.ts'
 
@@ -154,7 +155,7 @@ function askForMore(state: BrokerState, session: Session): void {
     clientId: session.clientId,
     fromSequence: stored.diskFrom,
     limit,
-    part: stored.partsRead,
+    part: stored.isReadAgain ? undefined : stored.partsRead,
     afterBatch,
   })
 }
@@ -183,6 +184,7 @@ export function handleQueueLoaded(
   if (stored === undefined || stored.loading !== answer.question) return
   stored.loading = undefined
   if (session.connection === undefined) return
+  if (mustReadAgain(state, session, stored, answer)) return pump(state, session)
   const end = stored.behind?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue

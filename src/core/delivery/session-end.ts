@@ -12,6 +12,7 @@ import { leaveRoutes } from './leave-routes.ts'
 import { notePresence } from './note-interest.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { isOfBroker } from './retained-messages.ts'
+import { noteGapsBelow } from './queue-gaps.ts'
 import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
 import { forward } from './forward.ts'
@@ -55,9 +56,12 @@ function putToSleep(session: Session): void {
   if (stored === undefined) return
   stored.loading = undefined
   stored.partsRead = 0
+  stored.isReadAgain = false
   stored.behind = undefined
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
+  // Some of what waited between them has gone: to another member, or as its time was over.
+  if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
     if (delivery.packetId !== 0) delivery.message = undefined // Reserved: read again with its queued record.

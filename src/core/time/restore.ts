@@ -4,6 +4,7 @@ import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../proto
 import { plainIdentity, type Identity } from '../access.ts'
 import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { noteGapsBelow } from '../delivery/queue-gaps.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
 import { restoreEnded } from '../delivery/ended-queues.ts'
 import { noteSubscription, standingOf } from '../delivery/note-interest.ts'
@@ -129,6 +130,7 @@ export function restoreQueue(
   stored.diskFrom = queue.firstSequence
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
+  if (queue.count < queue.lastSequence - queue.firstSequence + 1) noteGapsBelow(stored, queue.lastSequence + 1)
   if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
 }
