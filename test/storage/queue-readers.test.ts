@@ -222,6 +222,28 @@ describe('what a reading holds is given back', () => {
     }
   })
 
+  test('and its place is free for another client', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const store = openMemoryStore()
+      const clients = numbers(1, mostKept + 1).map((number) => `client ${number}`)
+      for (const clientId of clients)
+        await store.commit(put(...numbers(1, 3).map((number) => queued(clientId, number))))
+      const queue = watched(store)
+      const readers = new QueueReaders(queue.store)
+      const readOne = (clientId: string, fromSequence: number): Promise<QueuePart> =>
+        readers.read({ clientId, fromSequence, limit: 1, part: fromSequence - 1 })
+      for (const clientId of clients.slice(0, mostKept)) await readOne(clientId, 1)
+      mock.timers.tick(keptMs)
+      await readOne(`client ${mostKept + 1}`, 1)
+      await readOne(`client ${mostKept + 1}`, 2)
+      assert.equal(queue.opened, mostKept + 1, 'both parts came from one reading')
+      await readers.close()
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
   test('when all is', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
