@@ -20,6 +20,8 @@ export interface ReaderStoryOptions {
   readonly seed: number
   readonly keeper: Keeper
   readonly isTold?: boolean
+  /** Opens the store again, in real time; if not said, readings only hear that it was. */
+  readonly reopen?: (() => Promise<void>) | undefined
   /** From the seed if not said: one to three. */
   readonly shards?: number
 }
@@ -49,12 +51,13 @@ export class ReaderStory {
   readonly reads: SlowReads
   private readonly random: Random
   private readonly traits: Traits
+  private readonly reopen: (() => Promise<void>) | undefined
   private readonly subscribers: Client[]
   private readonly publishers: Client[]
   private readonly qosOf: Map<Client, QoS>
   private isOver: boolean
 
-  constructor({ seed, keeper, shards, isTold }: ReaderStoryOptions) {
+  constructor({ seed, keeper, shards, isTold, reopen }: ReaderStoryOptions) {
     this.world = new World({
       seed,
       keeper,
@@ -68,6 +71,7 @@ export class ReaderStory {
     this.reads = this.world.reads
     this.random = this.world.stage.random
     this.traits = drawTraits(this.random, isCrowded(seed))
+    this.reopen = reopen
     this.subscribers = []
     this.publishers = []
     this.qosOf = new Map()
@@ -93,7 +97,7 @@ export class ReaderStory {
     reads.failures = traits.failures
     for (const publisher of this.publishers) this.publishOn(publisher, traits.messages)
     for (let count = traits.interruptions; count > 0; count--) {
-      world.stage.after(this.random.between(1, 1_500), () => reads.interrupt())
+      world.stage.after(this.random.between(1, 1_500), this.reopen ?? (() => reads.interrupt()))
     }
     while (
       this.publishers.some(({ unfinished, publications }) => unfinished > 0 || publications.length < traits.messages)

@@ -23,7 +23,12 @@ export interface ReaderStoryEnd extends StoryEnd {
 
 export async function runReaderStory(seed: number, { onLevel, ...options }: Options = {}): Promise<ReaderStoryEnd> {
   return await withKeeper(onLevel, async (keeper) => {
-    const story = new ReaderStory({ seed, keeper, ...options })
+    const story = new ReaderStory({
+      seed,
+      keeper,
+      reopen: onLevel === true ? () => keeper.store.reopen() : undefined,
+      ...options,
+    })
     const { world, reads } = story
     const fault = await faultIn(seed, async () => {
       for (const ms of story.tell()) await world.passMsAsync(ms)
