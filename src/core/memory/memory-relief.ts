@@ -13,6 +13,7 @@ import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import { lightenDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
 import { dropOldestWaiting } from '../queues/enqueue-for-session.ts'
+import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
 import { moveQueueToDisk } from '../sessions/end-session.ts'
 import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
@@ -108,6 +109,8 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
     delivery.stage = 'waiting'
     stored.packetIds ??= new Map()
     stored.packetIds.set(sequence, packetId)
+    // What was acknowledged between them has no record.
+    if (sequence < stored.diskFrom) noteGapsBelow(stored, stored.diskFrom)
     stored.diskFrom = Math.min(stored.diskFrom, sequence)
   })
 }

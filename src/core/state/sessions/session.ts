@@ -52,6 +52,10 @@ export interface PersistentQueue {
   loading: RequestId | undefined
   /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
   partsRead: number
+  /** Records with lower sequences may have gone from disk before those in front of them. */
+  gapsBelow: number
+  /** A part of it lacked a record. The next part is read for itself, and shows whether the record is there. */
+  isReadAgain: boolean
   /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
   writtenUpTo: number
   mark: { readonly sequence: number; readonly batch: number } | undefined
@@ -234,6 +238,8 @@ export function newPersistentQueue(): PersistentQueue {
     isToldFull: false,
     loading: undefined,
     partsRead: 0,
+    gapsBelow: 0,
+    isReadAgain: false,
     writtenUpTo: 0,
     mark: undefined,
     behind: undefined,
