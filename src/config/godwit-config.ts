@@ -55,11 +55,13 @@ export interface CoreConfig {
   readonly upgradeQoS: boolean
   readonly maxSubscriptions: number
   readonly maxUnsentBytes: number
+  readonly maxWillBytesInMemory: number
   readonly maxParkedPackets: number
   readonly maxUnconfirmedMessages: number
   readonly maxUnconfirmedBytes: number
   readonly maxRetainedMessages: number | undefined
   readonly maxRetainedPayloadBytes: number
+  readonly maxRetainedBytesInMemory: number
   /** 0: retained messages without an expiry of their own stay for ever. */
   readonly retainedExpiryMs: number
 }
@@ -306,11 +308,13 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     upgradeQoS: mqtt.upgrade_qos,
     maxSubscriptions: mqtt.max_subscriptions,
     maxUnsentBytes: mqtt.max_unsent_bytes,
+    maxWillBytesInMemory: mqtt.max_will_size_in_memory,
     maxParkedPackets: mqtt.max_parked_packets,
     maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,
     maxUnconfirmedBytes: mqtt.max_unconfirmed_bytes,
     maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
     maxRetainedPayloadBytes: retainer.max_payload_size,
+    maxRetainedBytesInMemory: retainer.max_size_in_memory,
     retainedExpiryMs: retainer.msg_expiry_interval,
   }
 }

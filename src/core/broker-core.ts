@@ -13,6 +13,7 @@ import { BrokerState, type BrokerOptions } from './broker-state.ts'
 import { ClientFilters } from './client-filters.ts'
 import type { Connection } from './connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connections/close-connection.ts'
+import { wakeAfterWill } from './connections/comes-again.ts'
 import { stateOf } from './connections/connection-state.ts'
 import { handlePermissionReady, handlePermissionsChanged } from './connections/handle-permissions.ts'
 import { handleReauthenticationVerdict } from './connections/handle-auth.ts'
@@ -22,6 +23,7 @@ import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, notePart, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
+import { handleWillLoaded } from './delivery/publish-will.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
 import { handleEndedLoaded } from './delivery/ended-queues.ts'
@@ -124,6 +126,7 @@ function handleRare(
       return handleUnsentBytes(state, input.connection, input.bytes)
     case 'connect-verdict':
     case 'queue-loaded':
+    case 'message-loaded':
     case 'permission-ready':
       return handleAnswer(state, input)
     case 'committed':
@@ -168,7 +171,7 @@ function handleRare(
 
 function handleAnswer(
   state: BrokerState,
-  input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'permission-ready' }>,
+  input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
   const asked = state.asked.get(input.question)
   state.asked.delete(input.question)
@@ -185,6 +188,9 @@ function handleAnswer(
     handleOldestLoaded(state, asked.session, input)
   } else if (input.kind === 'queue-loaded' && asked.for === 'ended') {
     handleEndedLoaded(state, asked.queue, input)
+  } else if (input.kind === 'message-loaded' && asked.for === 'will') {
+    handleWillLoaded(state, asked.will, input.message)
+    wakeAfterWill(state, asked.will.clientId)
   }
 }
 

@@ -26,6 +26,8 @@ import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
+import type { SessionWill } from './sessions/session-will.ts'
+import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
@@ -61,6 +63,15 @@ export interface LeavingSession {
   /** As it was counted for the other shards. */
   readonly standing: Standing
 }
+
+/** The will of a client that is gone and has no session here. */
+export interface OrphanWill {
+  readonly will: SessionWill
+  readonly dueAtMs: number
+}
+
+/** A will that is to be published once its message is read from disk. */
+export type PendingWill = WillLoad<Session, Message>
 
 /** A will that was published and is not on disk yet on every shard that is to keep it: see `delivery/will-records.ts`. */
 export interface OwedWill {
@@ -100,6 +111,7 @@ export type Asked =
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
   | { readonly for: 'oldest'; readonly session: Session }
   | { readonly for: 'ended'; readonly queue: EndedQueue }
+  | { readonly for: 'will'; readonly will: PendingWill }
 
 export class BrokerState {
   settings: CoreSettings
@@ -131,8 +143,14 @@ export class BrokerState {
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */
   readonly unsettledCommands = new Set<QuestionId>()
-  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
-  readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
+  /**
+   * Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were
+   * owed or were to be published before another of the same client, by the names of their records.
+   */
+  readonly orphanWills = new Map<string, OrphanWill>()
+  /** Large wills that are in memory because their records are not durable, by batch. */
+  readonly unwrittenWills = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
+  readonly willLoads = new WillLoads<Session, Message>()
   /** By the names of their records. */
   readonly owedWills = new Map<string, OwedWill>()
   /** Read at the start, and to be sent on when everything is: see `delivery/moving.ts`. */

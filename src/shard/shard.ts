@@ -38,11 +38,11 @@ import { Outlet, type OutletOwner } from './outlet.ts'
 import { Patience } from './patience.ts'
 import { PeerLinks } from './peer-links.ts'
 import { LoadMark } from './load-mark.ts'
-import { QueueLoads } from './queue-loads.ts'
 import { Readers } from './readers.ts'
 import { NamespaceTable } from './namespace-table.ts'
 import { droppedMessages, publishCounters, retainedElsewhere } from './shard-counters.ts'
 import { ShardMeters } from './shard-meters.ts'
+import { StoreReads } from './store-reads.ts'
 import type { ShardWorld } from './shard-world.ts'
 import { WriteBuffers } from './write-buffers.ts'
 
@@ -66,7 +66,7 @@ export class Shard implements OutletOwner {
   readonly #world: ShardWorld
   readonly #topics: TopicTable
   readonly commits: Commits
-  readonly #loads: QueueLoads
+  readonly #loads: StoreReads
   readonly #answers: AccessAnswers
   /** Undefined where this is the only shard. */
   readonly #peers: PeerLinks | undefined
@@ -146,7 +146,7 @@ export class Shard implements OutletOwner {
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => world.fail(error),
     })
-    this.#loads = new QueueLoads(
+    this.#loads = new StoreReads(
       world.store,
       {
         answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
@@ -321,7 +321,8 @@ export class Shard implements OutletOwner {
     // Who has not said who they are cannot be told.
     for (const outlet of this.outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
     const peers = this.#peers
-    await this.#patience.until(() => this.outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
+    const areAllGone = (): boolean => this.outlets.size === 0 && (peers?.doors ?? 0) === 0
+    await this.#patience.until(() => areAllGone() && !this.core.view.isReadingWills, patienceMs)
     for (const outlet of this.outlets) outlet.stream.destroy()
     // What they still have to say (wills) is heard, and confirmed, before the store is closed: or it is said again at the next start.
     peers?.sayFarewell()
@@ -404,7 +405,8 @@ export class Shard implements OutletOwner {
 
   #answerQuestions(questions: Question[]): void {
     for (const question of questions) {
-      if (question.kind === 'load-queue') this.#loads.add(question, this.#committedBatch)
+      if (question.kind === 'load-queue') this.#loads.addQueue(question, this.#committedBatch)
+      else if (question.kind === 'load-message') this.#loads.addMessage(question)
       else this.#answers.take(question)
     }
   }

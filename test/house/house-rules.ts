@@ -32,6 +32,7 @@ export const houseRules: HouseRules = {
       [
         'memory-account',
         'message',
+        'message-size',
         'access',
         'access-records',
         'bridge-client',

@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { StoredChange, StoredRecord } from '../../src/core/index.ts'
+import type { MessageRecordKey, StoredChange, StoredMessage, StoredRecord } from '../../src/core/index.ts'
 import {
   openLevelStore,
   type PartWanted,
@@ -45,6 +45,11 @@ class LevelKeeper implements Keeper {
     return await this.readers.read(wanted)
   }
 
+  async readMessage(of: MessageRecordKey): Promise<StoredMessage | undefined> {
+    for await (const record of this.opened().read(of)) return messageOf(record)
+    return undefined
+  }
+
   async readAll(): Promise<StoredRecord[]> {
     return await this.readKinds([...startKinds, 'queued', 'body'])
   }
@@ -79,6 +84,10 @@ class LevelKeeper implements Keeper {
     for (const kind of kinds) for await (const record of this.opened().read({ kind })) found.push(record)
     return found
   }
+}
+
+function messageOf(record: StoredRecord): StoredMessage | undefined {
+  return record.kind === 'will' || record.kind === 'retained' ? record.message : undefined
 }
 
 async function all<T>(source: AsyncIterable<T>): Promise<T[]> {

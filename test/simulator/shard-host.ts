@@ -7,6 +7,7 @@
 import {
   BrokerCore,
   everythingAllowed,
+  MemoryAccount,
   shardOf,
   type Batch,
   type BrokerEvent,
@@ -69,6 +70,8 @@ export class ShardHost {
   readonly name: string
   readonly streams: Set<BrokerStream>
   topics: TopicTable
+  /** Of the core as it runs now. */
+  memory: MemoryAccount
   private readonly around: ShardSurroundings
   private running: BrokerCore | undefined
   private turnEnd: PlannedEvent | undefined
@@ -90,6 +93,7 @@ export class ShardHost {
     this.name = place.count === 1 ? 'broker' : `shard ${place.own}`
     this.streams = new Set()
     this.topics = new TopicTable(1_024)
+    this.memory = new MemoryAccount()
     this.running = undefined
     this.turnEnd = undefined
     this.deadline = undefined
@@ -114,7 +118,12 @@ export class ShardHost {
 
   /** Nothing of it is under way. */
   get isIdle(): boolean {
-    return this.streams.size === 0 && this.disk.isFree && this.turnEnd === undefined
+    return (
+      this.streams.size === 0 &&
+      this.disk.isFree &&
+      this.turnEnd === undefined &&
+      this.running?.view.isReadingWills !== true
+    )
   }
 
   /** The core as it runs now. */
@@ -127,6 +136,7 @@ export class ShardHost {
     const { around, place } = this
     const identity = around.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
+    this.memory = new MemoryAccount()
     this.running = new BrokerCore(around.settings, {
       identity,
       topics: this.topics,
@@ -135,6 +145,7 @@ export class ShardHost {
       namespaces: around.traits.namespaces,
       quotas: around.traits.quotas?.(place.own),
       nameAmongBridges: around.traits.nameAmongBridges,
+      memory: this.memory,
       mostDropEvents: around.traits.mostDropEvents,
     })
     this.disk.attach({
@@ -408,6 +419,12 @@ export class ShardHost {
     if (question.kind === 'may-do') {
       this.around.stage.after(this.around.traits.mayDo?.(question) ?? 0, () => {
         if (this.running === core) this.handle({ kind: 'permission-ready', question: question.question })
+      })
+      return
+    }
+    if (question.kind === 'load-message') {
+      this.disk.readMessage(question.of, (message) => {
+        if (this.running === core) this.handle({ kind: 'message-loaded', question: question.question, message })
       })
       return
     }

@@ -101,6 +101,11 @@ export function handleWillAnswer(state: BrokerState, connection: Connection, han
 export function handleComingAgain(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || goesOnWaiting(state, connection)) return
+  if (state.willLoads.has(now.clientId)) {
+    // The disk does not answer. Let in now, the client would be overtaken by its own earlier will.
+    const text = 'the will of an earlier connection cannot be read from disk; try again'
+    return refuse(state, connection, now.clientId, { reason: reasonCodes.serverUnavailable, text })
+  }
   if (admitAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
 }
 

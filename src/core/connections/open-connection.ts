@@ -17,8 +17,9 @@ import type { Connection } from '../connection.ts'
 import { notePresence } from '../delivery/note-interest.ts'
 import { takeBack } from '../delivery/kept-for-bridge.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
-import { dropWill, endSession, isOver, publishOrphanWill, startStoring } from '../delivery/session-end.ts'
-import { forgetWill, recordWill } from '../delivery/will-records.ts'
+import { dropOrphanWill, dropWill, publishOrphanWill, publishWill } from '../delivery/publish-will.ts'
+import { endSession, isOver, startStoring } from '../delivery/session-end.ts'
+import { createWill } from '../delivery/will-records.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
@@ -29,6 +30,7 @@ import { splitNamespacedName } from '../namespaced-names.ts'
 import { AnswerPace } from '../sessions/answer-pace.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
+import { waitsForWill } from './comes-again.ts'
 import { moveTo, type AwaitingVerdict, type Granted } from './connection-state.ts'
 import { tellName } from './tell-name.ts'
 
@@ -43,8 +45,13 @@ export function openConnection(
   const { connect, clientId } = awaiting
   const connack = connackFor(state, connection, awaiting, granted)
   if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
-  if (!takePlace(state, connection, clientId)) return refuseFull(state, connection, clientId)
   const changesBefore = state.gathering.changes.length
+  if (hasWillOnDisk(state, clientId)) {
+    takeOver(state, clientId, connect)
+    resumable(state, clientId, connect)
+    if (waitsForWill(state, connection, awaiting, granted)) return
+  }
+  if (!takePlace(state, connection, clientId)) return refuseFull(state, connection, clientId)
   takeOver(state, clientId, connect)
   const resumed = resumable(state, clientId, connect)
   const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
@@ -66,7 +73,9 @@ export function openConnection(
   })
   state.openConnections++
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
-  const waits = wasStored || state.gathering.changes.length > changesBefore
+  // What it has waited for may have been written to an earlier batch.
+  const hasWaited = awaiting.waitsUntilMs !== undefined
+  const waits = wasStored || hasWaited || state.gathering.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
   const sessionPresent = resumed !== undefined && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
@@ -100,6 +109,12 @@ function refuseTooSmall(state: BrokerState, connection: Connection, clientId: st
   refuseConnect(state, connection, { code: reason, reason, clientId, text })
 }
 
+/** Its session, or what is known of an earlier one, has a will that may have to be read before it is published. */
+function hasWillOnDisk({ sessions, orphanWills, willLoads }: BrokerState, clientId: string): boolean {
+  const will = sessions.get(clientId)?.will ?? orphanWills.get(clientId)?.will
+  return (will !== undefined && will.message === undefined) || willLoads.has(clientId)
+}
+
 /** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
 function takeOver(state: BrokerState, clientId: string, connect: ConnectPacket): void {
   const session = state.sessions.get(clientId)
@@ -129,15 +144,16 @@ function resumable(state: BrokerState, clientId: string, connect: ConnectPacket)
 
 /** [MQTT5-3.1.3-9] Back within the will delay: the will is not published. */
 function settleWaitingWill(state: BrokerState, session: Session): void {
-  if (session.willDueAtMs !== Infinity) dropWill(state, session)
+  if (session.willDueAtMs === Infinity) return
+  if (session.willDueAtMs <= state.nowMs) publishWill(state, session)
+  else dropWill(state, session)
 }
 
 function settleOrphanWill(state: BrokerState, clientId: string): void {
   const orphan = state.orphanWills.get(clientId)
   if (orphan === undefined) return
   if (orphan.dueAtMs <= state.nowMs) return publishOrphanWill(state, clientId, orphan)
-  state.orphanWills.delete(clientId)
-  forgetWill(state, clientId)
+  dropOrphanWill(state, clientId, orphan)
 }
 
 function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
@@ -213,8 +229,7 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
   })
   noteRight(message, session.identity, connection.mountpoint)
   message.isOwned = true
-  session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
-  recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
+  session.will = createWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0 })
 }
 
 /** Without a word on the session: whether there is one changes nothing of its size. */

@@ -5,7 +5,8 @@ import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { awaitBatch } from '../delivery/held-answers.ts'
 import { forgetRetained, isOfBroker } from '../delivery/retained-messages.ts'
-import { dropWill, endSession } from '../delivery/session-end.ts'
+import { dropOrphanWill, dropPendingWills, dropWill } from '../delivery/publish-will.ts'
+import { endSession } from '../delivery/session-end.ts'
 import { remove } from '../delivery/stored-queue.ts'
 import { forgetWill } from '../delivery/will-records.ts'
 import type { Command, QuestionId } from '../inputs.ts'
@@ -22,8 +23,10 @@ export function endSessions(
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
   if (!state.storageIsHealthy) return answerCommand(state, question, { done: false, why: 'storage-failing' })
-  for (const wills of [state.orphanWills, state.owedWills])
-    for (const name of wills.keys()) if (isOfNamespace(clientIdIn(name), namespace)) dropOrphan(state, name)
+  const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
+  for (const [key, orphan] of state.orphanWills) if (isOf(key)) dropOrphanWill(state, key, orphan)
+  for (const name of state.owedWills.keys()) if (isOf(name)) forgetWill(state, name)
+  dropPendingWills(state, isOf)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)
@@ -39,11 +42,6 @@ export function endSessions(
     }
   }
   answerWhenStored(state, question, matched)
-}
-
-function dropOrphan(state: BrokerState, name: string): void {
-  state.orphanWills.delete(name)
-  forgetWill(state, name)
 }
 
 /** `matched` in the result: how many there were. */

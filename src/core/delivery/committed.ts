@@ -3,6 +3,7 @@
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { holdReader, holdReasons, releaseReader } from './reader-holds.ts'
+import { releaseWrittenWills } from './will-records.ts'
 import { headBits, sendKinds, type SendList } from '../send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
@@ -10,6 +11,7 @@ export function handleCommitted(state: BrokerState, number: number): void {
   state.committedBatch = number
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state, number)
+  releaseWrittenWills(state, number)
   for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)
 }
 

@@ -1,9 +1,6 @@
-// A client goes, a session ends, a will is published.
+// A client goes, and a session ends.
 
 import type { BrokerState } from '../broker-state.ts'
-import { Message, takeRight } from '../message.ts'
-import { topicBelow } from '../mountpoint.ts'
-import type { Neighbours } from '../neighbours/neighbours.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { keepForOthers } from './ended-queues.ts'
@@ -11,13 +8,10 @@ import { releaseAllElsewhere } from './exactly-once.ts'
 import { leaveRoutes } from './leave-routes.ts'
 import { notePresence } from './note-interest.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
-import { isOfBroker } from './retained-messages.ts'
+import { dropWill, publishWill } from './publish-will.ts'
 import { dropScans } from './retained-scans.ts'
-import { spread } from './spread.ts'
-import { forward } from './forward.ts'
-import { isOfOthers } from './topics-of-others.ts'
 import { expiryMs, forgetDelivery, recordSession } from './stored-queue.ts'
-import { forgetWill, keepOwedWill, keepUntilTaken, recordWill } from './will-records.ts'
+import { keepOwedWill, recordDueTime } from './will-records.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
 export function detach(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
@@ -180,84 +174,5 @@ function settleWill(state: BrokerState, session: Session, isToBePublished: boole
   if (will.delaySeconds === 0 || session.expirySeconds === 0) return publishWill(state, session)
   session.willDueAtMs = state.nowMs + will.delaySeconds * 1_000
   state.deadlines.set('will-due', session.clientId, session.willDueAtMs)
-  recordWill(state, session.clientId, { ...will, dueAtMs: session.willDueAtMs })
-}
-
-/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
-export function dropWill(state: BrokerState, session: Session): void {
-  if (session.will === undefined) return
-  session.will = undefined
-  session.willDueAtMs = Infinity
-  forgetWill(state, session.clientId)
-}
-
-export function publishWill(state: BrokerState, session: Session): void {
-  const { will } = session
-  if (will === undefined) return
-  dropWill(state, session)
-  publishWillMessage(state, session.clientId, will.message, session)
-}
-
-/** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
-export function publishOrphanWill(state: BrokerState, name: string, { message }: { message: Message }): void {
-  state.orphanWills.delete(name)
-  forgetWill(state, name)
-  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
-  else publishWillMessage(state, name, message)
-}
-
-/** What it brought here was stored with the word that it was published. */
-function tellOthersAgain(state: BrokerState, neighbours: Neighbours, clientId: string, message: Message): void {
-  if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
-  const plan = state.routes.planFor(message.topic)
-  forward(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
-  keepUntilTaken(state, clientId, message)
-}
-
-/** `session`: the one that it belongs to, where there is one still. */
-function publishWillMessage(state: BrokerState, clientId: string, message: Message, session?: Session): void {
-  if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
-  const timed = withExpiryFrom(message, state.nowMs)
-  // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
-  spread(state, timed, session, 0)
-  keepUntilTaken(state, clientId, timed)
-}
-
-/**
- * It was allowed at CONNECT; that may have changed. Where nobody knows at once it stays at that. Of a client that is only
- * known from a record it is asked what is asked of a retained message.
- */
-function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
-  const { permissions } = state
-  const { name } = message.topic
-  if (isOfBroker(name)) return false
-  if (session?.identity.isSuperuser !== true && isOfOthers(state, name, message.publisher)) return false
-  if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
-  const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
-  if (session === undefined || session.identityIsFromDisk) {
-    if (message.isByOwnRight) return true
-    return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
-  }
-  const permission = permissions.mayPublish(session.identity, topic, message)
-  return permission === 'allow' || permission === 'ask'
-}
-
-/** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
-function withExpiryFrom(will: Message, nowMs: number): Message {
-  const expiry = will.properties?.messageExpiryIntervalSeconds
-  if (expiry === undefined) return will
-  const message = new Message(will.topic, {
-    qos: will.qos,
-    retain: will.retain,
-    properties: will.properties,
-    publisher: will.publisher,
-    publishedAtMs: nowMs,
-    expiresAtMs: nowMs + expiry * 1_000,
-    chunk: will.chunk,
-    payloadStart: will.payloadStart,
-    payloadEnd: will.frameEnd,
-  })
-  takeRight(message, will)
-  message.isOwned = true
-  return message
+  recordDueTime(state, will, session.willDueAtMs)
 }

@@ -11,7 +11,6 @@ import type { Identity } from '../access.ts'
 import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../bridge-client.ts'
 import type { Connection } from '../connection.ts'
 import type { QuestionId } from '../inputs.ts'
-import type { Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
 import type { SharedGroup, SubscriptionOptions } from '../topics/index.ts'
 import type { AnswerPace } from './answer-pace.ts'
@@ -21,16 +20,12 @@ import { OutgoingWindow } from './outgoing-window.ts'
 import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
 import type { ScanQueue } from './scan-queue.ts'
+import type { SessionWill } from './session-will.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
 export const neverExpires = 0xffffffff
 
 export type SessionDelivery = Delivery<SharedGroup<Session>>
-
-export interface SessionWill {
-  readonly message: Message
-  readonly delaySeconds: number
-}
 
 /** The part of a session's queue that outlives the process. */
 export interface StoredQueue {

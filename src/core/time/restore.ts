@@ -3,12 +3,13 @@
 import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../protocol/index.ts'
 import { plainIdentity, type Identity } from '../access.ts'
 import { isBridgeClient, raiseIn } from '../bridge-client.ts'
-import type { BrokerState } from '../broker-state.ts'
+import type { BrokerState, OrphanWill } from '../broker-state.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
 import { restoreEnded } from '../delivery/ended-queues.ts'
 import { noteSubscription, standingOf } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
+import { restoredWill } from '../delivery/will-records.ts'
 import { fromStored, type Message } from '../message.ts'
 import { Dealings } from '../neighbours/dealings.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
@@ -25,7 +26,8 @@ import {
   type SubscriptionRecord,
   type WillRecord,
 } from '../records.ts'
-import { isReserved } from '../reserved-names.ts'
+import { clientIdIn, isReserved } from '../reserved-names.ts'
+import type { SessionWill } from '../sessions/session-will.ts'
 import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
@@ -219,16 +221,33 @@ function restoreMoving(state: BrokerState, record: MovingRecord): void {
 }
 
 function restoreWill(state: BrokerState, record: WillRecord): void {
-  const message = messageOf(state, record.message)
-  if (message === undefined) return
-  const dueAtMs = record.dueAtMs ?? state.nowMs + record.delaySeconds * 1_000
-  state.deadlines.set('will-due', record.clientId, dueAtMs)
-  const session = state.sessions.get(record.clientId)
+  const will = restoredWill(state, record)
+  if (will === undefined) return
+  const clientId = clientIdIn(record.clientId)
+  const session = state.sessions.get(clientId)
   // One that was published before is no concern of the session any more, nor of the client that comes back to it.
-  if (session === undefined || message.isRepeat) {
-    state.orphanWills.set(record.clientId, { message, dueAtMs })
-    return
+  if (record.message.isRepeat) return restoreOrphan(state, will.name, { will, dueAtMs: state.nowMs })
+  const delayMs = record.delaySeconds * 1_000
+  if (session === undefined) {
+    const before = state.orphanWills.get(clientId)?.will
+    const later = laterOf(state, before, will)
+    return restoreOrphan(state, clientId, { will: later, dueAtMs: record.dueAtMs ?? state.nowMs + delayMs })
   }
-  session.will = { message, delaySeconds: record.delaySeconds }
-  session.willDueAtMs = dueAtMs
+  session.will = laterOf(state, session.will, will)
+  if (session.will !== will) return
+  session.willDueAtMs = record.dueAtMs ?? session.disconnectedAtMs + delayMs
+  state.deadlines.set('will-due', clientId, session.willDueAtMs)
+}
+
+/** The earlier one was to be published already when the client connected again. */
+function laterOf(state: BrokerState, before: SessionWill | undefined, will: SessionWill): SessionWill {
+  if (before === undefined) return will
+  const [earlier, later] = before.createdAtMs <= will.createdAtMs ? [before, will] : [will, before]
+  restoreOrphan(state, earlier.name, { will: earlier, dueAtMs: state.nowMs })
+  return later
+}
+
+function restoreOrphan(state: BrokerState, key: string, orphan: OrphanWill): void {
+  state.orphanWills.set(key, orphan)
+  state.deadlines.set('will-due', key, orphan.dueAtMs)
 }

@@ -59,6 +59,11 @@ export class BrokerView {
     return neighbours?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
   }
 
+  /** Wills are due whose messages are not read from disk yet. */
+  get isReadingWills(): boolean {
+    return !this.#state.willLoads.isEmpty
+  }
+
   get connections(): number {
     return this.#state.openConnections
   }

@@ -1,0 +1,146 @@
+// A will is published. The message of a large will is on disk only and is read first:
+//
+//   publish ──► in memory ────────────────────────────────────► published, its record deleted in the same batch
+//           ──► on disk: `load-message` ──► `message-loaded` ──► the same
+//
+// Until then its record stays. A client that connects again meanwhile waits (`connections/comes-again.ts`), so that the will
+// comes before anything that the client publishes on its new connection. If the shard ends meanwhile, the will is published
+// at the next start.
+
+import { parseTopicName } from '../../protocol/index.ts'
+import type { BrokerState, OrphanWill, PendingWill } from '../broker-state.ts'
+import { fromStored, Message, takeRight } from '../message.ts'
+import { topicBelow } from '../mountpoint.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { StoredMessage } from '../records.ts'
+import { clientIdIn } from '../reserved-names.ts'
+import type { Session } from '../sessions/session.ts'
+import { forward } from './forward.ts'
+import { isOfBroker } from './retained-messages.ts'
+import { spread } from './spread.ts'
+import { isOfOthers } from './topics-of-others.ts'
+import { forgetWill, keepUntilTaken, releaseWill } from './will-records.ts'
+
+/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
+export function dropWill(state: BrokerState, session: Session): void {
+  const { will } = session
+  if (will === undefined) return
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  releaseWill(state, will)
+  forgetWill(state, will.name)
+}
+
+export function publishWill(state: BrokerState, session: Session): void {
+  const { will, clientId } = session
+  if (will === undefined) return
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  releaseWill(state, will)
+  publishNext(state, { clientId, name: will.name, message: will.message, session })
+}
+
+/** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
+export function publishOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
+  const { name, message } = will
+  state.orphanWills.delete(key)
+  releaseWill(state, will)
+  publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
+}
+
+/** Neither published nor kept. */
+export function dropOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
+  state.orphanWills.delete(key)
+  releaseWill(state, will)
+  forgetWill(state, will.name)
+}
+
+/** Wills that are being read are neither published nor kept. */
+export function dropPendingWills(state: BrokerState, isOf: (clientId: string) => boolean): void {
+  for (const { name } of state.willLoads.drop(isOf)) forgetWill(state, name)
+}
+
+/** At once, or behind an earlier will of the same client. */
+function publishNext(state: BrokerState, will: PendingWill): void {
+  const { message, clientId } = will
+  if (message !== undefined && !state.willLoads.has(clientId)) return publishLoaded(state, will, message)
+  if (state.willLoads.add(will)) load(state, will)
+}
+
+function load(state: BrokerState, will: PendingWill): void {
+  const question = state.ask({ for: 'will', will })
+  state.questions.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+}
+
+/** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
+export function handleWillLoaded(state: BrokerState, will: PendingWill, stored: StoredMessage | undefined): void {
+  if (!state.willLoads.isFirst(will)) return // It was dropped meanwhile.
+  const topic = stored === undefined ? undefined : parseTopicName(stored.topic)
+  if (stored === undefined || topic === undefined) forgetWill(state, will.name)
+  else publishLoaded(state, will, fromStored(stored, state.topics.named(topic)))
+  let next = state.willLoads.end(will)
+  for (; next?.message !== undefined; next = state.willLoads.end(next)) publishLoaded(state, next, next.message)
+  if (next !== undefined) load(state, next)
+}
+
+function publishLoaded(state: BrokerState, { name, session }: PendingWill, message: Message): void {
+  forgetWill(state, name)
+  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
+  else publishWillMessage(state, name, message, session)
+}
+
+/** What it brought here was stored with the word that it was published. */
+function tellOthersAgain(state: BrokerState, neighbours: Neighbours, name: string, message: Message): void {
+  if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
+  const plan = state.routes.planFor(message.topic)
+  forward(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
+  keepUntilTaken(state, name, message)
+}
+
+/** `session`: the one that it belongs to, where there is one still. */
+function publishWillMessage(state: BrokerState, name: string, message: Message, session: Session | undefined): void {
+  if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
+  const timed = withExpiryFrom(message, state.nowMs)
+  // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
+  spread(state, timed, session, 0)
+  keepUntilTaken(state, name, timed)
+}
+
+/**
+ * It was allowed at CONNECT; that may have changed. Where nobody knows at once it stays at that. Of a client that is only
+ * known from a record it is asked what is asked of a retained message.
+ */
+function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
+  const { permissions } = state
+  const { name } = message.topic
+  if (isOfBroker(name)) return false
+  if (session?.identity.isSuperuser !== true && isOfOthers(state, name, message.publisher)) return false
+  if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
+  const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
+  if (session === undefined || session.identityIsFromDisk) {
+    if (message.isByOwnRight) return true
+    return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
+  }
+  const permission = permissions.mayPublish(session.identity, topic, message)
+  return permission === 'allow' || permission === 'ask'
+}
+
+/** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
+function withExpiryFrom(will: Message, nowMs: number): Message {
+  const expiry = will.properties?.messageExpiryIntervalSeconds
+  if (expiry === undefined) return will
+  const message = new Message(will.topic, {
+    qos: will.qos,
+    retain: will.retain,
+    properties: will.properties,
+    publisher: will.publisher,
+    publishedAtMs: nowMs,
+    expiresAtMs: nowMs + expiry * 1_000,
+    chunk: will.chunk,
+    payloadStart: will.payloadStart,
+    payloadEnd: will.frameEnd,
+  })
+  takeRight(message, will)
+  message.isOwned = true
+  return message
+}
