@@ -25,6 +25,7 @@ import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
 import { handleWillLoaded } from './delivery/publish-will.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
+import { handleRetainedRead } from './delivery/retained-reads.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
 import { handleEndedLoaded } from './delivery/ended-queues.ts'
 import { moveOnRestored } from './delivery/moving.ts'
@@ -191,6 +192,8 @@ function handleAnswer(
   } else if (input.kind === 'message-loaded' && asked.for === 'will') {
     handleWillLoaded(state, asked.will, input.message)
     wakeAfterWill(state, asked.will.clientId)
+  } else if (input.kind === 'message-loaded' && asked.for === 'retained') {
+    handleRetainedRead(state, asked.retained, input.message)
   }
 }
 

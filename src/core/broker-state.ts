@@ -19,18 +19,21 @@ import type { NamespaceSettings } from './namespaces.ts'
 import { Neighbours } from './neighbours/neighbours.ts'
 import type { Standing } from './neighbours/own-interest.ts'
 import type { Peer } from './neighbours/peer.ts'
+import type { RetainedQuestion } from './neighbours/retained-question.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
 import { shardOf, type ShardPlace } from './peer-messages.ts'
 import { PeerSendList } from './peer-send-list.ts'
 import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
+import { RetainedPayloads } from './sessions/retained-payloads.ts'
 import type { Session } from './sessions/session.ts'
 import type { SessionWill } from './sessions/session-will.ts'
 import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
+import type { RetainedMessage, StoredRetained } from './stored-retained.ts'
 import { RetainedTree, Routes, type SubscriptionOptions } from './topics/index.ts'
 import type { Vow } from './vow.ts'
 
@@ -69,6 +72,9 @@ export interface OrphanWill {
   readonly will: SessionWill
   readonly dueAtMs: number
 }
+
+/** A session that is given retained messages, or another shard that has asked for some. */
+export type RetainedReader = Session | RetainedQuestion
 
 /** A will that is to be published once its message is read from disk. */
 export type PendingWill = WillLoad<Session, Message>
@@ -112,6 +118,7 @@ export type Asked =
   | { readonly for: 'oldest'; readonly session: Session }
   | { readonly for: 'ended'; readonly queue: EndedQueue }
   | { readonly for: 'will'; readonly will: PendingWill }
+  | { readonly for: 'retained'; readonly retained: StoredRetained }
 
 export class BrokerState {
   settings: CoreSettings
@@ -127,7 +134,8 @@ export class BrokerState {
   nowMs = 0
   readonly sessions = new SessionTable()
   readonly routes: Routes<Session, Peer>
-  readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
+  readonly retained = new RetainedTree<RetainedMessage>((message) => message.payloadBytes)
+  readonly retainedPayloads: RetainedPayloads<RetainedReader>
   /** Those among them that the broker has said of itself: they take nobody's room. */
   retainedOfBroker = 0
   /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
@@ -207,6 +215,7 @@ export class BrokerState {
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
     this.memory = options.memory ?? new MemoryAccount()
+    this.retainedPayloads = new RetainedPayloads(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place

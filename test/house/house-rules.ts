@@ -33,6 +33,7 @@ export const houseRules: HouseRules = {
         'memory-account',
         'message',
         'message-size',
+        'stored-retained',
         'access',
         'access-records',
         'bridge-client',

@@ -7,8 +7,10 @@ import { awaitBatch } from '../delivery/held-answers.ts'
 import { isOfBroker, retain } from '../delivery/retained-messages.ts'
 import type { Command, QuestionId } from '../inputs.ts'
 import { fromStored, type Message, never } from '../message.ts'
+import { messageSize } from '../message-size.ts'
 import type { KeptMessages } from '../outputs.ts'
 import type { StoredMessage } from '../records.ts'
+import { StoredRetained, type RetainedMessage } from '../stored-retained.ts'
 import { Vow } from '../vow.ts'
 import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
 
@@ -57,8 +59,11 @@ function keep(state: BrokerState, stored: StoredMessage): Fate {
   return before === undefined ? 'inserted' : 'updated'
 }
 
-/** An expiry that the settings here have given it makes no other message of it. */
-function isSame(before: Message, message: Message): boolean {
+/**
+ * An expiry that the settings here have given it makes no other message of it. Where the payload is on disk only, its size counts:
+ * two messages of one publisher, topic, millisecond and size are taken for one.
+ */
+function isSame(before: RetainedMessage, message: Message): boolean {
   return (
     before.publishedAtMs === message.publishedAtMs &&
     before.qos === message.qos &&
@@ -67,6 +72,14 @@ function isSame(before: Message, message: Message): boolean {
     before.isByOwnRight === message.isByOwnRight &&
     before.publisherMountpoint === message.publisherMountpoint &&
     (message.expiresAtMs === never || before.expiresAtMs === message.expiresAtMs) &&
+    hasSameContent(before, message)
+  )
+}
+
+function hasSameContent(before: RetainedMessage, message: Message): boolean {
+  if (before instanceof StoredRetained)
+    return before.size === messageSize(message.topic.name, message.payloadBytes, message.properties)
+  return (
     before.payload().equals(message.payload()) &&
     JSON.stringify(before.properties ?? {}) === JSON.stringify(message.properties ?? {})
   )

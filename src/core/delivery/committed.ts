@@ -12,6 +12,7 @@ export function handleCommitted(state: BrokerState, number: number): void {
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state, number)
   releaseWrittenWills(state, number)
+  state.retainedPayloads.releaseWritten(number)
   for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)
 }
 

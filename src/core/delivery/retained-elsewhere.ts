@@ -15,6 +15,7 @@ import type { Peer } from '../neighbours/peer.ts'
 import { ownerOf, type PeerNumber } from '../peer-messages.ts'
 import type { RetainedMarks, RetainedScan, RetainedSource } from '../sessions/scan-queue.ts'
 import type { Session } from '../sessions/session.ts'
+import type { RetainedMessage } from '../stored-retained.ts'
 import { Vow } from '../vow.ts'
 import { awaitBatch } from './held-answers.ts'
 
@@ -99,7 +100,7 @@ export function askForMore(
 export function comesByItself(
   neighbours: Neighbours,
   session: Session,
-  { scan, message }: { scan: RetainedScan; message: Message },
+  { scan, message }: { scan: RetainedScan; message: RetainedMessage },
 ): boolean {
   if (session.heardSinceAsked?.has(message.topic.name) === true) return true
   const { source } = scan

@@ -4,9 +4,15 @@
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { never, ownedApart, toStored, type Arrival, type Message } from '../message.ts'
+import { messageSize } from '../message-size.ts'
 import type { NamespaceQuotas } from '../namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaced-names.ts'
+import { StoredRetained, type RetainedMessage } from '../stored-retained.ts'
+import { forgetPayload } from './retained-reads.ts'
 import { put, remove } from './stored-queue.ts'
+
+/** The objects of one retained message and its place in the tree, as measured for payloads of 64 bytes. */
+const retainedObjectBytes = 1_300
 
 /** Why a message is not kept for its topic, if it is not. Nothing else depends on it: it is delivered all the same. */
 export type RetainRefusal = 'no-room' | 'too-large'
@@ -25,7 +31,7 @@ export function retain(state: BrokerState, message: Message, arrival?: Arrival):
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
   const kept = ownedApart(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.arrival = arrival
-  keepRetained(state, kept)
+  keepRetained(state, kept, state.gathering.number)
   if (!isBrokers) put(state, { kind: 'retained', message: toStored(kept) })
   return undefined
 }
@@ -46,7 +52,9 @@ function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: 
 
 /** Takes it out of memory; its record is the caller's concern. False: there was none. */
 export function forgetRetained(state: BrokerState, topic: TopicName): boolean {
-  if (state.retained.delete(topic) === undefined) return false
+  const message = state.retained.delete(topic)
+  if (message === undefined) return false
+  leaveMemory(state, message)
   if (isOfBroker(topic)) state.retainedOfBroker--
   if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
   return true
@@ -63,13 +71,38 @@ export function isOfBroker(topic: string): boolean {
   return topic.startsWith('$SYS') && (topic.length === 4 || topic[4] === '/')
 }
 
-/** Puts it in its place in memory; its record is the caller's concern. */
-export function keepRetained(state: BrokerState, message: Message): void {
-  const isNew = state.retained.set(message) === undefined
+/**
+ * Puts it in its place in memory; its record is the caller's concern. `batch`: the one that has the record; 0: it is durable. Of a
+ * large message only the metadata stays in memory then.
+ */
+export function keepRetained(state: BrokerState, message: Message, batch: number): void {
+  const retained = isLarge(state, message) ? new StoredRetained(message) : message
+  if (retained instanceof StoredRetained && batch > 0) state.retainedPayloads.addUnwritten(retained, message, batch)
+  const replaced = state.retained.set(retained)
+  const isNew = replaced === undefined
+  state.memory.add('retained', heldBytesOf(retained))
+  if (replaced !== undefined) leaveMemory(state, replaced)
   if (isNew && isOfBroker(message.topic.name)) state.retainedOfBroker++
   if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
+}
+
+/** What the broker says of itself has no record. */
+function isLarge({ settings }: BrokerState, { topic, payloadBytes, properties }: Message): boolean {
+  const size = messageSize(topic.name, payloadBytes, properties)
+  return size > settings.maxRetainedBytesInMemory && !isOfBroker(topic.name)
+}
+
+function leaveMemory(state: BrokerState, message: RetainedMessage): void {
+  state.memory.add('retained', -heldBytesOf(message))
+  forgetPayload(state, message)
+}
+
+function heldBytesOf(message: RetainedMessage): number {
+  const { name } = message.topic
+  if (message instanceof StoredRetained) return retainedObjectBytes + name.length
+  return retainedObjectBytes + messageSize(name, message.payloadBytes, message.properties)
 }
 
 export function expireRetained(state: BrokerState, topic: string): void {

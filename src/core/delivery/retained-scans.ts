@@ -4,15 +4,19 @@
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import type { Message } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import { type RetainedScan, ScanQueue } from '../sessions/scan-queue.ts'
 import type { Session } from '../sessions/session.ts'
+import { StoredRetained, type RetainedMessage } from '../stored-retained.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { hand, raised } from './publish.ts'
 import { effectiveQoS } from './offer.ts'
 import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-elsewhere.ts'
+import { payloadOf, readAhead, releasePayload, stopReading, wakeInLine } from './retained-reads.ts'
+
+/** What large retained messages may take in memory until one client has acknowledged them. */
+const maxUnacknowledgedBytes = 8 * 1_024 * 1_024
 
 /** Topics that one slice looks at: about a millisecond. */
 const sliceTopics = 1_000
@@ -49,11 +53,15 @@ export function dropScans(state: BrokerState, session: Session, filter: TopicFil
   if (scans === undefined) return
   const dropped = filter === undefined ? [...scans.all()] : scans.drop(filter)
   if (state.neighbours !== undefined) for (const scan of dropped) cancelAsked(state, state.neighbours, scan)
-  if (filter === undefined || scans.isEmpty) endScanning(state, session)
+  if (filter === undefined || scans.isEmpty) return endScanning(state, session)
+  // What it has read ahead may have been for those: the rest asks again for what it needs.
+  stopReading(state, session)
+  state.scanning.add(session)
 }
 
 function endScanning(state: BrokerState, session: Session): void {
   session.scans = undefined
+  stopReading(state, session)
   state.scanning.delete(session)
   if (state.neighbours !== undefined) endWatch(state.neighbours, session)
 }
@@ -62,12 +70,19 @@ function endScanning(state: BrokerState, session: Session): void {
 export function continueScans(state: BrokerState): void {
   for (const session of state.scanning) {
     if (!hasRoomForRetained(state, session)) {
-      state.scanning.delete(session) // `pump` puts it back when there is room.
+      waitForRoom(state, session)
       continue
     }
     for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirst(state, session)) break
     if (session.scans?.first === undefined) endScanning(state, session)
   }
+  wakeInLine(state)
+}
+
+/** `pump` puts it back when there is room. */
+function waitForRoom(state: BrokerState, session: Session): void {
+  stopReading(state, session)
+  state.scanning.delete(session)
 }
 
 /** True if it is over and was about one topic: there is time for the next. */
@@ -86,7 +101,14 @@ function continueScan(state: BrokerState, session: Session, scan: RetainedScan):
   let given = 0
   for (const message of scan.found) {
     if (!hasRoomForRetained(state, session)) break
-    give(state, session, scan, message)
+    const outcome = give(state, session, scan, message)
+    if (outcome === 'no-room') waitForRoom(state, session)
+    if (outcome === 'is-read') {
+      state.scanning.delete(session)
+      readAhead(state, session, scan.found, given)
+    }
+    if (outcome !== 'done') break
+    releasePayload(state, session, message)
     given++
   }
   scan.found = given === scan.found.length ? [] : scan.found.slice(given)
@@ -110,34 +132,55 @@ function findMore(state: BrokerState, session: Session, scan: RetainedScan): boo
   return true
 }
 
-function give(state: BrokerState, session: Session, scan: RetainedScan, message: Message): void {
-  if (message.expiresAtMs <= state.nowMs) return
-  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
-  if (scan.options.noLocal && message.publisher === session.clientId) return
-  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
-  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
-  if (cameLive(state, session, { scan, message })) return
-  if (!mayBeGiven(state, session, message)) return
-  const qos = effectiveQoS(state, message.qos, scan.options.qos)
+/** `is-read`: not yet, it comes from disk. `no-room`: not yet, the client has too much to acknowledge. */
+function give(
+  state: BrokerState,
+  session: Session,
+  scan: RetainedScan,
+  found: RetainedMessage,
+): 'done' | 'is-read' | 'no-room' {
+  if (!isForSession(state, session, scan, found)) return 'done'
+  const qos = effectiveQoS(state, found.qos, scan.options.qos)
   const { raisesTo } = scan.options
-  if (qos < raisesTo) return hand(state, session, message, raised(message, { raisesTo, retain: true }))
+  if (found instanceof StoredRetained && !hasRoomForLarge(session, found, Math.max(qos, raisesTo))) return 'no-room'
+  const message = payloadOf(state, found)
+  if (message === 'waits') return 'is-read'
+  if (message === 'stale') return 'done'
+  if (qos < raisesTo) {
+    hand(state, session, message, raised(message, { raisesTo, retain: true }))
+    return 'done'
+  }
   hand(state, session, message, {
     qos,
     retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
     group: undefined,
   })
+  return 'done'
+}
+
+function isForSession(state: BrokerState, session: Session, scan: RetainedScan, message: RetainedMessage): boolean {
+  if (message.expiresAtMs <= state.nowMs) return false
+  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
+  if (scan.options.noLocal && message.publisher === session.clientId) return false
+  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
+  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return false
+  return !cameLive(state, session, { scan, message }) && mayBeGiven(state, session, message)
 }
 
 /** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */
-function cameLive(state: BrokerState, session: Session, found: { scan: RetainedScan; message: Message }): boolean {
+function cameLive(
+  state: BrokerState,
+  session: Session,
+  found: { scan: RetainedScan; message: RetainedMessage },
+): boolean {
   if (state.neighbours !== undefined) return comesByItself(state.neighbours, session, found)
   const { source } = found.scan
   return 'cursor' in source && (found.message.arrival?.number ?? 0) > source.begunAfter
 }
 
 /** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
-function mayBeGiven(state: BrokerState, session: Session, message: Message): boolean {
+function mayBeGiven(state: BrokerState, session: Session, message: RetainedMessage): boolean {
   const { permissions } = state
   if (permissions.allowsEverything) return true
   if (!mayReceive(state, session, message.topic)) return false
@@ -152,4 +195,10 @@ function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
   return session.onDiskCount === 0 && session.pendingCount * 2 < state.settings.maxQueuedMessages
+}
+
+/** A client that reads but does not acknowledge would have them all in memory. */
+function hasRoomForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
+  const unacknowledged = session.inflightCount + session.pendingCount
+  return qos === 0 || unacknowledged * size <= maxUnacknowledgedBytes
 }

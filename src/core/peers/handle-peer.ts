@@ -19,7 +19,13 @@ import {
   handleExclusiveVerdict,
 } from './handle-exclusive.ts'
 import { handleForwarded, handlePlain, handleReleased } from './handle-forwarded.ts'
-import { forgetQuestions, handleRetainedFound, handleRetainedWanted, questionKey } from './handle-retained.ts'
+import {
+  forgetQuestion,
+  forgetQuestions,
+  handleRetainedFound,
+  handleRetainedWanted,
+  questionKey,
+} from './handle-retained.ts'
 import { forgetClean, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
@@ -70,7 +76,7 @@ function leave(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
   peer.link = undefined
   peer.isCongested = false
   forgetClean(state, peer)
-  forgetQuestions(neighbours, peer)
+  forgetQuestions(state, neighbours, peer)
   forgetExclusive(state, neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
@@ -99,8 +105,7 @@ function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, m
     case 'retained-found':
       return handleRetainedFound(state, neighbours, message)
     case 'retained-cancelled':
-      neighbours.questions.delete(questionKey(peer, message.question))
-      return
+      return forgetQuestion(state, neighbours, questionKey(peer, message.question))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state, neighbours, peer, message)

@@ -3,6 +3,7 @@
 
 import { failedAssertion } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { payloadOf, readAhead, releasePayload, stopReading } from '../delivery/retained-reads.ts'
 import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
@@ -28,7 +29,17 @@ export function handleRetainedWanted(
   if (filter !== undefined) {
     const giveUpAtMs = state.nowMs + longestWaitMs
     const cursor = state.retained.matching(filter)
-    const asked = { peer: peer.number, question, cursor, after, giveUpAtMs, found: [], isAtEnd: false, wanted: limit }
+    const asked = {
+      peer: peer.number,
+      question,
+      cursor,
+      after,
+      giveUpAtMs,
+      found: [],
+      isAtEnd: false,
+      wanted: limit,
+      isReading: false,
+    }
     neighbours.questions.set(key, asked)
     if (!isReady(state, neighbours, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
     return
@@ -41,7 +52,7 @@ export function handleRetainedWanted(
 /** Some of what was asked can be answered now. */
 export function canAnswer(state: BrokerState, neighbours: Neighbours): boolean {
   for (const asked of neighbours.questions.values()) {
-    if (asked.wanted > 0 && isReady(state, neighbours, asked)) return true
+    if (asked.wanted > 0 && !asked.isReading && isReady(state, neighbours, asked)) return true
   }
   return false
 }
@@ -54,18 +65,19 @@ function isReady(state: BrokerState, neighbours: Neighbours, { after, giveUpAtMs
 /** One slice for each question. */
 export function answerQuestions(state: BrokerState, neighbours: Neighbours): void {
   for (const [key, asked] of neighbours.questions) {
-    if (asked.wanted === 0 || !isReady(state, neighbours, asked)) continue
+    if (asked.wanted === 0 || asked.isReading || !isReady(state, neighbours, asked)) continue
     if (asked.found.length === 0) look(neighbours, asked)
     if (asked.found.length === 0 && !asked.isAtEnd) continue
-    const messages = takeFound(asked)
+    const messages = takeFound(state, asked)
     const isEnd = asked.isAtEnd && asked.found.length === 0
+    if (asked.isReading && messages.length === 0) continue
     asked.wanted = 0
     state.peerSends.push({
       to: asked.peer,
       message: { kind: 'retained-found', question: asked.question, messages, isEnd },
     })
     if (!isEnd) continue
-    neighbours.questions.delete(key)
+    forgetQuestion(state, neighbours, key)
     state.deadlines.cancel('retained-wait', key)
   }
 }
@@ -76,20 +88,45 @@ function look(neighbours: Neighbours, asked: RetainedQuestion): void {
   asked.found = messages.filter((message) => !neighbours.isNewerThan(message.arrival, asked.after))
 }
 
-function takeFound(asked: RetainedQuestion): Message[] {
+/**
+ * The messages of one answer, or none while one of them is being read (`isReading`). Only where there is no room to read the next
+ * one, what is there is given first: it would keep the room that others wait for.
+ */
+function takeFound(state: BrokerState, asked: RetainedQuestion): Message[] {
+  const messages: Message[] = []
   let bytes = 0
-  let count = 0
-  for (const message of asked.found) {
-    if (count >= asked.wanted || (count > 0 && bytes + message.payloadBytes > maxAnswerBytes)) break
+  let looked = 0
+  for (const found of asked.found) {
+    if (messages.length >= asked.wanted) break
+    if (messages.length > 0 && bytes + found.payloadBytes > maxAnswerBytes) break
+    const message = payloadOf(state, found)
+    if (message === 'waits') {
+      const isComing = readAhead(state, asked, asked.found, looked)
+      asked.isReading = isComing || messages.length === 0
+      if (isComing) return []
+      break
+    }
+    looked++
+    if (message === 'stale') continue
     bytes += message.payloadBytes
-    count++
+    messages.push(message)
   }
-  return asked.found.splice(0, count)
+  for (const found of asked.found.splice(0, looked)) releasePayload(state, asked, found)
+  return messages
+}
+
+/** It is answered, or nobody waits for the answer any more. */
+export function forgetQuestion(state: BrokerState, neighbours: Neighbours, key: string): void {
+  const asked = neighbours.questions.get(key)
+  if (asked === undefined) return
+  neighbours.questions.delete(key)
+  stopReading(state, asked)
 }
 
 /** The shard that asked has died: its questions with it, and what it was asked is asked again when it is back. */
-export function forgetQuestions(neighbours: Neighbours, peer: Peer): void {
-  for (const [key, asked] of neighbours.questions) if (asked.peer === peer.number) neighbours.questions.delete(key)
+export function forgetQuestions(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+  for (const [key, asked] of neighbours.questions)
+    if (asked.peer === peer.number) forgetQuestion(state, neighbours, key)
 }
 
 export function handleRetainedFound(

@@ -208,7 +208,7 @@ function messageOf(state: BrokerState, stored: StoredMessage): Message | undefin
 /** One whose time ended while nobody was there is due at once: it is given to nobody, and its record goes. */
 function restoreRetained(state: BrokerState, stored: StoredMessage): void {
   const message = messageOf(state, stored)
-  if (message !== undefined) keepRetained(state, message)
+  if (message !== undefined) keepRetained(state, message, 0)
 }
 
 /** One that is of a shard that there is not any more is another's now. */

@@ -5,7 +5,7 @@ import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../broker-sta
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
-import type { Message } from '../message.ts'
+import type { RetainedMessage } from '../stored-retained.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
 import type { RememberedVerdict } from '../verdict-cache.ts'
 import {
@@ -163,7 +163,7 @@ export class BrokerView {
     return walkSlowSessions(this.#state, nowMs)
   }
 
-  retained(topic: Topic): Message | undefined {
+  retained(topic: Topic): RetainedMessage | undefined {
     return this.#state.retained.get(topic.name)
   }
 }
