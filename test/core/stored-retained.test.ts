@@ -52,6 +52,25 @@ describe('a large retained message', () => {
     assert.deepEqual(told.subscriber('a').payloads, [])
   })
 
+  test('stays in memory until its own record is durable, whatever is written before', () => {
+    const { told, keeper } = world()
+    const author = told.connect('author')
+    told.disk.maxStepMs = 10
+    author.publish('a', large, retained)
+    author.publish('b', large, retained)
+    for (let ms = 0; ms < 100; ms++) {
+      told.passMs(1)
+      const isWritten = told.records().some((record) => record.kind === 'retained' && record.message.topic === 'b')
+      if (!isWritten) assert.equal(told.subscriber('b').payloads.length, 1)
+    }
+    assert.equal(keeper.reads, 0)
+    told.passSeconds(1)
+    const reader = told.subscriber('b')
+    told.passSeconds(1)
+    assert.deepEqual(reader.payloads, [large])
+    assert.equal(keeper.reads, 1)
+  })
+
   test('is not read at the start, and is there for who subscribes', () => {
     const { told, keeper } = world()
     told.publish('a', large, retained)
