@@ -23,7 +23,7 @@ import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, notePart, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
-import { handleWillLoaded } from './delivery/publish-will.ts'
+import { continueWillLoads, handleWillLoaded } from './delivery/publish-will.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { handleRetainedRead } from './delivery/retained-reads.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
@@ -131,7 +131,7 @@ function handleRare(
     case 'permission-ready':
       return handleAnswer(state, input)
     case 'committed':
-      return handleCommitted(state, input.batch)
+      return handleBatchCommitted(state, input.batch)
     case 'storage-health':
       state.storageIsHealthy = input.isHealthy
       if (input.isHealthy) resumeAfterStorage(state)
@@ -195,6 +195,11 @@ function handleAnswer(
   } else if (input.kind === 'message-loaded' && asked.for === 'retained') {
     handleRetainedRead(state, asked.retained, input.message)
   }
+}
+
+function handleBatchCommitted(state: BrokerState, batch: number): void {
+  handleCommitted(state, batch)
+  continueWillLoads(state, batch)
 }
 
 function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: number): void {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import { MemoryKeeper } from '../simulator/keeper.ts'
 import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
 
 const settings = { maxWillBytesInMemory: 100 }
@@ -252,6 +253,31 @@ describe('a large will', () => {
     assert.equal(told.host.isRunning, false)
     const queued = told.records().filter(({ kind }) => kind === 'queued')
     assert.equal(queued.length, 1)
+    assert.equal(willRecords(told), 0)
+  })
+
+  test('of very many clients that are lost at once is read 128 at a time, as the disk takes what it brings', () => {
+    const keeper = new MemoryKeeper()
+    let reads = 0
+    const readMessage = keeper.readMessage.bind(keeper)
+    keeper.readMessage = (of) => {
+      reads++
+      return readMessage(of)
+    }
+    const told = world({ keeper, shards: 1 })
+    const mourner = told.connect('mourner', { ...stored, receiveMaximum: 1_000 })
+    mourner.subscribe('wills/#', { qos: 1 })
+    const authors = Array.from({ length: 300 }, (_, number) =>
+      told.connect(`author-${number}`, { will: { ...willWith(`${large} ${number}`), topic: `wills/${number}` } }),
+    )
+    told.disk.hold()
+    for (const author of authors) author.drop()
+    assert.equal(reads, 128)
+    assert.ok(told.heldBytes('wills') < 300 * 500)
+    told.disk.release()
+    told.settle()
+    assert.equal(reads, 300)
+    assert.equal(new Set(mourner.payloads).size, 300)
     assert.equal(willRecords(told), 0)
   })
 

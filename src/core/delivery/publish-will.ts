@@ -64,23 +64,34 @@ export function dropPendingWills(state: BrokerState, isOf: (clientId: string) =>
 function publishNext(state: BrokerState, will: PendingWill): void {
   const { message, clientId } = will
   if (message !== undefined && !state.willLoads.has(clientId)) return publishLoaded(state, will, message)
-  if (state.willLoads.add(will)) load(state, will)
+  state.willLoads.add(will)
+  loadNext(state)
 }
 
-function load(state: BrokerState, will: PendingWill): void {
-  const question = state.ask({ for: 'will', will })
-  state.questions.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+function loadNext(state: BrokerState): void {
+  for (let will = state.willLoads.next(); will !== undefined; will = state.willLoads.next()) {
+    const question = state.ask({ for: 'will', will })
+    state.questions.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+  }
+}
+
+/** Batches up to `number` are durable: what they have of wills needs no memory any more, and further wills may be read. */
+export function continueWillLoads(state: BrokerState, number: number): void {
+  state.willLoads.noteCommitted(number)
+  loadNext(state)
 }
 
 /** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
 export function handleWillLoaded(state: BrokerState, will: PendingWill, stored: StoredMessage | undefined): void {
-  if (!state.willLoads.isFirst(will)) return // It was dropped meanwhile.
+  const isDropped = !state.willLoads.isFirst(will)
   const topic = stored === undefined ? undefined : parseTopicName(stored.topic)
-  if (stored === undefined || topic === undefined) forgetWill(state, will.name)
-  else publishLoaded(state, will, fromStored(stored, state.topics.named(topic)))
+  if (!isDropped && stored !== undefined && topic !== undefined)
+    publishLoaded(state, will, fromStored(stored, state.topics.named(topic)))
+  else forgetWill(state, will.name)
   let next = state.willLoads.end(will)
   for (; next?.message !== undefined; next = state.willLoads.end(next)) publishLoaded(state, next, next.message)
-  if (next !== undefined) load(state, next)
+  state.willLoads.noteRead(state.gathering.number)
+  loadNext(state)
 }
 
 function publishLoaded(state: BrokerState, { name, session }: PendingWill, message: Message): void {

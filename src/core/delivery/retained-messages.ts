@@ -54,7 +54,8 @@ function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: 
 export function forgetRetained(state: BrokerState, topic: TopicName): boolean {
   const message = state.retained.delete(topic)
   if (message === undefined) return false
-  leaveMemory(state, message)
+  state.memory.add('retained', -heldBytesOf(message))
+  if (message instanceof StoredRetained) forgetPayload(state, message)
   if (isOfBroker(topic)) state.retainedOfBroker--
   if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
   return true
@@ -73,30 +74,23 @@ export function isOfBroker(topic: string): boolean {
 
 /**
  * Puts it in its place in memory; its record is the caller's concern. `batch`: the one that has the record; 0: it is durable. Of a
- * large message only the metadata stays in memory then.
+ * large message only the metadata stays in memory then. What the broker says of itself has no record and stays.
  */
 export function keepRetained(state: BrokerState, message: Message, batch: number): void {
-  const retained = isLarge(state, message) ? new StoredRetained(message) : message
+  const size = messageSize(message.topic.name, message.payloadBytes, message.properties)
+  const isLarge = size > state.settings.maxRetainedBytesInMemory && !isOfBroker(message.topic.name)
+  const retained = isLarge ? new StoredRetained(message) : message
   if (retained instanceof StoredRetained && batch > 0) state.retainedPayloads.addUnwritten(retained, message, batch)
   const replaced = state.retained.set(retained)
   const isNew = replaced === undefined
-  state.memory.add('retained', heldBytesOf(retained))
-  if (replaced !== undefined) leaveMemory(state, replaced)
+  // Most replace one of the same size, which changes nothing.
+  const heldBytes = heldBytesOf(retained) - (replaced === undefined ? 0 : heldBytesOf(replaced))
+  if (heldBytes !== 0) state.memory.add('retained', heldBytes)
+  if (replaced instanceof StoredRetained) forgetPayload(state, replaced)
   if (isNew && isOfBroker(message.topic.name)) state.retainedOfBroker++
   if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
-}
-
-/** What the broker says of itself has no record. */
-function isLarge({ settings }: BrokerState, { topic, payloadBytes, properties }: Message): boolean {
-  const size = messageSize(topic.name, payloadBytes, properties)
-  return size > settings.maxRetainedBytesInMemory && !isOfBroker(topic.name)
-}
-
-function leaveMemory(state: BrokerState, message: RetainedMessage): void {
-  state.memory.add('retained', -heldBytesOf(message))
-  forgetPayload(state, message)
 }
 
 function heldBytesOf(message: RetainedMessage): number {

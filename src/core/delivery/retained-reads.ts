@@ -62,8 +62,7 @@ export function handleRetainedRead(
 }
 
 /** Its topic has another message or none. */
-export function forgetPayload(state: BrokerState, retained: RetainedMessage): void {
-  if (!(retained instanceof StoredRetained)) return
+export function forgetPayload(state: BrokerState, retained: StoredRetained): void {
   wake(state, state.retainedPayloads.forget(retained))
   wakeInLine(state)
 }
