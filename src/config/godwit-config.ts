@@ -66,11 +66,13 @@ export interface CoreConfig {
   readonly maxSubscriptionBytes: number
   readonly maxOverlappingSubscriptions: number
   readonly maxUnsentBytes: number
+  readonly maxWillBytesInMemory: number
   readonly maxParkedPackets: number
   readonly maxUnconfirmedMessages: number
   readonly maxUnconfirmedBytes: number
   readonly maxRetainedMessages: number | undefined
   readonly maxRetainedPayloadBytes: number
+  readonly maxRetainedBytesInMemory: number
   /** 0: retained messages without an expiry of their own stay for ever. */
   readonly retainedExpiryMs: number
 }
@@ -332,11 +334,13 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
     maxSubscriptionBytes: mqtt.max_subscription_bytes,
     maxOverlappingSubscriptions: mqtt.max_overlapping_subscriptions,
     maxUnsentBytes: mqtt.max_unsent_bytes,
+    maxWillBytesInMemory: mqtt.max_will_size_in_memory,
     maxParkedPackets: mqtt.max_parked_packets,
     maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,
     maxUnconfirmedBytes: mqtt.max_unconfirmed_bytes,
     maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
     maxRetainedPayloadBytes: retainer.max_payload_size,
+    maxRetainedBytesInMemory: retainer.max_size_in_memory,
     retainedExpiryMs: retainer.msg_expiry_interval,
   }
 }

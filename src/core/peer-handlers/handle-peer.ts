@@ -19,7 +19,13 @@ import {
   handleExclusiveResponse,
 } from './handle-exclusive.ts'
 import { handleForwarded, handlePlainPublish, handleReleased } from './handle-forwarded.ts'
-import { dropRetainedRequests, handleRetainedResponse, handleRetainedRequest, requestKey } from './handle-retained.ts'
+import {
+  cancelRequest,
+  dropRetainedRequests,
+  handleRetainedResponse,
+  handleRetainedRequest,
+  requestKey,
+} from './handle-retained.ts'
 import { removeCleanInterest, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
@@ -70,7 +76,7 @@ function leave(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   peer.link = undefined
   peer.isCongested = false
   removeCleanInterest(state, peer)
-  dropRetainedRequests(neighbours, peer)
+  dropRetainedRequests(state, neighbours, peer)
   dropExclusiveRequests(state, neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
@@ -99,8 +105,7 @@ function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, me
     case 'retained-found':
       return handleRetainedResponse(state, neighbours, message)
     case 'retained-cancelled':
-      neighbours.questions.delete(requestKey(peer, message.question))
-      return
+      return cancelRequest(state, neighbours, requestKey(peer, message.question))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state, neighbours, peer, message)
