@@ -102,6 +102,31 @@ describe('a retained message', () => {
     )
   })
 
+  test('is stored by its shard when a publication of an administrator is answered, at every QoS', () => {
+    for (const qos of [0, 1, 2] as const) {
+      const cores = new SeveralCores()
+      const topic = topicOn(1, 'a')
+      cores.hold(0, 1)
+      const payload = Buffer.from('x')
+      const command = {
+        name: 'publish',
+        clientId: '',
+        topic,
+        payload,
+        qos,
+        retain: true,
+        properties: undefined,
+      } as const
+      const answer = cores.command(0, command)
+      cores.settle()
+      assert.equal(answer(), undefined, `QoS ${qos}`)
+      cores.letGo(0, 1)
+      cores.settle()
+      assert.equal(answer()?.done, true)
+      assert.equal(cores.cores[1]?.core.view.retainedMessages, 1)
+    }
+  })
+
   test('obeys retain handling as on one shard, and no-local does not hold it back', () => {
     const cores = new SeveralCores()
     const topic = topicOn(1, 'a')
