@@ -3,6 +3,7 @@
 // have is asked for in the same way (retained-from-peers.ts).
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
@@ -169,11 +170,16 @@ function deliverRetained(
 
 function isForSession(state: BrokerState, session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
   if (message.expiresAtMs <= state.nowMs) return false
-  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
-  if (scan.options.noLocal && message.publisher === session.clientId) return false
+  // No Local is about live messages: a client gets its own retained message, as from other brokers. A bridge does not, or
+  // every message of the remote broker would be sent back to it when the bridge connects.
+  if (message.publisher === session.clientId && isOfBridge(session)) return false
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
   if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return false
   return !wasDeliveredLive(state, session, { scan, message }) && canDeliverRetained(state, session, message)
+}
+
+function isOfBridge({ clientId, connection }: Session): boolean {
+  return isBridgeClient(clientId) || connection?.wantsNoEcho === true
 }
 
 /** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */

@@ -66,7 +66,7 @@ function sendPostponed(
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
   session.stored?.packetIds?.delete(delivery.sequence)
   if (dropDenied(state, session, delivery)) return
-  sendFirst(state, session, connection, delivery)
+  sendFirst(state, session, connection, delivery, 'after-waiting')
 }
 
 /**

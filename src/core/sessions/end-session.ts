@@ -71,7 +71,7 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   }
 }
 
-const sessionDeadlines = ['session-expiry', 'will-due', 'retry', 'await-release'] as const
+const sessionDeadlines = ['session-expiry', 'will-due', 'retry'] as const
 
 export function endSession(state: BrokerState, session: Session): void {
   state.clientFilters?.forget(session)

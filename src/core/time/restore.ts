@@ -172,9 +172,6 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
       dealt === undefined ? undefined : SharedAssignments.restored(dealt),
     )
   }
-  if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
-  session.isReleaseScheduled = true
-  state.deadlines.set('await-release', clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)
 }
 
 /** Its packet id is taken until the client has answered, though its message may still be on disk. */

@@ -140,7 +140,8 @@ export class Session {
   /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
   heldBytes: number
   isRetryScheduled: boolean
-  isReleaseScheduled: boolean
+  /** No packet identifier in `incoming` is older than mqtt.await_rel_timeout before this time. */
+  unreleasedExpireAtMs: number
   cleanStart: boolean
   /** PUBLISH packets from the client in all its connections. */
   receivedMessages: number
@@ -185,7 +186,7 @@ export class Session {
     this.pace = undefined
     this.heldBytes = 0
     this.isRetryScheduled = false
-    this.isReleaseScheduled = false
+    this.unreleasedExpireAtMs = 0
     this.cleanStart = true
     this.receivedMessages = 0
     this.sentMessages = 0
