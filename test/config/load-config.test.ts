@@ -134,8 +134,8 @@ test('each setting arrives under its name, in the unit of the name', () => {
 })
 
 test('null gives a setting its default back', () => {
-  assert.equal(load({ text: 'mqtt.receive_maximum = 5\nmqtt.receive_maximum = null' }).core.receiveMaximum, 100)
-  assert.equal(load({ text: 'mqtt = null' }).core.receiveMaximum, 100)
+  assert.equal(load({ text: 'mqtt.receive_maximum = 5\nmqtt.receive_maximum = null' }).core.receiveMaximum, 1_024)
+  assert.equal(load({ text: 'mqtt = null' }).core.receiveMaximum, 1_024)
 })
 
 function listenersOf(text: string): readonly string[] {
@@ -347,7 +347,7 @@ describe('a fault', () => {
 
   test('says what is allowed and what the default is', () => {
     assert.deepEqual(faultsOf('mqtt.receive_maximum = 70000'), [
-      'test.conf:1:24: mqtt.receive_maximum: "70000" is not a whole number from 1 to 65535; the default is 100',
+      'test.conf:1:24: mqtt.receive_maximum: "70000" is not a whole number from 1 to 65535; the default is 1024',
     ])
   })
 
@@ -398,7 +398,7 @@ describe('an override', () => {
   test('wins over the file, the file over the default', () => {
     const text = 'mqtt { max_inflight_window = 7, receive_maximum = 8 }'
     const { core } = load({ text, overrides: ['mqtt.receive_maximum=9'] })
-    assert.deepEqual([core.maxInflightMessages, core.receiveMaximum, core.maxAwaitingRelease], [7, 9, 100])
+    assert.deepEqual([core.maxInflightMessages, core.receiveMaximum, core.maxAwaitingRelease], [7, 9, 1_024])
   })
 
   test('that comes later wins', () => {

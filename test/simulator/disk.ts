@@ -8,8 +8,8 @@
 
 import type { Batch } from '../../src/core/index.ts'
 import type { StoredChange } from '../../src/records/index.ts'
-import type { PartWanted } from '../../src/storage/index.ts'
 import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
+import type { LoadQueue, ShardReads, SlowReads } from './slow-reads.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
 export interface DiskTraits {
@@ -37,6 +37,9 @@ export class Disk {
   readonly traits: DiskTraits
   private readonly stage: Stage
   private readonly keeper: Keeper
+  private readonly slowReads: SlowReads | undefined
+  /** Of the user, where readings take more than a step. */
+  private reads: ShardReads | undefined
   private user: DiskUser | undefined
   private write: Write | undefined
   private committedBatch: number
@@ -45,10 +48,12 @@ export class Disk {
   private isHeld: boolean
   private readonly waitingReads: { afterBatch: number; read: () => void }[]
 
-  constructor(stage: Stage, keeper: Keeper, traits: DiskTraits) {
+  constructor(stage: Stage, keeper: Keeper, traits: DiskTraits, slowReads?: SlowReads) {
     this.stage = stage
     this.keeper = keeper
     this.traits = traits
+    this.slowReads = slowReads
+    this.reads = undefined
     this.user = undefined
     this.write = undefined
     this.committedBatch = 0
@@ -70,6 +75,7 @@ export class Disk {
   /** A broker has started on it. */
   attach(user: DiskUser): void {
     this.user = user
+    this.reads = this.slowReads?.start()
     this.committedBatch = 0
     this.isHealthy = true
   }
@@ -80,8 +86,9 @@ export class Disk {
   }
 
   /** Reads a queue once `afterBatch` is on disk; `isWanted` says at the end whether the asker still lives. */
-  readQueue(from: PartWanted & { readonly afterBatch: number }, answer: (slice: QueueSlice) => void): void {
+  readQueue(from: LoadQueue, answer: (slice: QueueSlice) => void): void {
     const { user } = this
+    if (this.reads !== undefined) return this.reads.add(from, this.committedBatch, answer)
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
@@ -132,6 +139,7 @@ export class Disk {
   die(death: Death): Eventually<void> {
     const { write } = this
     this.user = undefined
+    this.reads?.stop()
     this.write = undefined
     this.waitingReads.length = 0
     if (write === undefined) return undefined
@@ -177,6 +185,7 @@ export class Disk {
   }
 
   private startWaitingReads(): void {
+    this.reads?.noteCommitted(this.committedBatch)
     for (let at = 0; at < this.waitingReads.length;) {
       const waiting = this.waitingReads[at]
       if (waiting === undefined || waiting.afterBatch > this.committedBatch) at++

@@ -22,6 +22,8 @@ export interface StoryOptions {
   readonly profile?: StoryProfile | undefined
   readonly isTold?: boolean
   readonly keeper?: Keeper | undefined
+  /** See `WorldOptions`. */
+  readonly readsSlowly?: boolean
   /** See `HostTraits`. */
   readonly promisesEarly?: boolean
   /** 1 if not said. */
@@ -54,6 +56,7 @@ export class RandomStory {
       starts: false,
       shards: options.shards ?? 1,
       ...(options.keeper === undefined ? {} : { keeper: options.keeper }),
+      readsSlowly: options.readsSlowly ?? false,
       diskStepMs: roughDisk || restarts ? 20 : 0,
     })
     this.random = this.world.stage.random

@@ -162,6 +162,8 @@ export type BrokerEvent =
   | { readonly event: 'keep-alive-gap'; readonly connection: Connection; readonly clientId: string }
   | { readonly event: 'session-taken-over'; readonly clientId: string }
   | { readonly event: 'session-ended'; readonly clientId: string }
+  /** A reading of its queue left out records that are on disk. They have been read again: nothing is lost, but a reader is wrong. */
+  | { readonly event: 'queue-records-skipped'; readonly clientId: string; readonly fromSequence: number }
   | { readonly event: 'subscribed'; readonly clientId: string; readonly filter: string; readonly qos: QoS }
   | { readonly event: 'unsubscribed'; readonly clientId: string; readonly filter: string }
   | {

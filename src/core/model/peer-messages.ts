@@ -134,8 +134,19 @@ export interface PeerExclusiveResponse {
   readonly isGiven: boolean
 }
 
+/**
+ * Has the session that published this, to be found by `shardOf` its client ID, released the packet identifier? If so, or if
+ * it is gone, `release` is sent. Otherwise nothing is: the identifier stays known here as long as the session has it.
+ */
+export interface PeerReleaseRequest {
+  readonly kind: 'release-wanted'
+  readonly publisher: string
+  readonly packetId: PacketId
+}
+
 export type PeerMessage =
   | PeerPublish
+  | PeerReleaseRequest
   | PeerRelease
   | PeerInterest
   | PeerInterestSeen

@@ -24,7 +24,7 @@ export interface CoreSettings {
   receiveMaximum: number
   /** mqtt.max_awaiting_rel: QoS 2 packets that a client may leave unreleased. */
   maxAwaitingRelease: number
-  /** mqtt.await_rel_timeout: after so long an unreleased QoS 2 packet id of a client is forgotten. */
+  /** mqtt.await_rel_timeout: an unreleased QoS 2 packet identifier of this age may be freed, at the limit. 0: never. */
   awaitReleaseTimeoutMs: number
   /** mqtt.retry_interval: unacknowledged packets are sent again to 3.1 and 3.1.1 clients; 0: never. */
   retryIntervalMs: number
@@ -96,8 +96,8 @@ export const defaultCoreSettings: CoreSettings = {
   maxStoredMessages: 1_000_000,
   maxInflightMessages: 1_024,
   maxInflightBytes: 16 * 1_024 * 1_024,
-  receiveMaximum: 100,
-  maxAwaitingRelease: 100,
+  receiveMaximum: 1_024,
+  maxAwaitingRelease: 1_024,
   awaitReleaseTimeoutMs: 300_000,
   retryIntervalMs: 30_000,
   keepAliveMultiplier: 1.5,
@@ -112,7 +112,7 @@ export const defaultCoreSettings: CoreSettings = {
   maxTopicLevels: 128,
   maxTopicBytes: 65_535,
   maxClientIdBytes: 65_535,
-  limitsClientIdsOf31: true,
+  limitsClientIdsOf31: false,
   bindsClientIds: true,
   maxTopicAliasBytes: 256 * 1_024,
   maxTopicAlias: 1_024,

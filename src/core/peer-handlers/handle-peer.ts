@@ -18,6 +18,7 @@ import {
   handleExclusive,
   handleExclusiveResponse,
 } from './handle-exclusive.ts'
+import { handleReleaseRequest } from './expire-received-ids.ts'
 import { handleForwarded, handlePlainPublish, handleReleased } from './handle-forwarded.ts'
 import { dropRetainedRequests, handleRetainedResponse, handleRetainedRequest, requestKey } from './handle-retained.ts'
 import { removeCleanInterest, handleInterest, handleInterestSeen } from './handle-interest.ts'
@@ -85,6 +86,8 @@ function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, me
       return handleForwarded(state, neighbours, { from: peer.number, link }, message)
     case 'release':
       return handleReleased(state, neighbours, link, message)
+    case 'release-wanted':
+      return handleReleaseRequest(state, peer, message)
     case 'interest':
       handleInterest(state, neighbours, { peer, link }, message)
       if (message.isComplete) neighbours.exclusive.forgetDoubtful(peer.number)

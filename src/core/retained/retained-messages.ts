@@ -8,18 +8,22 @@ import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** Why a message is not kept for its topic, if it is not. Nothing else depends on it: it is delivered all the same. */
+/** Why a message is not retained. It is delivered to live subscribers all the same. */
 export type RetainRefusal = 'no-room' | 'too-large'
 
 /** [MQTT-3.3.1-5, -10] Keeps it in place of the last one, or with an empty payload takes the last one away. */
 export function setRetained(state: BrokerState, message: Message, arrival?: RetainedOrigin): RetainRefusal | undefined {
   const name = message.topic.name
   if (message.payloadBytes === 0) {
-    if (clearRetained(state, name) && !isBrokerTopic(name)) deleteRecord(state, { kind: 'retained', topic: name })
+    deleteRetained(state, name)
     return undefined
   }
-  const { maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
-  if (message.payloadBytes > maxRetainedPayloadBytes) return 'too-large'
+  const { retainedExpiryMs } = state.settings
+  if (exceedsRetainedPayload(state, message)) {
+    // Live subscribers get this message. A later subscriber gets none rather than the one before it.
+    deleteRetained(state, name)
+    return 'too-large'
+  }
   const isBrokers = isBrokerTopic(name)
   if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
@@ -28,6 +32,15 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
   putRetained(state, kept)
   if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
   return undefined
+}
+
+/** retainer.max_payload_size. */
+export function exceedsRetainedPayload(state: BrokerState, message: Message): boolean {
+  return message.payloadBytes > state.settings.maxRetainedPayloadBytes
+}
+
+function deleteRetained(state: BrokerState, topic: TopicName): void {
+  if (clearRetained(state, topic) && !isBrokerTopic(topic)) deleteRecord(state, { kind: 'retained', topic })
 }
 
 /** The room is that of the node, though each shard keeps the messages of its topics. */

@@ -3,6 +3,7 @@
 // have is asked for in the same way (retained-from-peers.ts).
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
@@ -120,8 +121,9 @@ function findMore(state: BrokerState, session: Session, scan: RetainedReplay): b
 
 function deliverRetained(state: BrokerState, session: Session, scan: RetainedReplay, message: Message): void {
   if (message.expiresAtMs <= state.nowMs) return
-  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
-  if (scan.options.noLocal && message.publisher === session.clientId) return
+  // No Local is about live messages: a client gets its own retained message, as from other brokers. A bridge does not, or
+  // every message of the remote broker would be sent back to it when the bridge connects.
+  if (message.publisher === session.clientId && isOfBridge(session)) return
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
   if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
   if (wasDeliveredLive(state, session, { scan, message })) return
@@ -136,6 +138,10 @@ function deliverRetained(state: BrokerState, session: Session, scan: RetainedRep
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
     group: undefined,
   })
+}
+
+function isOfBridge({ clientId, connection }: Session): boolean {
+  return isBridgeClient(clientId) || connection?.wantsNoEcho === true
 }
 
 /** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */

@@ -24,6 +24,7 @@ import { routeMessage } from '../publish/route-message.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-queue.ts'
+import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { deleteWill, storePendingWill, storeUntilCommitted, recordWill } from './stored-wills.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
@@ -62,9 +63,12 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   if (stored === undefined) return
   stored.loading = undefined
   stored.partsRead = 0
+  stored.isReadAgain = false
   forgetBehind(state, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
+  // Some of what waited between them has gone: to another member, or as its time was over.
+  if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
     lightenDelivery(state, session, delivery)
@@ -73,7 +77,7 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   }
 }
 
-const sessionDeadlines = ['session-expiry', 'will-due', 'retry', 'await-release'] as const
+const sessionDeadlines = ['session-expiry', 'will-due', 'retry'] as const
 
 export function endSession(state: BrokerState, session: Session): void {
   state.clientFilters?.forget(session)

@@ -21,6 +21,7 @@ import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { putRetained } from '../retained/retained-messages.ts'
 import { expiryMs, maxStoredOf, markFull } from '../queues/persistent-queue.ts'
+import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { fromStored, type Message } from '../model/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -132,6 +133,7 @@ export function restoreQueue(
   stored.diskFrom = queue.firstSequence
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
+  if (queue.count < queue.lastSequence - queue.firstSequence + 1) noteGapsBelow(stored, queue.lastSequence + 1)
   if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
 }
@@ -168,9 +170,6 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
       dealt === undefined ? undefined : SharedAssignments.restored(dealt),
     )
   }
-  if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
-  session.isReleaseScheduled = true
-  state.deadlines.set('await-release', clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)
 }
 
 /** Its packet id is taken until the client has answered, though its message may still be on disk. */

@@ -102,7 +102,32 @@ describe('a retained message', () => {
     )
   })
 
-  test('obeys retain handling and no-local as on one shard', () => {
+  test('is stored by its shard when a publication of an administrator is answered, at every QoS', () => {
+    for (const qos of [0, 1, 2] as const) {
+      const cores = new SeveralCores()
+      const topic = topicOn(1, 'a')
+      cores.hold(0, 1)
+      const payload = Buffer.from('x')
+      const command = {
+        name: 'publish',
+        clientId: '',
+        topic,
+        payload,
+        qos,
+        retain: true,
+        properties: undefined,
+      } as const
+      const answer = cores.command(0, command)
+      cores.settle()
+      assert.equal(answer(), undefined, `QoS ${qos}`)
+      cores.letGo(0, 1)
+      cores.settle()
+      assert.equal(answer()?.done, true)
+      assert.equal(cores.cores[1]?.core.view.retainedMessages, 1)
+    }
+  })
+
+  test('obeys retain handling as on one shard, and no-local does not hold it back', () => {
     const cores = new SeveralCores()
     const topic = topicOn(1, 'a')
     const self = cores.client(0, 'self')
@@ -111,7 +136,7 @@ describe('a retained message', () => {
     cores.settle()
     self.subscribe(topic, { noLocal: true })
     cores.settle()
-    assert.deepEqual(self.payloads, [])
+    assert.deepEqual(self.payloads, ['x'])
     const reader = cores.client(2, 'reader')
     cores.settle()
     reader.subscribe(topic, { retainHandling: 2 })
