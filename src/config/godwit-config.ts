@@ -152,6 +152,8 @@ export interface HttpServerConfig {
   /** Of the first administrator. */
   readonly username: string
   readonly password: string | undefined
+  /** The web page; undefined: not served. */
+  readonly dashboard: { readonly allowedOrigins: readonly string[] } | undefined
   readonly authType: 'basic' | 'jwt' | 'no_auth'
   readonly jwt: {
     /** As it was written. */
@@ -271,7 +273,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
     namespaces: toNamespacesConfig(values.namespaces),
-    http: toHttpServerConfig(values.http_server, files.apiTokenKey),
+    http: toHttpServerConfig(values, files.apiTokenKey),
     backup: { when: values.backup.schedule, keep: values.backup.keep },
     maxAuditBytes: values.audit.max_size,
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
@@ -362,7 +364,10 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
   }
 }
 
-function toHttpServerConfig(http: SettingValues['http_server'], keyText: string | undefined): HttpServerConfig {
+function toHttpServerConfig(
+  { http_server: http, dashboard }: SettingValues,
+  keyText: string | undefined,
+): HttpServerConfig {
   return {
     isEnabled: http.enable,
     port: http.port,
@@ -373,6 +378,7 @@ function toHttpServerConfig(http: SettingValues['http_server'], keyText: string 
     username: http.username,
     password: http.password,
     authType: http.auth_type,
+    dashboard: dashboard.enable ? { allowedOrigins: dashboard.allow_origins } : undefined,
     jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }
 }
