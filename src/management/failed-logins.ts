@@ -3,11 +3,10 @@
 
 import type { Log } from '../telemetry/index.ts'
 
-export interface FailedSignIn {
-  /** undefined: a token was shown. */
-  readonly name: string | undefined
-  readonly address: string
-}
+/** By password, or by a token and what is wrong with that. */
+export type FailedSignIn =
+  | { readonly name: string; readonly address: string }
+  | { readonly reason: string; readonly address: string }
 
 const linesInARow = 5
 const lineIntervalMs = 10_000
@@ -31,7 +30,7 @@ export class FailedSignIns {
     this.#untold = 0
   }
 
-  note({ name, address }: FailedSignIn): void {
+  note(failed: FailedSignIn): void {
     const intervals = Math.floor((this.#nowMs() - this.#countedAtMs) / lineIntervalMs)
     this.#countedAtMs += intervals * lineIntervalMs
     this.#lines = Math.min(linesInARow, this.#lines + intervals)
@@ -40,7 +39,11 @@ export class FailedSignIns {
       return
     }
     this.#lines -= 1
-    const who = name === undefined ? { by: 'token' } : { by: 'password', name: name.slice(0, longestName) }
+    const { address } = failed
+    const who =
+      'reason' in failed
+        ? { by: 'token', reason: failed.reason }
+        : { by: 'password', name: failed.name.slice(0, longestName) }
     this.#log.warn('a sign-in to the API failed', { ...who, address, untoldBefore: this.#untold })
     this.#untold = 0
   }

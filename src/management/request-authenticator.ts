@@ -26,13 +26,15 @@ export interface Accounts {
 export interface Logins {
   /** A token for an account that has signed in; undefined: it is gone. */
   begin(name: string): string | undefined
-  callerOf(token: string): SignedIn | 'wrong' | 'ended'
+  /** `isIdle`: the login is used by no person, so that it does not last longer because of it. */
+  callerOf(token: string, isIdle?: boolean): SignedIn | 'wrong' | 'ended'
   end(login: number): void
 }
 
 /** Knows tokens that somebody we trust has signed. */
 export interface Tokens {
-  signIn(token: string): Promise<SignedIn | 'wrong' | 'ended'>
+  /** `reason`: a sentence about the token, for its bearer and the log. */
+  signIn(token: string): Promise<SignedIn | 'ended' | { readonly reason: string }>
 }
 
 /** The ways to come in over HTTP. */
@@ -45,15 +47,21 @@ export interface SignInWays {
   readonly isOpen: boolean
 }
 
+export interface RequestFacts {
+  /** Aborted when the client has left: then the promise may never resolve. */
+  readonly gone?: AbortSignal
+  /** A page asks by itself, without its user (`x-godwit-idle: 1`): the login does not last longer because of it. */
+  readonly isIdle?: boolean
+}
+
 /** At the door of the API. */
 export interface Doorkeeper {
   /** Nobody has to say who they are. */
   readonly isOpen: boolean
   /**
-   * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it. `gone`: aborted
-   * when the client has left; then it may never resolve.
+   * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it.
    */
-  callerOf(authorization: string | undefined, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
+  callerOf(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | Refusal>
   /** The same of a name and a password that came otherwise. */
   signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
   /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
@@ -62,7 +70,7 @@ export interface Doorkeeper {
 }
 
 /** What was shown wrongly: a password of that name, or a token. */
-type Shown = { readonly name: string } | { readonly token: string }
+type Shown = { readonly name: string } | { readonly token: string; readonly reason: string }
 
 /** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
 export class WaitingRoom {
@@ -80,11 +88,16 @@ export class WaitingRoom {
   /** Resolves when the answer may go. `shown`: the name, or the token. */
   async noteWrong(address: string, shown: Shown, gone?: AbortSignal): Promise<void> {
     const isToken = 'token' in shown
-    this.#failures.note({ name: isToken ? undefined : shown.name, address })
+    this.#failures.note(isToken ? { address, reason: shown.reason } : { name: shown.name, address })
     const waitMs = this.#delays.noteWrong(address, isToken ? shown.token : shown.name)
     const closing = this.#closing.signal
     const signal = gone === undefined ? closing : AbortSignal.any([closing, gone])
     if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {})
+  }
+
+  /** A token that was valid before: its bearer is not delayed. */
+  noteExpired(address: string): void {
+    this.#failures.note({ address, reason: 'the token has expired' })
   }
 
   noteRight(address: string, name: string): void {
@@ -119,20 +132,36 @@ export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Do
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
     return { ...found, address }
   }
-  const signInByToken = async (token: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal> => {
-    const found = token.includes('.') ? ((await ways.tokens?.signIn(token)) ?? 'wrong') : ways.logins.callerOf(token)
-    if (found === 'wrong') return delayed(refuseFor('BAD_TOKEN', 'the token is not good'), { token }, address, gone)
-    if (found === 'ended') return refuseFor('TOKEN_TIME_OUT', 'the token has ended: get a new one')
+  const signInByToken = async (token: string, address: string, request: RequestFacts): Promise<Caller | Refusal> => {
+    const { gone, isIdle } = request
+    const found = token.includes('.')
+      ? ((await ways.tokens?.signIn(token)) ?? 'wrong')
+      : ways.logins.callerOf(token, isIdle)
+    if (isInvalid(found)) {
+      const reason = found === 'wrong' ? 'no login has this token' : found.reason
+      return delayed(refuseFor('BAD_TOKEN', `invalid token: ${reason}`), { token, reason }, address, gone)
+    }
+    if (found === 'ended') {
+      waitingRoom.noteExpired(address)
+      return refuseFor('TOKEN_TIME_OUT', 'the token has expired: get a new one')
+    }
     return { ...found, address }
   }
-  const callerOf: Doorkeeper['callerOf'] = async (authorization, address, gone) => {
+  const callerOf: Doorkeeper['callerOf'] = async (authorization, address, request = {}) => {
     if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
     const read = readAuthorization(authorization, ways.tokens !== undefined)
     if (read instanceof RefusalValue) return read
-    return 'token' in read ? signInByToken(read.token, address, gone) : signIn(read.name, read.password, address, gone)
+    if ('token' in read) return signInByToken(read.token, address, request)
+    return signIn(read.name, read.password, address, request.gone)
   }
   const noteWrong = (name: string, address: string): Promise<void> => waitingRoom.noteWrong(address, { name })
   return { isOpen: ways.isOpen, callerOf, signIn, noteWrong, logins: ways.logins }
+}
+
+type SignedInByToken = Awaited<ReturnType<Tokens['signIn']>> | 'wrong'
+
+function isInvalid(found: SignedInByToken): found is 'wrong' | { readonly reason: string } {
+  return found === 'wrong' || (typeof found === 'object' && 'reason' in found)
 }
 
 type ShownCredentials = { readonly name: string; readonly password: string } | { readonly token: string }
@@ -159,7 +188,7 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
 const howToSignIn = 'send them as HTTP Basic, or a token as Bearer'
 
 const wellKnownInWords =
-  'that is a password that everybody tries first: set another one as http_server.password, or by godwit ctl users'
+  'that is a password that everybody tries first: set another one as http_server.password, or by godwit ctl admins reset'
 
 function wrongCredentials(): Refusal {
   return refuseFor('BAD_API_KEY_OR_SECRET', 'user name or password is wrong')

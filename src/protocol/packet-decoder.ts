@@ -18,7 +18,14 @@ import { readAck, readAuth, readConnack, readDisconnect } from './read-control-p
 import { readPublish, type PublishContext } from './read-publish.ts'
 import { readSuback, readSubscribe, readUnsuback, readUnsubscribe } from './read-subscription-packets.ts'
 import { reasonCodes } from './reason-codes.ts'
-import { checkTopicBytes, checkTopicLevels, equalsBytes, type Topic, type TopicTable } from './topic-table.ts'
+import {
+  checkTopicBytes,
+  checkTopicLevels,
+  equalsBytes,
+  readTopic,
+  type Topic,
+  type TopicTable,
+} from './topic-table.ts'
 
 export interface PacketDecoderOptions extends PacketLimits {
   /** `server`: reads what clients send, CONNECT first. `client`: reads what servers send, in `version`. */
@@ -106,16 +113,19 @@ export class PacketDecoder implements PublishContext {
   }
 
   /**
-   * See `PublishContext`. Throws `topicNameInvalid` for too many levels or bytes. Most connections publish to few topics, many
-   * to one: it is compared with the last before it is looked up.
+   * See `PublishContext`. Most connections publish to few topics, many to one: it is compared with the last before it is
+   * looked up. For too many levels or bytes a `client` throws `topicNameInvalid`; a `server` returns the topic, which its
+   * core refuses, with an acknowledgement if there is one.
    */
   findTopic(chunk: Buffer, start: number, end: number): Topic {
     const last = this.lastTopic
     if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
-    // Before it is interned: what is refused takes no room in the table.
-    checkTopicBytes(end - start, this.limits.maxTopicBytes)
+    const { maxTopicBytes, maxTopicLevels } = this.limits
+    if (this.role === 'client') checkTopicBytes(end - start, maxTopicBytes)
+    // A topic that is refused takes no room in the table.
+    if (end - start > maxTopicBytes) return readTopic(chunk, start, end)
     const topic = this.topics.intern(chunk, start, end)
-    checkTopicLevels(topic.levels, this.limits.maxTopicLevels)
+    if (this.role === 'client') checkTopicLevels(topic.levels, maxTopicLevels)
     this.lastTopic = end - start <= longestRememberedTopic ? topic : undefined
     return topic
   }

@@ -6,9 +6,9 @@ export interface PacketLimits {
   readonly maxPacketBytes: number
   /** One property section, in bytes; beyond it `packetTooLarge`. */
   readonly maxPropertyBytes: number
-  /** Levels of a topic name (beyond: `topicNameInvalid`) or filter (beyond: `topicFilterInvalid`). */
+  /** Levels of a topic name; beyond it `topicNameInvalid`. The core of a server checks PUBLISH and SUBSCRIBE. */
   readonly maxTopicLevels: number
-  /** Bytes of a topic name (beyond: `topicNameInvalid`) or filter (beyond: `topicFilterInvalid`), in UTF-8. */
+  /** The same in bytes of UTF-8. */
   readonly maxTopicBytes: number
 }
 

@@ -16,7 +16,7 @@ import type {
 import { ProtocolError } from './protocol-error.ts'
 import { readProperties } from './read-properties.ts'
 import { checkReason } from './reason-rules.ts'
-import { countLevels, parseTopicFilter, splitSharedFilter, type TopicFilter } from './topic-names.ts'
+import { parseTopicFilter, splitSharedFilter, type TopicFilter } from './topic-names.ts'
 
 /** Bits of the subscription options (section 3.8.3.1 of 5.0); before 5.0 only the QoS. */
 export const subscriptionOptionBits = {
@@ -46,7 +46,7 @@ export function readSubscribe(reader: ByteReader, version: ProtocolVersion, limi
   const properties = version === 5 ? readProperties(reader, 'subscribe', limits.maxPropertyBytes) : undefined
   const subscriptions: SubscriptionRequest[] = []
   while (reader.hasMore) {
-    subscriptions.push(readSubscription(reader, version, limits))
+    subscriptions.push(readSubscription(reader, version))
     expectFew(subscriptions.length, 'subscribe')
   }
   // [MQTT-3.8.3-3] [MQTT5-3.8.3-2]
@@ -60,7 +60,7 @@ export function readUnsubscribe(reader: ByteReader, version: ProtocolVersion, li
   const properties = version === 5 ? readProperties(reader, 'unsubscribe', limits.maxPropertyBytes) : undefined
   const filters: TopicFilter[] = []
   while (reader.hasMore) {
-    filters.push(readFilter(reader, limits))
+    filters.push(readFilter(reader))
     expectFew(filters.length, 'unsubscribe')
   }
   // [MQTT-3.10.3-2] [MQTT5-3.10.3-2]
@@ -97,8 +97,8 @@ function readReasonCodes(reader: ByteReader, packet: 'suback' | 'unsuback', vers
   return reasonCodes
 }
 
-function readSubscription(reader: ByteReader, version: ProtocolVersion, limits: PacketLimits): SubscriptionRequest {
-  const filter = readFilter(reader, limits)
+function readSubscription(reader: ByteReader, version: ProtocolVersion): SubscriptionRequest {
+  const filter = readFilter(reader)
   const byte = reader.uint8('subscription options')
   // MQTT 3.1 does not use the upper six bits (its section 3.8).
   const options = version === 3 ? byte & subscriptionOptionBits.qos : byte
@@ -123,16 +123,9 @@ function readSubscription(reader: ByteReader, version: ProtocolVersion, limits: 
   }
 }
 
-function readFilter(reader: ByteReader, limits: PacketLimits): TopicFilter {
+function readFilter(reader: ByteReader): TopicFilter {
   const filter = parseTopicFilter(reader.text('topic filter'))
   if (filter === undefined)
     throw new ProtocolError('malformedPacket', 'a topic filter is empty or has misplaced wildcards')
-  // The levels of what is shared: `$share` and the group are not among them.
-  if (countLevels(splitSharedFilter(filter)?.filter ?? filter) > limits.maxTopicLevels) {
-    throw new ProtocolError('topicFilterInvalid', `a topic filter has more than ${limits.maxTopicLevels} levels`)
-  }
-  if (Buffer.byteLength(filter) > limits.maxTopicBytes) {
-    throw new ProtocolError('topicFilterInvalid', `a topic filter has more than ${limits.maxTopicBytes} bytes`)
-  }
   return filter
 }

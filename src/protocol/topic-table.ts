@@ -174,7 +174,7 @@ export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: nu
 }
 
 /** Not remembered: `TopicTable.intern` does that. Throws as said there. */
-function readTopic(bytes: Buffer, start: number, end: number): Topic {
+export function readTopic(bytes: Buffer, start: number, end: number): Topic {
   const name = checkTopicName(decodeText(bytes, start, end, 'topic name'))
   return new Topic(name, ownBytes(bytes, start, end))
 }

@@ -64,19 +64,20 @@ export class OrphanSweep {
     if (this.#isRunning || this.#isStopped) return
     this.#isRunning = true
     this.#running = this.#sweepAll(prepare)
-      .catch((error: unknown) => {
-        this.#isStopped = true
-        this.#onFailure(error)
-      })
-      .finally(() => {
-        this.#isRunning = false
-      })
   }
 
   async #sweepAll(prepare: () => Promise<void>): Promise<void> {
-    await prepare()
-    for (let life = this.#waiting.shift(); life !== undefined && !this.#isStopped; life = this.#waiting.shift()) {
-      await this.#sweep(life)
+    try {
+      await prepare()
+      for (let life = this.#waiting.shift(); life !== undefined && !this.#isStopped; life = this.#waiting.shift()) {
+        await this.#sweep(life)
+      }
+    } catch (error) {
+      this.#isStopped = true
+      this.#onFailure(error)
+    } finally {
+      // Not in a later step of the promise: a life that is added between the last look and that would wait for another one.
+      this.#isRunning = false
     }
   }
 

@@ -5,7 +5,8 @@
 //   part 0         part 1         part 2                        part 67
 //   open --16-->   --32-->        --48-->    ...   close, open  --128-->  ...  close: the end, or nobody has asked for a while
 //
-// That a block could not be read LevelDB says at the end of a reading alone: one that nobody asks for is read to its end.
+// That a block could not be read LevelDB says at the end of a reading alone: one that nobody asks for is read to its end, if not too
+// many are. Otherwise the core notices that records are missing (core/delivery/queue-gaps.ts), and reads that part to its end.
 //
 // What was written since a moment was taken is not in it, and what was deleted is: the end of a moment is no end of the queue
 // unless it was taken for this part, and who asks has told by `part` that nothing has gone which was not read.
@@ -34,12 +35,18 @@ const mostInSlice = 128
 const recordsOfMoment = 8_192
 /** Kept for clients that take their queues at the same time; for further ones each part is a reading of its own. */
 const mostKept = 64
+/**
+ * Readings that nobody goes on with, and that are read to their end at the same time. Further ones are closed where they are: a client
+ * that reconnects again and again leaves one each time, of up to 8,192 messages.
+ */
+const maxFinishing = 4
 /** And for so long behind a part, as a moment keeps files and up to 16 MiB of memory. */
 const keptMs = 1_000
 
 export class QueueReaders {
   readonly #store: Store
   readonly #readings = new Map<string, Reading>()
+  readonly #finishing = new Set<Reading>()
 
   constructor(store: Store) {
     this.#store = store
@@ -61,9 +68,10 @@ export class QueueReaders {
     }
   }
 
-  /** Gives everything back that is kept. */
+  /** Gives everything back that is kept. What is read to its end for nobody ends with the slice that is on its way. */
   async close(): Promise<void> {
-    await Promise.all([...this.#readings.values()].map((reading) => this.#close(reading)))
+    const held = [...this.#readings.values(), ...this.#finishing]
+    await Promise.all(held.map((reading) => this.#close(reading)))
   }
 
   /**
@@ -84,7 +92,14 @@ export class QueueReaders {
   /** Nobody asks for the rest of it. */
   #leave(reading: Reading): void {
     this.#readings.delete(reading.clientId)
-    void reading.finish()
+    void this.#finish(reading)
+  }
+
+  async #finish(reading: Reading): Promise<void> {
+    if (this.#finishing.size >= maxFinishing) return await reading.close()
+    this.#finishing.add(reading)
+    await reading.finish()
+    this.#finishing.delete(reading)
   }
 
   async #close(reading: Reading): Promise<void> {

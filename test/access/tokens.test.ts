@@ -306,6 +306,6 @@ test('neither the operator nor the client is told anything of a token but that i
   const stage = stageFor(pem(ec))
   const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
   const verdict = await ask(stage, wrong)
-  assert.match(stage.told, /jwt: the token has ended/)
-  assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(verdict).includes('ended'))
+  assert.match(stage.told, /jwt: the token has expired/)
+  assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(verdict).includes('expired'))
 })

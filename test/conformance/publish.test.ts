@@ -336,6 +336,23 @@ describe('message properties of MQTT 5.0', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'retained').length, 0)
   })
 
+  test('[MQTT5-3.3.2-5] a message expiry of 0: delivered at once at every QoS, and never later', () => {
+    const properties = { messageExpiryIntervalSeconds: 0 }
+    for (const qos of [0, 1, 2] as const) {
+      const world = new World()
+      const present = world.connect('present')
+      present.subscribe('a')
+      const sleeper = world.connect('sleeper', { ...durable })
+      sleeper.subscribe('a')
+      sleeper.disconnect()
+      world.publish('a', 'x', { qos, retain: true, properties })
+      world.passSeconds(1)
+      sleeper.connect()
+      assert.deepEqual([present.payloads, sleeper.payloads], [['x'], []], `QoS ${qos}`)
+      assert.deepEqual(world.subscriber('a').payloads, [])
+    }
+  })
+
   test('[MQTT5-3.3.2-5] what is retained and expires while the broker is down does not stay on its disk', () => {
     const world = new World()
     world.publish('r', 'retained', { retain: true, properties: { messageExpiryIntervalSeconds: 10 } })

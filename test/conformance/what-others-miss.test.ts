@@ -2,18 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { reasonCodes } from '../../src/protocol/index.ts'
+import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
-import {
-  assertBytesEnd,
-  assertClosed,
-  bytes,
-  publishBytes,
-  RawEnd,
-  sendBytes,
-  subscribeBytes,
-  versions,
-} from './raw.ts'
+import { assertBytesEnd, assertClosed, bytes, publishBytes, RawEnd, sendBytes, versions } from './raw.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
 describe('packets that only a server sends', () => {
@@ -38,17 +29,49 @@ describe('packets that only a server sends', () => {
   }
 })
 
-describe('topics of more levels than mqtt.max_topic_levels', () => {
+describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => {
+  const settings = { maxTopicLevels: 3, maxTopicBytes: 300 }
+  const long = 'a'.repeat(301)
+
   for (const version of versions) {
-    test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] are refused in PUBLISH and SUBSCRIBE, and others are served (version ${version})`, () => {
-      const world = new World({ settings: { maxTopicLevels: 3, maxTopicBytes: 65_535 } })
+    test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] close the connection in a PUBLISH of QoS 0 only (version ${version})`, () => {
+      const world = new World({ settings })
       const listener = world.subscriber('#')
       assertBytesEnd(version, publishBytes(version, 'a/b/c/d'), 'topicNameInvalid', world)
-      assertBytesEnd(version, subscribeBytes(version, 'a/b/c/#'), 'topicFilterInvalid', world)
+      assertBytesEnd(version, publishBytes(version, long), 'topicNameInvalid', world)
       world.publish('a/b/c', 'x')
       assert.deepEqual(listener.payloads, ['x'])
     })
+
+    test(`[MQTT5-3.9.3-2] are refused in SUBACK, and the connection stays (version ${version})`, () => {
+      const world = new World({ settings })
+      const client = world.connect('client', { version })
+      const filters = ['a/b/c/#', 'a/b', '$share/g/a/b/c', '$share/g/a/b/c/d', long]
+      const refused = version === 5 ? reasonCodes.topicFilterInvalid : 0x80
+      assert.deepEqual(client.subscribe(filters, { qos: 0 })?.reasonCodes, [refused, 0, 0, refused, refused])
+      world.publish('a/b', 'x')
+      assert.deepEqual(client.payloads, ['x'])
+    })
   }
+
+  test('[MQTT5-4.13.1-1] are refused in PUBACK and PUBREC, and the connection stays', () => {
+    const world = new World({ settings })
+    const listener = world.subscriber('#')
+    const wire = world.wire({ version: 5 })
+    wire.send(plainConnect(5, 'me'))
+    for (const topic of ['a/b/c/d', long]) {
+      wire.sendPublish({ topic, payload: 'x', qos: 1, packetId: 1 })
+      wire.sendPublish({ topic, payload: 'x', qos: 2, packetId: 2 })
+    }
+    world.settle()
+    const acks = wire.received.filter((packet) => packet instanceof AckPacket)
+    assert.deepEqual(
+      acks.map(({ type, reasonCode }) => [type, reasonCode]),
+      ['puback', 'pubrec', 'puback', 'pubrec'].map((type) => [type, reasonCodes.topicNameInvalid]),
+    )
+    assert.equal(wire.isOpen, true)
+    assert.deepEqual(listener.payloads, [])
+  })
 })
 
 describe('shared subscriptions with every option', () => {
@@ -101,15 +124,15 @@ describe('client ids of MQTT 3.1', () => {
   ]
   for (const [what, clientId, answer] of cases) {
     test(`[MQTT-3.1.3-5] ${what}: answered ${answer}`, () => {
-      const end = new RawEnd(new World())
+      const end = new RawEnd(new World({ settings: { limitsClientIdsOf31: true } }))
       assert.equal(end.send(connect31(clientId)), answer)
       assert.equal(end.isOpen, answer === '20020000')
     })
   }
 })
 
-test('[MQTT-3.1.3-5] a client of MQTT 3.1 with a longer id comes in where mqtt.strict_clientid_31 is off', () => {
-  const end = new RawEnd(new World({ settings: { limitsClientIdsOf31: false } }))
+test('[MQTT-3.1.3-5] a client of MQTT 3.1 with a longer id is accepted by default, as mqtt.strict_clientid_31 is false', () => {
+  const end = new RawEnd(new World())
   assert.equal(end.send(connect31('a'.repeat(100))), '20020000')
 })
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BrokerCore, defaultCoreSettings, type AuthenticationResult } from '../../src/core/index.ts'
-import { reasonCodes, TopicTable } from '../../src/protocol/index.ts'
+import { AckPacket, reasonCodes, TopicTable } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
@@ -196,13 +196,43 @@ describe('the limits of retained messages', () => {
     assert.equal(world.view.retainedMessages, 1)
   })
 
-  test('retainer.max_payload_size: a larger one is delivered and not remembered', () => {
-    const world = new World({ settings: { maxRetainedPayloadBytes: 10 } })
-    const live = world.subscriber('a')
-    world.publish('a', '0123456789', { retain: true })
-    world.publish('b', '0123456789+', { retain: true })
-    assert.equal(world.view.retainedMessages, 1)
-    assert.equal(live.payloads.length, 1)
+  describe('retainer.max_payload_size', () => {
+    const larger = '0123456789+'
+
+    test('a larger message is delivered, and the topic has no retained message then: never an older one', () => {
+      for (const how of [{ qos: 0 }, { qos: 1, version: 4 }, { qos: 2, version: 4 }] as const) {
+        const world = new World({ settings: { maxRetainedPayloadBytes: 10 } })
+        const { version = 5, qos } = how
+        const live = world.subscriber('a')
+        const publisher = world.connect('publisher', { version })
+        publisher.publish('a', '0123456789', { retain: true })
+        assert.equal(world.view.retainedMessages, 1)
+        publisher.publish('a', larger, { retain: true, qos })
+        assert.equal(world.view.retainedMessages, 0)
+        assert.deepEqual(live.payloads, ['0123456789', larger])
+        assert.deepEqual(world.subscriber('a').payloads, [])
+        assert.equal(world.records().filter(({ kind }) => kind === 'retained').length, 0)
+      }
+    })
+
+    test('a client of 5.0 is refused with 0x97, and nothing has changed', () => {
+      for (const qos of [1, 2] as const) {
+        const world = new World({ settings: { maxRetainedPayloadBytes: 10 } })
+        const live = world.subscriber('a')
+        world.publish('a', 'kept', { retain: true })
+        const wire = world.wire({ version: 5 })
+        wire.send(plainConnect(5, 'me'))
+        wire.sendPublish({ topic: 'a', payload: larger, qos, retain: true, packetId: 7 })
+        world.settle()
+        const acks = wire.received.filter((packet) => packet instanceof AckPacket)
+        assert.deepEqual(
+          acks.map(({ type, reasonCode }) => [type, reasonCode]),
+          [[qos === 1 ? 'puback' : 'pubrec', reasonCodes.quotaExceeded]],
+        )
+        assert.deepEqual(live.payloads, ['kept'])
+        assert.deepEqual(world.subscriber('a').payloads, ['kept'])
+      }
+    })
   })
 
   test('retainer.msg_expiry_interval: what has no expiry of its own is forgotten after it', () => {

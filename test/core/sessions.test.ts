@@ -70,8 +70,8 @@ test('a message for two stored sessions is there for the second, though the firs
 })
 
 describe('MQTT 3.1', () => {
-  test('client ids have 1 to 23 characters', () => {
-    const world = new World()
+  test('client ids have 1 to 23 characters where mqtt.strict_clientid_31 is on', () => {
+    const world = new World({ settings: { limitsClientIdsOf31: true } })
     assert.equal(world.client('x'.repeat(23), { version: 3 }).connect()?.reasonCode, 0)
     assert.equal(world.client('ä'.repeat(23), { version: 3 }).connect()?.reasonCode, 0)
     for (const id of ['', 'x'.repeat(24)]) {

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shardOf } from '../../src/core/index.ts'
-import { World, type Client } from '../simulator/world.ts'
+import { AckPacket, reasonCodes, type ReasonCode } from '../../src/protocol/index.ts'
+import { World, type Client, type Wire } from '../simulator/world.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
 function silent(world: World, id: string, version: 3 | 4 | 5): Client {
@@ -151,48 +152,55 @@ describe('mqtt.retry_interval', () => {
   })
 })
 
+function acksOf(wire: Wire): ReasonCode[] {
+  return wire.received.filter((packet) => packet instanceof AckPacket).map(({ reasonCode }) => reasonCode)
+}
+
 describe('mqtt.await_rel_timeout', () => {
-  test('a QoS 2 packet id that its client never releases is free again after it', () => {
-    const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000 } })
-    const listener = world.subscriber('a')
-    const wire = world.wire({ version: 4 })
-    wire.send(plainConnect(4, 'me'))
-    const publish = (): void => {
-      wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
-      world.settle()
+  const settings = { awaitReleaseTimeoutMs: 60_000, maxAwaitingRelease: 2 }
+
+  test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] the same PUBLISH is delivered once, however much later it is sent again', () => {
+    for (const version of [4, 5] as const) {
+      const world = new World({ settings })
+      const listener = world.subscriber('a')
+      const connect = (): Wire => {
+        const wire = world.wire({ version })
+        wire.send(
+          plainConnect(version, 'me', { cleanStart: false, properties: { sessionExpiryIntervalSeconds: 864_000 } }),
+        )
+        wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
+        world.settle()
+        return wire
+      }
+      connect().break(0)
+      world.passSeconds(3_600)
+      const wire = connect()
+      assert.deepEqual(listener.payloads, ['x'])
+      assert.equal(acksOf(wire).length, 1)
+      assert.equal(world.view.client('me')?.unreleased, 1)
     }
-    publish()
-    world.passSeconds(59)
-    publish()
-    assert.equal(listener.payloads.length, 1)
-    assert.equal(world.view.client('me')?.unreleased, 1)
-    world.passSeconds(2)
-    assert.equal(world.view.client('me')?.unreleased, 0)
-    publish()
-    assert.equal(listener.payloads.length, 2)
   })
 
-  test('its record goes from the disk too', () => {
-    const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000 } })
-    const wire = world.wire({ version: 4 })
-    wire.send(plainConnect(4, 'me', { cleanStart: false }))
-    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
-    world.settle()
-    const incoming = (): number => world.records().filter(({ kind }) => kind === 'incoming').length
-    assert.equal(incoming(), 1)
-    world.passSeconds(61)
-    assert.equal(incoming(), 0)
-  })
-
-  test('in 5.0 it gives back its place in the receive window', () => {
-    const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000, receiveMaximum: 1 } })
+  test('at mqtt.max_awaiting_rel the identifiers of that age are freed, with their records, and others are not', () => {
+    const world = new World({ settings })
     const wire = world.wire({ version: 5 })
-    wire.send(plainConnect(5, 'me'))
-    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
-    world.settle()
-    world.passSeconds(61)
-    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 8 })
-    world.settle()
-    assert.equal(wire.isOpen, true)
+    wire.send(plainConnect(5, 'me', { cleanStart: false, properties: { sessionExpiryIntervalSeconds: 864_000 } }))
+    const publish = (packetId: number): number | undefined => {
+      wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId })
+      world.settle()
+      return acksOf(wire).at(-1)
+    }
+    const incoming = (): number => world.records().filter(({ kind }) => kind === 'incoming').length
+    publish(1)
+    world.passSeconds(30)
+    publish(2)
+    assert.equal(publish(3), reasonCodes.quotaExceeded)
+    world.passSeconds(31)
+    assert.equal(incoming(), 2)
+    assert.equal(publish(3), reasonCodes.noMatchingSubscribers)
+    assert.equal(incoming(), 2)
+    assert.equal(publish(4), reasonCodes.quotaExceeded)
+    world.passSeconds(30)
+    assert.equal(publish(4), reasonCodes.noMatchingSubscribers)
   })
 })

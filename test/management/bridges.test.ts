@@ -46,6 +46,12 @@ function settingsIn(node: any): any {
   return { ...node, status: undefined }
 }
 
+/** As PUT takes and answers it. */
+// oxlint-disable-next-line typescript/no-explicit-any
+function flattened({ connector, ...node }: any): any {
+  return { ...node, ...connector }
+}
+
 async function allSettings(broker: BrokerWithApi): Promise<unknown> {
   return (await broker.ask('/api/v4/bridges')).json.data.bridge.nodes.map(settingsIn)
 }
@@ -117,8 +123,10 @@ test('what was shown can be sent back: nothing changes, the password least of al
   const answer = await put(broker, 'office', { office: before })
   assert.equal(answer.status, 200, answer.text)
   assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  assert.deepEqual(settingsIn(answer.json.data.office), before)
+  assert.deepEqual(settingsIn(answer.json.data.office), flattened(before))
   assert.deepEqual(await nodeOf(broker, 'office'), before)
+  const again = await put(broker, 'office', { office: flattened(before) })
+  assert.deepEqual(settingsIn(again.json.data.office), flattened(before), 'what PUT answers can be sent back, too')
   const files = await readdir(broker.dataDirectory)
   if (!files.includes('changed-settings.conf')) return
   assert.ok(!(await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8')).includes('******'))
@@ -147,7 +155,7 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
   const answer = await put(broker, 'office', { office: node })
   assert.equal(answer.status, 200, answer.text)
   const now = await nodeOf(broker, 'office')
-  assert.deepEqual(now, settingsIn(answer.json.data.office))
+  assert.deepEqual(flattened(now), settingsIn(answer.json.data.office))
   assert.equal(now.enable, false)
   assert.equal(now.parallel, 4)
   assert.deepEqual([now.connector.server, now.connector.keepalive], ['tls+mqtt-tcp://new.example:8883', 45])

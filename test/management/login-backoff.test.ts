@@ -117,10 +117,10 @@ describe('a sign-in that failed', () => {
     assert.equal(lines.length, 5)
     assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, untoldBefore: 0 })
     clock.nowMs = 25_000
-    for (let time = 0; time < 10; time++) failures.note({ name: undefined, address: here })
+    for (let time = 0; time < 10; time++) failures.note({ reason: 'the token has expired', address: here })
     assert.deepEqual(lines.slice(5), [
-      { by: 'token', address: here, untoldBefore: 995 },
-      { by: 'token', address: here, untoldBefore: 0 },
+      { by: 'token', reason: 'the token has expired', address: here, untoldBefore: 995 },
+      { by: 'token', reason: 'the token has expired', address: here, untoldBefore: 0 },
     ])
     clock.nowMs = 3_600_000
     for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: here })

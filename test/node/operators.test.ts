@@ -29,14 +29,23 @@ test('what a token lets its bearer do is what its claim role says, and nothing w
     const signed = await signToken({ sub: 'ann', exp: Math.floor(Date.now() / 1_000) + 60, ...claims }, pem)
     assert.ok('token' in signed)
     const found = await made.tokens?.signIn(signed.token)
-    return typeof found === 'object' ? [found.role, found.namespace] : found
+    return typeof found === 'object' && 'role' in found ? [found.role, found.namespace] : found
   }
   assert.deepEqual(await roleOf({}), ['administrator', undefined])
   assert.deepEqual(await roleOf({ role: 'viewer' }), ['viewer', undefined])
   assert.deepEqual(await roleOf({ role: 'ns:plant::viewer' }), ['viewer', 'plant'])
   for (const role of ['king', '', 5, null, ['administrator'], 'ns:a/b::viewer', 'ns:::viewer', 'toString', 'Viewer']) {
-    assert.equal(await roleOf({ role }), 'wrong', JSON.stringify(role))
+    assert.deepEqual(await roleOf({ role }), { reason: 'the claim role names no role' }, JSON.stringify(role))
   }
+  const now = Math.floor(Date.now() / 1_000)
+  assert.deepEqual(await roleOf({ nbf: now + 600 }), { reason: 'the token is not yet valid (claim nbf)' })
+  assert.deepEqual(await roleOf({ exp: undefined }), { reason: 'the claim exp is missing' })
+  assert.equal(await roleOf({ exp: now - 600 }), 'ended')
+  const stranger = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const forged = await signToken({ exp: now + 60 }, String(stranger))
+  assert.ok('token' in forged)
+  const reason = 'the signature of the token does not match the key'
+  assert.deepEqual(await made.tokens?.signIn(forged.token), { reason })
 })
 
 const own = { username: 'admin', password: undefined }

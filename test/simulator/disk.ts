@@ -6,10 +6,10 @@
 //
 // While it fails, a batch is tried again and again and nothing is told.
 
-import type { Batch } from '../../src/core/index.ts'
-import type { StoredChange } from '../../src/records/index.ts'
-import type { PartWanted } from '../../src/storage/index.ts'
+import type { Batch, MessageRecordKey } from '../../src/core/index.ts'
+import type { StoredChange, StoredMessage } from '../../src/records/index.ts'
 import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
+import type { LoadQueue, ShardReads, SlowReads } from './slow-reads.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
 export interface DiskTraits {
@@ -37,24 +37,33 @@ export class Disk {
   readonly traits: DiskTraits
   private readonly stage: Stage
   private readonly keeper: Keeper
+  private readonly slowReads: SlowReads | undefined
+  /** Of the user, where readings take more than a step. */
+  private reads: ShardReads | undefined
   private user: DiskUser | undefined
   private write: Write | undefined
   private committedBatch: number
   private isHealthy: boolean
   private fails: boolean
   private isHeld: boolean
+  private readsAreHeld: boolean
+  private readonly heldReads: (() => void)[]
   private readonly waitingReads: { afterBatch: number; read: () => void }[]
 
-  constructor(stage: Stage, keeper: Keeper, traits: DiskTraits) {
+  constructor(stage: Stage, keeper: Keeper, traits: DiskTraits, slowReads?: SlowReads) {
     this.stage = stage
     this.keeper = keeper
     this.traits = traits
+    this.slowReads = slowReads
+    this.reads = undefined
     this.user = undefined
     this.write = undefined
     this.committedBatch = 0
     this.isHealthy = true
     this.fails = false
     this.isHeld = false
+    this.readsAreHeld = false
+    this.heldReads = []
     this.waitingReads = []
   }
 
@@ -70,6 +79,7 @@ export class Disk {
   /** A broker has started on it. */
   attach(user: DiskUser): void {
     this.user = user
+    this.reads = this.slowReads?.start()
     this.committedBatch = 0
     this.isHealthy = true
   }
@@ -80,8 +90,9 @@ export class Disk {
   }
 
   /** Reads a queue once `afterBatch` is on disk; `isWanted` says at the end whether the asker still lives. */
-  readQueue(from: PartWanted & { readonly afterBatch: number }, answer: (slice: QueueSlice) => void): void {
+  readQueue(from: LoadQueue, answer: (slice: QueueSlice) => void): void {
     const { user } = this
+    if (this.reads !== undefined) return this.reads.add(from, this.committedBatch, answer)
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
@@ -95,6 +106,33 @@ export class Disk {
     }
     if (from.afterBatch <= this.committedBatch) read()
     else this.waitingReads.push({ afterBatch: from.afterBatch, read })
+  }
+
+  /** Reads a will or a retained message. */
+  readMessage(of: MessageRecordKey, answer: (message: StoredMessage | undefined) => void): void {
+    const { user } = this
+    const read = (): void => {
+      this.stage.after(this.stepMs(), () => {
+        if (this.user !== user) return undefined
+        return whenReady(this.keeper.readMessage(of), (found) => {
+          this.stage.after(this.stepMs(), () => {
+            if (this.user === user) answer(found)
+          })
+        })
+      })
+    }
+    if (this.readsAreHeld) this.heldReads.push(read)
+    else read()
+  }
+
+  /** No message is read until `releaseReads`. */
+  holdReads(): void {
+    this.readsAreHeld = true
+  }
+
+  releaseReads(): void {
+    this.readsAreHeld = false
+    for (const read of this.heldReads.splice(0)) read()
   }
 
   readStart(): Eventually<StartRecords> {
@@ -132,8 +170,10 @@ export class Disk {
   die(death: Death): Eventually<void> {
     const { write } = this
     this.user = undefined
+    this.reads?.stop()
     this.write = undefined
     this.waitingReads.length = 0
+    this.heldReads.length = 0
     if (write === undefined) return undefined
     this.stage.cancel(write.next)
     const survives = write.isWritten && (death === 'kill' || this.stage.random.chance(0.5))
@@ -177,6 +217,7 @@ export class Disk {
   }
 
   private startWaitingReads(): void {
+    this.reads?.noteCommitted(this.committedBatch)
     for (let at = 0; at < this.waitingReads.length;) {
       const waiting = this.waitingReads[at]
       if (waiting === undefined || waiting.afterBatch > this.committedBatch) at++
@@ -224,5 +265,13 @@ export class DiskGroup {
 
   release(): void {
     for (const disk of this.disks) disk.release()
+  }
+
+  holdReads(): void {
+    for (const disk of this.disks) disk.holdReads()
+  }
+
+  releaseReads(): void {
+    for (const disk of this.disks) disk.releaseReads()
   }
 }

@@ -22,6 +22,8 @@ export interface StoryOptions {
   readonly profile?: StoryProfile | undefined
   readonly isTold?: boolean
   readonly keeper?: Keeper | undefined
+  /** See `WorldOptions`. */
+  readonly readsSlowly?: boolean
   /** See `HostTraits`. */
   readonly promisesEarly?: boolean
   /** 1 if not said. */
@@ -54,6 +56,7 @@ export class RandomStory {
       starts: false,
       shards: options.shards ?? 1,
       ...(options.keeper === undefined ? {} : { keeper: options.keeper }),
+      readsSlowly: options.readsSlowly ?? false,
       diskStepMs: roughDisk || restarts ? 20 : 0,
     })
     this.random = this.world.stage.random
@@ -116,6 +119,11 @@ export class RandomStory {
       awaitReleaseTimeoutMs: 3_600_000,
       queueFullPolicy: this.twists.dropsOldest ? 'drop-oldest' : 'drop-newest',
       exclusiveSubscriptionAvailable: this.twists.exclusive,
+    }
+    const { maxBytesInMemory } = this.twists
+    if (maxBytesInMemory !== undefined) {
+      host.settings.maxWillBytesInMemory = maxBytesInMemory
+      host.settings.maxRetainedBytesInMemory = maxBytesInMemory
     }
     host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
     host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0

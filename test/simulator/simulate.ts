@@ -1,5 +1,7 @@
 // npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME] [--shards COUNT]
 // npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one story, line by line
+//   --reads slowly    queues are read in steps, by the readers of real shards
+//   --story readers   stories about reconnections during such readings
 
 import { parseArgs } from 'node:util'
 import { profileNamed, profiles } from './profiles.ts'
@@ -12,18 +14,23 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     store: { type: 'string', default: 'memory' },
     profile: { type: 'string' },
-    shards: { type: 'string', default: '1' },
+    shards: { type: 'string' },
+    reads: { type: 'string', default: 'at-once' },
+    story: { type: 'string', default: 'random' },
     help: { type: 'boolean', default: false },
   },
 })
 
 const profile = values.profile === undefined ? undefined : profileNamed(values.profile)
-const shards = Number(values.shards)
+const shards = values.shards === undefined ? undefined : Number(values.shards)
 const maxFaultsTold = 20
 
 if (values.help) {
   console.log(
     'npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME] [--shards COUNT]',
+  )
+  console.log(
+    '  --reads slowly: queues are read in steps; --story readers: stories about reconnections during such readings',
   )
   console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
@@ -31,9 +38,18 @@ if (values.help) {
 else await tellOne(Number(values.seed))
 
 async function run(seed: number, isTold: boolean): Promise<StoryEnd> {
-  if (values.store === 'memory') return runStory(seed, { profile, isTold, shards })
+  const onLevel = values.store === 'level'
+  const ofShards = shards === undefined ? {} : { shards }
+  if (values.story === 'readers' || values.reads === 'slowly') {
+    const { runReaderStory, runStoryReadingSlowly } = await import('./run-reader-story.ts')
+    const options = { isTold, onLevel, ...ofShards }
+    return values.story === 'readers'
+      ? await runReaderStory(seed, options)
+      : await runStoryReadingSlowly(seed, { ...options, profile })
+  }
+  if (!onLevel) return runStory(seed, { profile, isTold, ...ofShards })
   const { runStoryOnLevel } = await import('./level-story.ts')
-  return runStoryOnLevel(seed, { profile, isTold, shards })
+  return runStoryOnLevel(seed, { profile, isTold, ...ofShards })
 }
 
 async function tellOne(seed: number): Promise<void> {

@@ -33,8 +33,11 @@ export class Stage {
   step: number
   /** Undefined where nobody listens: telling costs more than happening. */
   readonly story: string[] | undefined
+  /** Told how far the clock jumps, before what happens then. */
+  whenClockMoves: (ms: number) => void
   private readonly agenda: PlannedEvent[]
   private planned: number
+  private hasPromises: boolean
 
   constructor(seed: number, isTold: boolean) {
     this.seed = seed
@@ -42,8 +45,10 @@ export class Stage {
     this.nowMs = worldBeginsAtMs
     this.step = 0
     this.story = isTold ? [] : undefined
+    this.whenClockMoves = () => undefined
     this.agenda = []
     this.planned = 0
+    this.hasPromises = false
   }
 
   get elapsedMs(): number {
@@ -66,9 +71,15 @@ export class Stage {
     for (let count = 0; ; count++) {
       const run = this.takeDue(untilMs, count)
       if (run === undefined) break
-      if (run() !== undefined) throw new Error('something in this world takes real time: use passAsync')
+      if (run() !== undefined || this.hasPromises)
+        throw new Error('something in this world takes real time: use passAsync')
     }
-    this.nowMs = Math.max(this.nowMs, untilMs)
+    this.moveClock(Math.max(this.nowMs, untilMs))
+  }
+
+  /** Code with promises has been called, or something it waits for has come: it goes on before the next event. */
+  notePromises(): void {
+    this.hasPromises = true
   }
 
   /** The same for a world with a real store in it, whose events may take real time (but no simulated time). */
@@ -78,8 +89,23 @@ export class Stage {
       if (run === undefined) break
       const pending = run()
       if (pending !== undefined) await pending
+      await this.settlePromises()
     }
-    this.nowMs = Math.max(this.nowMs, untilMs)
+    this.moveClock(Math.max(this.nowMs, untilMs))
+    await this.settlePromises()
+  }
+
+  private async settlePromises(): Promise<void> {
+    if (!this.hasPromises) return
+    this.hasPromises = false
+    // Promises that need nothing but each other have settled when this is called.
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+
+  private moveClock(nowMs: number): void {
+    const ms = nowMs - this.nowMs
+    this.nowMs = nowMs
+    if (ms > 0) this.whenClockMoves(ms)
   }
 
   /** One line of the story. `what` is called only if somebody listens. */
@@ -98,7 +124,7 @@ export class Stage {
     for (let next = this.agenda[0]; next !== undefined && next.atMs <= untilMs; next = this.agenda[0]) {
       pop(this.agenda)
       if (next.run === undefined) continue
-      this.nowMs = next.atMs
+      this.moveClock(next.atMs)
       this.step++
       return next.run
     }

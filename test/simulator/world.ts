@@ -14,6 +14,7 @@ import {
   type Command,
   type CommandResult,
   type CoreSettings,
+  type MemoryUse,
 } from '../../src/core/index.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
@@ -25,7 +26,9 @@ import { Client, type Surroundings } from './client.ts'
 import { Disk, DiskGroup, type Death } from './disk.ts'
 import { MemoryKeeper, type Keeper } from './keeper.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
+import { SlowReads } from './slow-reads.ts'
 import { Stage } from './stage.ts'
+import { StoreKeeper } from './store-keeper.ts'
 import { openWire, type Wire } from './wire.ts'
 
 export { Client } from './client.ts'
@@ -48,6 +51,8 @@ export interface WorldOptions {
   host?: Partial<HostTraits>
   /** Where records are kept; in memory if not said. */
   keeper?: Keeper
+  /** Queues are read as by a real shard, in steps that take time: needs a `StoreKeeper`, and `passMsAsync`. */
+  readsSlowly?: boolean
   /** False: acts only plan what happens, and the caller lets time pass. */
   settles?: boolean
   /** False: no broker runs yet. */
@@ -67,6 +72,8 @@ export class World implements Surroundings {
   readonly broker: { accept: BrokerHost['accept'] }
   readonly clients: Client[]
   readonly keeper: Keeper
+  /** Undefined: a reading of a queue is one step of the disk. */
+  readonly reads: SlowReads | undefined
   private readonly options: WorldOptions
   private named: number
   private lastCommand: number
@@ -75,9 +82,10 @@ export class World implements Surroundings {
     this.options = options
     this.stage = options.stage ?? new Stage(options.seed ?? 1, options.isTold ?? false)
     this.keeper = options.keeper ?? new MemoryKeeper()
+    this.reads = options.readsSlowly === true ? slowReadsOf(this.stage, this.keeper) : undefined
     const disks = Array.from(
       { length: options.shards ?? shardsUnlessSaid },
-      () => new Disk(this.stage, this.keeper, { maxStepMs: options.diskStepMs ?? 0 }),
+      () => new Disk(this.stage, this.keeper, { maxStepMs: options.diskStepMs ?? 0 }, this.reads),
     )
     this.disk = new DiskGroup(disks)
     this.host = new BrokerHost(this.stage, disks, {
@@ -234,12 +242,22 @@ export class World implements Surroundings {
     return this.events('command-done').find((event) => event.question === question)?.result
   }
 
+  /** Bytes that the broker says it holds in memory, of all shards. */
+  heldBytes(use: MemoryUse): number {
+    return this.host.shards.reduce((sum, { memory }) => sum + memory.get(use), 0)
+  }
+
   /** Everything on the disk. */
   records(): StoredRecord[] {
     const records = this.keeper.readAll()
     if (records instanceof Promise) throw new Error('this disk takes real time')
     return records
   }
+}
+
+function slowReadsOf(stage: Stage, keeper: Keeper): SlowReads {
+  if (!(keeper instanceof StoreKeeper)) throw new Error('only queues in a store are read slowly')
+  return new SlowReads(stage, () => keeper.store)
 }
 
 function subscribeOptions(options: SubscribeOptions): SubscribeOptions {

@@ -11,6 +11,7 @@ import { queued } from './sample-records.ts'
 const keptMs = 1_000
 const recordsOfMoment = 8_192
 const mostKept = 64
+const mostFinishing = 4
 
 type ReadQueue = Store['readQueue']
 
@@ -57,6 +58,24 @@ function heldReading(inner: Store): { store: Store; letAllGo(): void } {
     }
   }
   return { store: withReadQueue(inner, readQueue), letAllGo: released.resolve }
+}
+
+/** The first slice of each reading comes at once, the others when they are let go. */
+function heldAfterFirst(inner: Store): { store: Store; letAllGo(): void } {
+  const released = Promise.withResolvers<void>()
+  async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
+    let isFirst = true
+    for await (const slice of inner.readQueue(range)) {
+      if (!isFirst) await released.promise
+      isFirst = false
+      yield slice
+    }
+  }
+  return { store: withReadQueue(inner, readQueue), letAllGo: released.resolve }
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 async function queueOf(count: number): Promise<Watched> {
@@ -220,6 +239,61 @@ describe('what a reading holds is given back', () => {
     } finally {
       mock.timers.reset()
     }
+  })
+
+  test('and its place is free for another client', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const store = openMemoryStore()
+      const clients = numbers(1, mostKept + 1).map((number) => `client ${number}`)
+      for (const clientId of clients)
+        await store.commit(put(...numbers(1, 3).map((number) => queued(clientId, number))))
+      const queue = watched(store)
+      const readers = new QueueReaders(queue.store)
+      const readOne = (clientId: string, fromSequence: number): Promise<QueuePart> =>
+        readers.read({ clientId, fromSequence, limit: 1, part: fromSequence - 1 })
+      for (const clientId of clients.slice(0, mostKept)) await readOne(clientId, 1)
+      mock.timers.tick(keptMs)
+      await readOne(`client ${mostKept + 1}`, 1)
+      await readOne(`client ${mostKept + 1}`, 2)
+      assert.equal(queue.opened, mostKept + 1, 'both parts came from one reading')
+      await readers.close()
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  test('at once where a client begins again so often that the rests of its readings are not read as quickly', async () => {
+    const queue = await queueOf(1_000)
+    const held = heldAfterFirst(queue.store)
+    const readers = new QueueReaders(held.store)
+    const begin = { clientId: 'client', fromSequence: 1, limit: 10, part: 0 }
+    for (let connection = 1; connection <= 100; connection++) await readers.read(begin)
+    await turns()
+    assert.equal(queue.opened, 100)
+    assert.equal(queue.opened - queue.closed, mostFinishing + 1, 'so many are read to their end, and one is kept')
+    held.letAllGo()
+    await turns()
+    assert.equal(queue.opened - queue.closed, 1)
+    await readers.close()
+    assert.equal(queue.closed, 100)
+  })
+
+  test('before the store is closed: also what is read to its end', async () => {
+    const queue = await queueOf(1_000)
+    const held = heldAfterFirst(queue.store)
+    const readers = new QueueReaders(held.store)
+    const begin = { clientId: 'client', fromSequence: 1, limit: 10, part: 0 }
+    await readers.read(begin)
+    await readers.read(begin)
+    let isClosed = false
+    const closing = readers.close().then(() => (isClosed = true))
+    await turns()
+    assert.equal(isClosed, false, 'a slice is on its way')
+    held.letAllGo()
+    await closing
+    assert.equal(queue.closed, 2)
+    assert.equal(queue.ended, 0, 'the rest is not read for that')
   })
 
   test('when all is', async () => {

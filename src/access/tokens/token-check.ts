@@ -73,11 +73,10 @@ async function checkWithTimesAsText(
   const { payload } = await compactVerify(token, key, { algorithms: [...algorithms] })
   const claims = claimsIn(payload)
   const [endsAt, beginsAt] = [secondsOf(claims?.exp), secondsOf(claims?.nbf)]
-  if (claims === undefined || endsAt === undefined)
-    return { problem: 'the token does not say when it ends', hasEnded: false }
+  if (claims === undefined || endsAt === undefined) return { problem: 'the claim exp is missing', hasEnded: false }
   const isEarly = claims.nbf !== undefined && !((beginsAt ?? Infinity) * 1_000 <= nowMs + leewayMs)
-  if (isEarly) return { problem: 'the token has not begun', hasEnded: false }
-  if (endsAt * 1_000 <= nowMs - leewayMs) return { problem: 'the token has ended', hasEnded: true }
+  if (isEarly) return { problem: 'the token is not yet valid (claim nbf)', hasEnded: false }
+  if (endsAt * 1_000 <= nowMs - leewayMs) return { problem: 'the token has expired', hasEnded: true }
   return { claims: { ...claims, exp: endsAt } }
 }
 
@@ -96,10 +95,12 @@ function secondsOf(time: unknown): number | undefined {
 }
 
 function wordsFor(error: errors.JOSEError): string {
-  if (error instanceof errors.JWTExpired) return 'the token has ended'
+  if (error instanceof errors.JWTExpired) return 'the token has expired'
   if (error instanceof errors.JWTClaimValidationFailed)
-    return `the claim ${error.claim} of the token is missing or does not fit`
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature of the token is not right'
+    return error.claim === 'nbf'
+      ? 'the token is not yet valid (claim nbf)'
+      : `the claim ${error.claim} of the token is missing or does not fit`
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature of the token does not match the key'
   return 'the token is malformed'
 }
 

@@ -39,7 +39,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
   }),
   property_size: setting(integer({ min: 1, max: 262_144 }), 32, {
     description:
-      'The largest properties section of one packet. A larger one ends the connection with reason code 0x95.',
+      'The largest properties section of one packet. A larger one closes the connection with reason code 0x95 (packet too large), although the packet itself may be smaller than mqtt.max_packet_size; the log names this setting.',
     unit: 'KiB',
     takes: 'on-next-connect',
   }),
@@ -70,17 +70,19 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       'Bytes of memory that unacknowledged messages towards one client may take. Further messages wait. One message alone may take more.',
     takes: 'on-next-connect',
   }),
-  receive_maximum: setting(integer({ min: 1, max: max16Bits }), 100, {
+  receive_maximum: setting(integer({ min: 1, max: max16Bits }), 1_024, {
     description:
-      'QoS 1 and 2 messages that one client may have unacknowledged towards the broker. It is told to MQTT 5.0 clients.',
+      'QoS 1 and 2 messages that one client may have unacknowledged towards the broker. It is sent to MQTT 5.0 clients in CONNACK; the connection of a client that exceeds it is closed with reason code 0x93. Some clients, such as MQTT.js, do not obey it: set it above the number of messages that they publish at once.',
     takes: 'on-next-connect',
   }),
-  max_awaiting_rel: setting(awaitingRelease, 100, {
-    description: 'QoS 2 messages that one client may leave without their PUBREL.',
+  max_awaiting_rel: setting(awaitingRelease, 1_024, {
+    description:
+      'QoS 2 messages that one session may have without their PUBREL. A further one of an MQTT 5.0 client is refused with reason code 0x97, unless mqtt.await_rel_timeout frees a packet identifier.',
     takes: 'on-next-connect',
   }),
   await_rel_timeout: setting(duration({ minMs: 1_000, maxMs: 30 * dayMs }), 300_000, {
-    description: 'How long a QoS 2 message waits for its PUBREL before its packet id is forgotten.',
+    description:
+      'Age at which the packet identifier of a QoS 2 message without PUBREL may be freed, if the session has mqtt.max_awaiting_rel of them. Below that number it is kept as long as the session, so that the message is delivered exactly once whenever its publisher returns.',
     takes: 'on-next-connect',
   }),
   retry_interval: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 30_000, {
@@ -129,21 +131,22 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     takes: 'at-once',
   }),
   max_topic_levels: setting(integer({ min: 1, max: max16Bits }), 128, {
-    description: 'Levels that a topic or a filter may have.',
+    description:
+      'Maximum number of levels of a topic name or filter. A PUBLISH with more is acknowledged with reason code 0x90, a SUBSCRIBE with 0x8F (0x80 before MQTT 5.0). A PUBLISH without a reason code (QoS 0, or before MQTT 5.0) closes the connection.',
     takes: 'on-next-connect',
   }),
   max_topic_length: setting(integer({ min: 256, max: 65_535 }), 65_535, {
     description:
-      'Maximum length of a topic name or filter, in bytes. Longer ones close the connection with reason code 0x90 or 0x8F. The default is the maximum of MQTT; what long topics can take in memory is bounded by mqtt.max_subscription_bytes and the other limits in bytes.',
+      'Maximum length of a topic name or filter, in bytes. Longer ones are refused as for mqtt.max_topic_levels. The default is the maximum of MQTT; what long topics can take in memory is bounded by mqtt.max_subscription_bytes and the other limits in bytes.',
     takes: 'on-next-connect',
   }),
   max_clientid_len: setting(integer({ min: 23, max: max16Bits }), 65_535, {
     description: 'Bytes that a client id may have. MQTT promises clients at least 23.',
     takes: 'on-next-connect',
   }),
-  strict_clientid_31: setting(boolean, true, {
+  strict_clientid_31: setting(boolean, false, {
     description:
-      'Whether MQTT 3.1 clients are held to client ids of at most 23 characters, as that version says. false: mqtt.max_clientid_len alone holds, for clients that break it.',
+      'Refuse MQTT 3.1 clients with a client ID of more than 23 characters, as that version requires. false: mqtt.max_clientid_len alone is the limit, as in other brokers.',
     takes: 'on-next-connect',
   }),
   max_topic_alias: setting(integer({ min: 0, max: max16Bits }), 1_024, {
@@ -190,6 +193,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       'Maximum number of subscriptions of one session that one topic can match: different places of wildcards, counted for each shared group. It bounds what the filters of one client cost the publications of others. One more is refused with reason code 0x97.',
     takes: 'on-next-connect',
   }),
+  max_will_size_in_memory: setting(size({ minBytes: 0, maxBytes: megabyte }), 1_024, {
+    description:
+      'The largest will that is kept in memory, counted with its topic and properties. A larger one is kept on disk only and read when it is published.',
+    takes: 'on-next-connect',
+  }),
   max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {
     description:
       'Packets of one connection that wait while its CONNECT is being decided. Beyond them nothing more is read from it.',
@@ -234,7 +242,13 @@ export const retainer = section('Retained messages.', {
     takes: 'at-once',
   }),
   max_payload_size: setting(size({ minBytes: 1, maxBytes: 260 * megabyte }), megabyte, {
-    description: 'The largest payload that is retained. A larger message is delivered but not kept.',
+    description:
+      'Maximum payload of a retained message. A larger one of an MQTT 5.0 client with QoS 1 or 2 is refused with reason code 0x97. Any other is delivered to live subscribers, counted as dropped (no-retained-room), and its topic has no retained message afterwards, never an older one.',
+    takes: 'at-once',
+  }),
+  max_size_in_memory: setting(size({ minBytes: 0, maxBytes: 260 * megabyte }), 4_096, {
+    description:
+      'The largest retained message that is kept in memory, counted with its topic and properties. Of a larger one only the metadata is kept in memory, and the payload is read from disk for each new subscription that matches.',
     takes: 'at-once',
   }),
   msg_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs }), 0, {

@@ -3,6 +3,7 @@ import { audit } from './audit.ts'
 import { auth, httpServer } from './auth.ts'
 import { backup } from './backup.ts'
 import { bridges, sqlite, webhook } from './bridges.ts'
+import { dashboard } from './dashboard.ts'
 import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
 import { log } from './log.ts'
@@ -25,6 +26,7 @@ export const root = section('The configuration of Godwit.', {
   namespaces,
   log,
   http_server: httpServer,
+  dashboard,
   sys_topics: sysTopics,
   backup,
   audit,

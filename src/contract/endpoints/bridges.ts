@@ -97,21 +97,23 @@ const status = Type.Object({
   }),
 })
 
+const connector = {
+  server: text,
+  proto_ver: Type.Integer({ minimum: 3, maximum: 5 }),
+  clientid: orNull(text),
+  clean_start: flag,
+  username: orNull(text),
+  password: orNull(Type.String({ description: '`******` if there is one. Sent back like that, it does not change.' })),
+  keepalive: Type.Number({ minimum: 0, description: 'Seconds.' }),
+  conn_properties: Type.Optional(connectProperties),
+  will_properties: Type.Optional(willProperties),
+}
+
 const node = Type.Object({
   name: text,
   enable: flag,
   parallel: Type.Integer({ minimum: 1 }),
-  connector: Type.Object({
-    server: text,
-    proto_ver: Type.Integer({ minimum: 3, maximum: 5 }),
-    clientid: orNull(text),
-    clean_start: flag,
-    username: orNull(text),
-    password: orNull(Type.String({ description: '`******` where there is one. Sent back like that, it stays.' })),
-    keepalive: Type.Number({ minimum: 0, description: 'Seconds.' }),
-    conn_properties: Type.Optional(connectProperties),
-    will_properties: Type.Optional(willProperties),
-  }),
+  connector: Type.Object(connector),
   forwards: Type.Array(Type.Object({ ...rule, qos: Type.Optional(count), retain: Type.Optional(flag) })),
   subscription: Type.Array(
     Type.Object({
@@ -162,6 +164,9 @@ const node = Type.Object({
   tcp,
   status: Type.Optional(orNull(status)),
 })
+
+/** As PUT takes it: the fields of the connector stand beside the others. */
+const flattenedNode = Type.Object({ ...Type.Omit(node, ['connector']).properties, ...connector })
 
 const listing = answer(
   Type.Object({
@@ -229,7 +234,7 @@ export const bridgeEndpoints = {
     summary: 'Gives a bridge other settings. Those that are not named have their defaults; whether it is on stays.',
     params,
     body,
-    reply: answer(Type.Record(text, node)),
+    reply: answer(Type.Record(text, flattenedNode)),
     failures,
     otherStatuses,
     access: 'change',

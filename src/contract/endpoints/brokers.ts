@@ -19,6 +19,15 @@ const node = Type.Object({
   node: Type.String({ description: 'Name of the node.' }),
   security_profile: Type.Union([Type.Literal('hardened'), Type.Literal('legacy')]),
   shards: Type.Integer({ minimum: 1, description: 'Threads that serve clients.' }),
+  memory_used: Type.Integer({ minimum: 0, description: 'Resident memory of the process, in bytes.' }),
+  memory_limit: Type.Integer({
+    minimum: 0,
+    description: 'Maximum memory of the process, in bytes: `node.memory_limit`.',
+  }),
+  memory_level: Type.Union([Type.Literal('normal'), Type.Literal('soft'), Type.Literal('hard')], {
+    description:
+      'How short the memory is. At `soft` the largest users are limited, at `hard` new sessions are refused.',
+  }),
 })
 
 const ofNode = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })

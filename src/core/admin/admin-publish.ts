@@ -90,7 +90,7 @@ function routeToSubscribers(
   const before = countsOf(state)
   const matchedHere = deliverLocally(state, message, publisher)
   const dealtBefore = countSharedDeliveries(state)
-  const matched = matchedHere + routeToPeers(state, message, publisher, 0)
+  const matched = matchedHere + routeToPeers(state, message, publisher, 0, true)
   if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
   const now = countsOf(state)
   // A shared subscription with members on several shards may have been served here as well.

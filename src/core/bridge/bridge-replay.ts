@@ -14,6 +14,7 @@ import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../model/message.ts'
 import { holdDelivery } from '../outgoing/held-bytes.ts'
 import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-queue.ts'
+import { noteGapsBelow } from '../queues/queue-gaps.ts'
 
 /** PUBCOMP has come. Its record may be on its way into memory for the first time since a restart. */
 export function removeCompleted(state: BrokerState, session: Session, delivery: SessionDelivery): void {
@@ -23,6 +24,7 @@ export function removeCompleted(state: BrokerState, session: Session, delivery: 
   if (delivery.message === undefined && stored.receivedIds?.delete(delivery.sequence) === true) {
     stored.settled ??= new Set()
     stored.settled.add(delivery.sequence)
+    noteGapsBelow(stored, delivery.sequence + 1)
   }
   deleteDelivery(state, session, delivery)
 }

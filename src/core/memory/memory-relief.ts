@@ -13,6 +13,7 @@ import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import { lightenDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
 import { dropOldestWaiting } from '../queues/enqueue-for-session.ts'
+import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
 import { moveQueueToDisk } from '../sessions/end-session.ts'
 import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
@@ -100,11 +101,16 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
     lightenDelivery(state, session, delivery)
-    delivery.bodyIdOnDisk = message.bodyId
+    if (message.bodyId !== 0) {
+      stored.payloadsOnDisk ??= new Map()
+      stored.payloadsOnDisk.set(sequence, message.bodyId)
+    }
     delivery.message = undefined
     delivery.stage = 'waiting'
     stored.packetIds ??= new Map()
     stored.packetIds.set(sequence, packetId)
+    // What was acknowledged between them has no record.
+    if (sequence < stored.diskFrom) noteGapsBelow(stored, stored.diskFrom)
     stored.diskFrom = Math.min(stored.diskFrom, sequence)
   })
 }

@@ -21,7 +21,6 @@ export type DeadlineKind =
   | 'session-expiry'
   | 'will-due'
   | 'retry'
-  | 'await-release'
   | 'retained-expiry'
   | 'ended-queue'
   | 'forget-received'

@@ -46,6 +46,12 @@ export type Input =
       readonly records: readonly StoredRecord[]
       readonly isEnd: boolean
     }
+  /** The answer to `load-message`; undefined: there is no such record, or the store has found it damaged and said so. */
+  | {
+      readonly kind: 'message-loaded'
+      readonly question: RequestId
+      readonly message: StoredMessage | undefined
+    }
   /** At the start, before any connection: records of all kinds but `queued` and `body`, any number of times. */
   | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
   /** At the start: the queue of a session as it lies on disk. */

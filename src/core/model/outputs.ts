@@ -112,6 +112,13 @@ export type CoreRequest =
       readonly part: number | undefined
       readonly afterBatch: number
     }
+  /** Read one message, whose record is durable. Answered by `message-loaded`. */
+  | { readonly kind: 'load-message'; readonly question: RequestId; readonly of: MessageRecordKey }
+
+/** The record of one message: a will or a retained message. */
+export type MessageRecordKey =
+  | { readonly kind: 'will'; readonly clientId: string }
+  | { readonly kind: 'retained'; readonly topic: string }
 
 export type DropReason =
   | 'queue-full'
@@ -162,6 +169,8 @@ export type BrokerEvent =
   | { readonly event: 'keep-alive-gap'; readonly connection: Connection; readonly clientId: string }
   | { readonly event: 'session-taken-over'; readonly clientId: string }
   | { readonly event: 'session-ended'; readonly clientId: string }
+  /** A reading of its queue left out records that are on disk. They have been read again: nothing is lost, but a reader is wrong. */
+  | { readonly event: 'queue-records-skipped'; readonly clientId: string; readonly fromSequence: number }
   | { readonly event: 'subscribed'; readonly clientId: string; readonly filter: string; readonly qos: QoS }
   | { readonly event: 'unsubscribed'; readonly clientId: string; readonly filter: string }
   | {

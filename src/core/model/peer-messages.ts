@@ -19,6 +19,7 @@
 
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { Message } from './message.ts'
+import { clientIdIn } from '../namespaces/internal-session-names.ts'
 
 /** Shards of one node by number, from 0. */
 export type PeerNumber = number
@@ -134,8 +135,19 @@ export interface PeerExclusiveResponse {
   readonly isGiven: boolean
 }
 
+/**
+ * Has the session that published this, to be found by `shardOf` its client ID, released the packet identifier? If so, or if
+ * it is gone, `release` is sent. Otherwise nothing is: the identifier stays known here as long as the session has it.
+ */
+export interface PeerReleaseRequest {
+  readonly kind: 'release-wanted'
+  readonly publisher: string
+  readonly packetId: PacketId
+}
+
 export type PeerMessage =
   | PeerPublish
+  | PeerReleaseRequest
   | PeerRelease
   | PeerInterest
   | PeerInterestSeen
@@ -174,9 +186,12 @@ export interface ShardPlace {
   readonly count: number
 }
 
-/** The shard of a client id: where its session is, wherever its connection came in. */
+/**
+ * The shard of a client id: where its session is, wherever its connection came in. What is stored under a name that was reserved
+ * for a client belongs there as well, also after `node.shards` has changed.
+ */
 export function shardOf(clientId: string, shards: number): PeerNumber {
-  return shards === 1 ? 0 : hashOf(clientId) % shards
+  return shards === 1 ? 0 : hashOf(clientIdIn(clientId)) % shards
 }
 
 /** The shard that keeps the retained message of a topic. */

@@ -24,7 +24,7 @@ export interface CoreSettings {
   receiveMaximum: number
   /** mqtt.max_awaiting_rel: QoS 2 packets that a client may leave unreleased. */
   maxAwaitingRelease: number
-  /** mqtt.await_rel_timeout: after so long an unreleased QoS 2 packet id of a client is forgotten. */
+  /** mqtt.await_rel_timeout: an unreleased QoS 2 packet identifier of this age may be freed, at the limit. 0: never. */
   awaitReleaseTimeoutMs: number
   /** mqtt.retry_interval: unacknowledged packets are sent again to 3.1 and 3.1.1 clients; 0: never. */
   retryIntervalMs: number
@@ -74,6 +74,8 @@ export interface CoreSettings {
   maxOverlappingSubscriptions: number
   /** mqtt.max_unsent_bytes: for each connection; beyond it QoS 0 is dropped, QoS 1 and 2 wait in the session. */
   maxUnsentBytes: number
+  /** mqtt.max_will_size_in_memory: topic, payload and properties of a will; a larger will is on disk only. */
+  maxWillBytesInMemory: number
   /** mqtt.max_parked_packets: packets of one connection that wait while its CONNECT is being decided. */
   maxParkedPackets: number
   /** mqtt.max_unconfirmed_messages: kept for one other shard until it has them on disk; then publishers wait. */
@@ -84,6 +86,8 @@ export interface CoreSettings {
   maxRetainedMessages: number | undefined
   /** retainer.max_payload_size, in bytes. */
   maxRetainedPayloadBytes: number
+  /** retainer.max_size_in_memory: topic, payload and properties of a retained message; of a larger one only the metadata is in memory. */
+  maxRetainedBytesInMemory: number
   /** retainer.msg_expiry_interval; 0: retained messages without an expiry of their own stay for ever. */
   retainedExpiryMs: number
 }
@@ -96,8 +100,8 @@ export const defaultCoreSettings: CoreSettings = {
   maxStoredMessages: 1_000_000,
   maxInflightMessages: 1_024,
   maxInflightBytes: 16 * 1_024 * 1_024,
-  receiveMaximum: 100,
-  maxAwaitingRelease: 100,
+  receiveMaximum: 1_024,
+  maxAwaitingRelease: 1_024,
   awaitReleaseTimeoutMs: 300_000,
   retryIntervalMs: 30_000,
   keepAliveMultiplier: 1.5,
@@ -112,7 +116,7 @@ export const defaultCoreSettings: CoreSettings = {
   maxTopicLevels: 128,
   maxTopicBytes: 65_535,
   maxClientIdBytes: 65_535,
-  limitsClientIdsOf31: true,
+  limitsClientIdsOf31: false,
   bindsClientIds: true,
   maxTopicAliasBytes: 256 * 1_024,
   maxTopicAlias: 1_024,
@@ -123,10 +127,12 @@ export const defaultCoreSettings: CoreSettings = {
   maxSubscriptionBytes: 2 * 1_024 * 1_024,
   maxOverlappingSubscriptions: 64,
   maxUnsentBytes: 1_024 * 1_024,
+  maxWillBytesInMemory: 1_024,
   maxParkedPackets: 128,
   maxUnconfirmedMessages: 100_000,
   maxUnconfirmedBytes: 64 * 1_024 * 1_024,
   maxRetainedMessages: undefined,
   maxRetainedPayloadBytes: 1_024 * 1_024,
+  maxRetainedBytesInMemory: 4_096,
   retainedExpiryMs: 0,
 }

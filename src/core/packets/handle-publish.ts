@@ -11,6 +11,7 @@ import {
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
+import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { authorizePublish } from '../publish/authorize-publish.ts'
 import { everyPeerTakes, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
@@ -19,6 +20,7 @@ import { sendAck } from '../outgoing/send-to-client.ts'
 import { routeMessage } from '../publish/route-message.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
 import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
+import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../model/message.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
@@ -36,6 +38,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const topic = resolveTopic(state, connection, open, packet)
   if (topic === undefined) return
   if (!isWithinLimits(state, connection, packet)) return
+  if (exceedsTopicLimits(state, topic)) return refuseTopic(state, connection, packet)
   if (packet.properties !== undefined && !hasValidPayloadFormat(state, connection, packet)) return
   let isDenied = false
   if (!state.permissions.allowsEverything) {
@@ -196,6 +199,20 @@ function isWithinLimits(state: BrokerState, connection: Connection, packet: Publ
   return true
 }
 
+/** mqtt.max_topic_levels and mqtt.max_topic_length. */
+function exceedsTopicLimits({ settings }: BrokerState, topic: Topic): boolean {
+  return topic.levels > settings.maxTopicLevels || topic.bytes.length > settings.maxTopicBytes
+}
+
+/** [MQTT5-3.4.2.1, 3.5.2.1] A PUBLISH of QoS 0, or of a client before 5.0, has no acknowledgement with a reason code. */
+function refuseTopic(state: BrokerState, connection: Connection, packet: PublishPacket): void {
+  const reason = reasonCodes.topicNameInvalid
+  if (packet.qos > 0 && connection.version === 5) return refusePublish(state, connection, packet, reason)
+  const { maxTopicLevels, maxTopicBytes } = state.settings
+  const text = `the topic name has more than ${maxTopicLevels} levels or ${maxTopicBytes} bytes`
+  endConnection(state, connection, { reason, text, publishWill: true })
+}
+
 /** Room for one more unanswered PUBLISH, and the disk if it needs one. */
 function canAcceptPublish(
   state: BrokerState,
@@ -226,11 +243,14 @@ function canAcceptPublish(
 }
 
 /**
- * mqtt.max_awaiting_rel, of a session over all its connections. A 3.x client can not be told, and were it only paused,
- * its PUBREL would wait behind what it has sent already: its ids (65,535 at most) end with `awaitReleaseTimeoutMs`.
+ * mqtt.max_awaiting_rel, of a session over all its connections. A 3.x client cannot be refused, and if it were only paused,
+ * its PUBREL would wait behind the packets it has sent already: it may have 65,535 packet identifiers.
  */
 function hasMaxAwaitingRelease(state: BrokerState, connection: Connection, session: Session): boolean {
-  return connection.takesRefusals && (session.incoming?.size ?? 0) >= state.settings.maxAwaitingRelease
+  const { maxAwaitingRelease } = state.settings
+  if (session.incoming === undefined || session.incoming.size < maxAwaitingRelease) return false
+  expireUnreleased(state, session)
+  return connection.takesRefusals && session.incoming.size >= maxAwaitingRelease
 }
 
 function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
@@ -302,6 +322,11 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
   return isFull ? reasonCodes.quotaExceeded : undefined
 }
 
+/** A publisher that cannot be told is not refused: its message is delivered, and the topic has no retained message then. */
+function retainRefusalOf(state: BrokerState, message: Message): ReasonCode | undefined {
+  return message.retain && exceedsRetainedPayload(state, message) ? reasonCodes.quotaExceeded : undefined
+}
+
 function acceptAtLeastOnce(
   state: BrokerState,
   connection: Connection,
@@ -310,7 +335,7 @@ function acceptAtLeastOnce(
   message: Message,
   isDenied: boolean,
 ): void {
-  const refusal = refusalOf(state, message, isDenied)
+  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   const changesBefore = state.gathering.changes.length
@@ -336,12 +361,11 @@ function acceptExactlyOnce(
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
   }
-  const refusal = refusalOf(state, message, isDenied)
+  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
   if (connection.takesRefusals) connection.unansweredPublishes++
-  scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, packetId)
   if (isStored) recordIncoming(state, session, packetId)
@@ -358,11 +382,4 @@ function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boole
 function refusePublish(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {
   const type = packet.qos === 1 ? 'puback' : 'pubrec'
   sendAck(state, connection, { type, packetId: packet.packetId, reason, waits: false })
-}
-
-/** mqtt.await_rel_timeout: an id that is never released does not stay for ever. */
-function scheduleRelease(state: BrokerState, session: Session): void {
-  if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
-  session.isReleaseScheduled = true
-  state.deadlines.set('await-release', session.clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)
 }

@@ -2,6 +2,7 @@
 
 import {
   bareFilter,
+  countLevels,
   hasWildcard,
   measurePacket,
   reasonCodes,
@@ -43,7 +44,9 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   const identifier = packet.properties?.subscriptionIdentifier
   // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] One after the other, as if each had come alone: the first may take the last place.
   const outcomes = packet.subscriptions.map((request, place) => {
-    const filter = mountedFilter(connection.mountpoint, request.filter)
+    const filter = exceedsFilterLimits(state, request.filter)
+      ? undefined
+      : mountedFilter(connection.mountpoint, request.filter)
     if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
     const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
@@ -63,6 +66,12 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   sendSubackWhenSeen(state, connection, { session, suback, granted })
   for (const outcome of outcomes)
     if (typeof outcome !== 'number') startRetainedReplay(state, session, outcome.filter, outcome)
+}
+
+/** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group of a shared filter are not among its levels. */
+function exceedsFilterLimits({ settings }: BrokerState, filter: TopicFilter): boolean {
+  const levels = countLevels(splitSharedFilter(filter)?.filter ?? filter)
+  return levels > settings.maxTopicLevels || Buffer.byteLength(filter) > settings.maxTopicBytes
 }
 
 /**

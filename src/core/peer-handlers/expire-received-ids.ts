@@ -1,16 +1,19 @@
-// QoS 2 messages of other shards' clients that were never released: after a long time they are forgotten, as the shard
-// of the client has done long before (mqtt.await_rel_timeout).
+// Packet identifiers of QoS 2 messages from clients of other shards whose release has not arrived, because a shard failed
+// before it sent it. After a long time the shard of the client is asked, which knows whether its session still has them.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import { sendRelease } from '../peers/qos2-forwarding.ts'
+import { clientIdOfPeerName, peerNameOf, sendRelease } from '../peers/qos2-forwarding.ts'
+import { shardOf, type PeerReleaseRequest } from '../model/peer-messages.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import type { PacketId } from '../../protocol/index.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
-/** The client's own shard gives up first, and begins to count anew when it is restarted. */
 const timeoutsUntilForgotten = 3
+/** So many in one tick, each a record or a message to a peer. The next part follows so much later. */
+const maxExpiriesPerTick = 1_000
+const untilNextPartMs = 1_000
 const subject = 'received elsewhere'
 
 export function scheduleExpiry(state: BrokerState): void {
@@ -20,13 +23,59 @@ export function scheduleExpiry(state: BrokerState): void {
   state.deadlines.set('forget-received', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
+/** Expires or asks about the packet identifiers that have been here for three times mqtt.await_rel_timeout. */
 export function expireReceivedIds(state: BrokerState): void {
   const { neighbours } = state
   if (neighbours === undefined) return
   neighbours.isForgettingScheduled = false
   const beforeMs = state.nowMs - timeoutsUntilForgotten * state.settings.awaitReleaseTimeoutMs
-  for (const old of neighbours.received.olderThan(beforeMs)) removeReceivedId(state, neighbours, old)
-  if (!neighbours.received.isEmpty) scheduleExpiry(state)
+  const old = neighbours.received.olderThan(beforeMs)
+  for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, neighbours, exchange)
+  if (old.length > maxExpiriesPerTick) {
+    neighbours.isForgettingScheduled = true
+    state.deadlines.set('forget-received', subject, state.nowMs + untilNextPartMs)
+  } else if (!neighbours.received.isEmpty) {
+    scheduleExpiry(state)
+  }
+}
+
+interface Exchange {
+  readonly publisher: string
+  readonly packetId: PacketId
+}
+
+/** A client may send its PUBLISH again as long as its session lives: the shard of the session says whether that is over. */
+function expireReceivedId(state: BrokerState, neighbours: PeerTable, exchange: Exchange): void {
+  const { publisher, packetId } = exchange
+  const clientId = clientIdOfPeerName(publisher)
+  if (clientId === undefined) return void removeReceivedId(state, neighbours, exchange)
+  const owner = shardOf(clientId, neighbours.place.count)
+  if (owner === neighbours.place.own) {
+    // After a change of node.shards the session may be here.
+    if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, neighbours, exchange)
+    return
+  }
+  // Asked again after as long a time, and not in each tick until the answer is here.
+  neighbours.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
+  if (neighbours.peer(owner).link !== undefined)
+    state.peerSends.push({ to: owner, message: { kind: 'release-wanted', publisher, packetId } })
+}
+
+export function handleReleaseRequest(
+  state: BrokerState,
+  peer: Peer,
+  { publisher, packetId }: PeerReleaseRequest,
+): void {
+  const clientId = clientIdOfPeerName(publisher)
+  if (clientId !== undefined && holdsPacketId(state, clientId, { publisher, packetId })) return
+  const message = { kind: 'release', publisher, packetId } as const
+  sendRelease(state, message, { peers: [peer], behind: [], vow: new CommitBarrier() })
+}
+
+function holdsPacketId(state: BrokerState, clientId: string, { publisher, packetId }: Exchange): boolean {
+  const session = state.sessions.get(clientId)
+  if (session === undefined || peerNameOf(state, session) !== publisher) return false
+  return session.incoming?.has(packetId) === true || session.forwarded?.get(packetId) !== undefined
 }
 
 /**

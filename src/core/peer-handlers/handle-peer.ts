@@ -18,8 +18,15 @@ import {
   handleExclusive,
   handleExclusiveResponse,
 } from './handle-exclusive.ts'
+import { handleReleaseRequest } from './expire-received-ids.ts'
 import { handleForwarded, handlePlainPublish, handleReleased } from './handle-forwarded.ts'
-import { dropRetainedRequests, handleRetainedResponse, handleRetainedRequest, requestKey } from './handle-retained.ts'
+import {
+  cancelRequest,
+  dropRetainedRequests,
+  handleRetainedResponse,
+  handleRetainedRequest,
+  requestKey,
+} from './handle-retained.ts'
 import { removeCleanInterest, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
@@ -70,7 +77,7 @@ function leave(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   peer.link = undefined
   peer.isCongested = false
   removeCleanInterest(state, peer)
-  dropRetainedRequests(neighbours, peer)
+  dropRetainedRequests(state, neighbours, peer)
   dropExclusiveRequests(state, neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
@@ -85,6 +92,8 @@ function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, me
       return handleForwarded(state, neighbours, { from: peer.number, link }, message)
     case 'release':
       return handleReleased(state, neighbours, link, message)
+    case 'release-wanted':
+      return handleReleaseRequest(state, peer, message)
     case 'interest':
       handleInterest(state, neighbours, { peer, link }, message)
       if (message.isComplete) neighbours.exclusive.forgetDoubtful(peer.number)
@@ -99,8 +108,7 @@ function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, me
     case 'retained-found':
       return handleRetainedResponse(state, neighbours, message)
     case 'retained-cancelled':
-      neighbours.questions.delete(requestKey(peer, message.question))
-      return
+      return cancelRequest(state, neighbours, requestKey(peer, message.question))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state, neighbours, peer, message)

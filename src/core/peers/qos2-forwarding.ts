@@ -22,6 +22,12 @@ export function peerNameOf(state: BrokerState, session: Session): string {
   return session.nameElsewhere
 }
 
+/** The client ID in `peerNameOf`; undefined: the name of one message without a session (send-to-peer.ts). */
+export function clientIdOfPeerName(name: string): string | undefined {
+  const space = name.indexOf(' ')
+  return space === -1 ? undefined : name.slice(space + 1)
+}
+
 /** The peer has been told of this packet id. */
 export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
   session.forwarded ??= new ForwardedPacketIds()

@@ -34,6 +34,8 @@ export interface ForwardOrigin {
   readonly packetId: PacketId
   /** The client sends it again after a restart: sessions here have had it, others may. */
   readonly isAgain: boolean
+  /** An administrator is answered when the retained message is stored, at QoS 0 too. A client gets no answer to that. */
+  readonly awaitsRetained?: boolean
 }
 
 /** What one peer is to have of a message. */
@@ -76,7 +78,7 @@ export function forwardToPeers(
   if (owner !== neighbours.place.own) {
     const part = deliveryFor(wanted, neighbours.peer(owner))
     part.isToBeRetained = true
-    part.isKept ||= message.qos > 0
+    part.isKept ||= message.qos > 0 || origin.awaitsRetained === true
   }
   const shared = dealt === undefined ? [] : repeatAssignments(neighbours, dealt)
   const parts = { wanted, shared }

@@ -26,19 +26,28 @@ export function routeMessage(
   return matched
 }
 
-/** The second half: other shards, shared subscriptions that they have a part in, and the memory of the topic. */
+/**
+ * The second half: other shards, shared subscriptions that they have a part in, and the retained message. `awaitsRetained`:
+ * the barrier waits for the shard that stores it at QoS 0 too.
+ */
 export function routeToPeers(
   state: BrokerState,
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
+  awaitsRetained = false,
 ): number {
   let matched = 0
   const { neighbours } = state
   if (neighbours !== undefined) {
     const plan = state.routes.planFor(message.topic)
     if (message.retain || plan.leadsElsewhere)
-      matched += forwardToPeers(state, neighbours, { message, plan }, { publisher, packetId, isAgain: false })
+      matched += forwardToPeers(
+        state,
+        neighbours,
+        { message, plan },
+        { publisher, packetId, isAgain: false, awaitsRetained },
+      )
   }
   if (message.retain && isOwn(state, message))
     retainForTopic(state, message, localOrigin(neighbours ?? state, state.place.own))

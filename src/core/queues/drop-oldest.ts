@@ -11,6 +11,7 @@ import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { deleteDelivery, maxStoredOf, messageOfRecord } from './persistent-queue.ts'
+import { noteGapsBelow } from './queue-gaps.ts'
 
 /** So many beyond the limit are taken while the oldest are read. */
 const maxBeyondLimit = 1_000
@@ -87,6 +88,7 @@ function dropStored(state: BrokerState, session: Session, stored: PersistentQueu
   stored.trimmedTo = record.sequence + 1
   stored.partsRead = 0
   if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
+  else noteGapsBelow(stored, stored.trimmedTo)
   const message = messageOfRecord(state, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence

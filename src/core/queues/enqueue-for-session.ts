@@ -94,7 +94,7 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
     (stored === undefined || stored.diskFrom === delivery.sequence)
   if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
     if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
-    sendFirst(state, session, connection, delivery)
+    sendFirst(state, session, connection, delivery, 'at-once')
   } else {
     enqueueWaiting(state, session, delivery, message)
   }
@@ -175,17 +175,22 @@ export function dropOldestWaiting(state: BrokerState, session: Session, reason: 
 
 /**
  * The first sending in this connection. Puts the delivery in flight, or drops it where the client could not take it
- * or its time is over.
+ * or its time is over. A message that did not wait has not expired, even with a message expiry interval of 0: the same
+ * at every QoS.
  */
 export function sendFirst(
   state: BrokerState,
   session: Session,
   connection: Connection,
   delivery: SessionDelivery,
+  when: 'at-once' | 'after-waiting',
 ): void {
   const message = delivery.message
   if (message === undefined) return
-  const refusal = reasonNotToSend(state, connection, delivery, message)
+  // A message that may have been sent before is owed to the client, which knows its packet identifier.
+  const mayExpire = when === 'after-waiting' && !delivery.wasSent
+  const isExpired = mayExpire && message.expiresAtMs <= state.nowMs
+  const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
   copyOut(message, state.slabs)
   holdDelivery(state, session, delivery, message)
@@ -197,18 +202,6 @@ export function sendFirst(
   session.sentMessages++
   transmit(state, session, connection, delivery, message)
   if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
-}
-
-function reasonNotToSend(
-  state: BrokerState,
-  connection: Connection,
-  delivery: SessionDelivery,
-  message: Message,
-): DropReason | undefined {
-  // What may have been sent before is owed to the client: its packet id is known to it.
-  if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) return 'expired'
-  if (!fits(state, connection, message, delivery)) return 'too-large'
-  return undefined
 }
 
 /** It is over without the client: as if it had been delivered. */

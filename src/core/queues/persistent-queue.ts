@@ -102,7 +102,8 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   stored.count--
   if (state.fullSessions.delete(session)) state.hasActionRoom = true
   if (stored.isToldFull) announceRoom(state, session, stored, maxStoredOf(state, session))
-  const bodyId = delivery.message === undefined ? delivery.bodyIdOnDisk : delivery.message.bodyId
+  const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
+  stored.payloadsOnDisk?.delete(delivery.sequence)
   if (bodyId !== 0) releasePayload(state, bodyId)
   if (stored.deletedSinceRecord < headRecordInterval) return
   if (isPutOff) state.batches.putOff({ change: 'put', record: recordOf(session, stored) })

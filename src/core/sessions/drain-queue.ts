@@ -17,6 +17,7 @@ import { restoreReceived } from '../bridge/bridge-replay.ts'
 import { groupOf, reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
 import { fits, sendAck } from '../outgoing/send-to-client.ts'
 import { deleteDelivery, messageOfRecord } from '../queues/persistent-queue.ts'
+import { mustReadAgain } from '../queues/queue-gaps.ts'
 
 /**
  * A part of a queue, its messages sent and their answers taken in, is one piece of work each. In a process that has not done
@@ -65,7 +66,7 @@ function sendPostponed(
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
   session.stored?.packetIds?.delete(delivery.sequence)
   if (dropDenied(state, session, delivery)) return
-  sendFirst(state, session, connection, delivery)
+  sendFirst(state, session, connection, delivery, 'after-waiting')
 }
 
 /**
@@ -159,7 +160,7 @@ function askForMore(state: BrokerState, session: Session): void {
     clientId: session.clientId,
     fromSequence: stored.diskFrom,
     limit,
-    part: stored.partsRead,
+    part: stored.isReadAgain ? undefined : stored.partsRead,
     afterBatch,
   })
 }
@@ -192,6 +193,7 @@ export function handleQueueLoaded(
   if (stored === undefined || stored.loading !== answer.question) return
   stored.loading = undefined
   if (session.connection === undefined) return
+  if (mustReadAgain(state, session, stored, answer)) return drainQueue(state, session)
   const end = stored.behind?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue

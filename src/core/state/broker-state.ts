@@ -19,17 +19,22 @@ import type { NamespaceSettings } from '../model/resolve-namespace.ts'
 import { PeerTable } from './peers/peer-table.ts'
 import type { SessionPresence } from './peers/local-interest.ts'
 import type { Peer } from './peers/peer.ts'
+import type { RetainedRequest } from './peers/retained-request.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, CoreRequest, ReaderChange } from '../model/outputs.ts'
 import { shardOf, type ShardPlace } from '../model/peer-messages.ts'
 import { PeerSendList } from '../model/peer-send-list.ts'
 import { SendList } from '../model/send-list.ts'
 import { canReceive } from './sessions/can-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
+import { RetainedPayloads } from './sessions/retained-payloads.ts'
 import type { Session } from './sessions/session.ts'
+import type { SessionWill } from './sessions/session-will.ts'
+import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
+import type { RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
 import { RetainedTree, Routes, type SubscriptionOptions } from '../topics/index.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
@@ -65,6 +70,18 @@ export interface EndingSession {
   /** As it was counted for the other shards. */
   readonly standing: SessionPresence
 }
+
+/** The will of a client that is gone and has no session here. */
+export interface OrphanWill {
+  readonly will: SessionWill
+  readonly dueAtMs: number
+}
+
+/** A session that is given retained messages, or another shard that has asked for some. */
+export type RetainedReader = Session | RetainedRequest
+
+/** A will that is to be published once its message is read from disk. */
+export type DueWill = WillLoad<Session, Message>
 
 /** A will that was published and is not on disk yet on every shard that is to keep it: see `sessions/stored-wills.ts`. */
 export interface PendingWill {
@@ -106,6 +123,8 @@ export type PendingRequest =
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
   | { readonly for: 'oldest'; readonly session: Session }
   | { readonly for: 'ended'; readonly queue: EndedSessionQueue }
+  | { readonly for: 'will'; readonly will: DueWill }
+  | { readonly for: 'retained'; readonly retained: StoredRetained }
 
 export class BrokerState {
   settings: CoreSettings
@@ -121,7 +140,8 @@ export class BrokerState {
   nowMs = 0
   readonly sessions: SessionTable
   readonly routes: Routes<Session, Peer>
-  readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
+  readonly retained = new RetainedTree<RetainedMessage>((message) => message.payloadBytes)
+  readonly retainedPayloads: RetainedPayloads<RetainedReader>
   /** Those among them that the broker has said of itself: they take nobody's room. */
   retainedOfBroker = 0
   /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
@@ -137,8 +157,14 @@ export class BrokerState {
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: CommitBarrier }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */
   readonly unsettledCommands = new Set<RequestId>()
-  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
-  readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
+  /**
+   * Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were
+   * owed or were to be published before another of the same client, by the names of their records.
+   */
+  readonly orphanWills = new Map<string, OrphanWill>()
+  /** Large wills that are in memory because their records are not durable, by batch. */
+  readonly unwrittenWills = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
+  readonly willLoads = new WillLoads<Session, Message>()
   /** By the names of their records. */
   readonly owedWills = new Map<string, PendingWill>()
   /** Read at the start, and to be sent on when everything is: see `shared/shared-handoff.ts`. */
@@ -209,6 +235,7 @@ export class BrokerState {
     this.ruleHook = options.ruleHook
     this.memory = options.memory ?? new MemoryAccount()
     this.sessions = new SessionTable(this.memory)
+    this.retainedPayloads = new RetainedPayloads(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place

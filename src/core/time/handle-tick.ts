@@ -2,7 +2,6 @@
 // is to be done, because something has happened meanwhile.
 
 import { reasonCodes } from '../../protocol/index.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
@@ -14,7 +13,6 @@ import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
 import type { Deadline } from '../model/deadlines.ts'
 import { continueEndedQueues } from '../shared/expired-session-redelivery.ts'
-import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { scheduleRetry } from '../queues/enqueue-for-session.ts'
 import { resend } from '../sessions/drain-queue.ts'
 import { expireRetained } from '../retained/retained-messages.ts'
@@ -22,8 +20,8 @@ import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.
 import { continueRelief } from '../memory/memory-relief.ts'
 import { continueReplays } from '../retained/retained-replay.ts'
 import { answerRetainedRequests } from '../peer-handlers/handle-retained.ts'
-import { endSession, hasExpired, publishDelayedWill, publishWill } from '../sessions/end-session.ts'
-import { deleteRecord } from '../queues/persistent-queue.ts'
+import { publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
+import { endSession, hasExpired } from '../sessions/end-session.ts'
 import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 
@@ -77,7 +75,6 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (kind === 'session-expiry') expireSession(state, session)
   if (kind === 'will-due') publishDueWill(state, session)
   if (kind === 'retry') retry(state, session)
-  if (kind === 'await-release') releaseOld(state, session)
 }
 
 function closeIdle(state: BrokerState, connection: Connection): void {
@@ -152,26 +149,4 @@ function retry(state: BrokerState, session: Session): void {
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
   }
   if (!session.isRetryScheduled) scheduleRetry(state, session)
-}
-
-function releaseOld(state: BrokerState, session: Session): void {
-  session.isReleaseScheduled = false
-  // The broker at the other end of a bridge knows its own ids, however long it was away.
-  if (isBridgeClient(session.clientId)) return
-  const { awaitReleaseTimeoutMs } = state.settings
-  let oldestMs = Infinity
-  for (const [packetId, sinceMs] of session.incoming?.entries() ?? []) {
-    if (sinceMs + awaitReleaseTimeoutMs > state.nowMs) {
-      oldestMs = Math.min(oldestMs, sinceMs)
-      continue
-    }
-    session.incoming?.delete(packetId)
-    if (session.stored !== undefined) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
-    releaseOnPeers(state, session, packetId)
-    const { connection } = session
-    if (connection?.takesRefusals === true && connection.unansweredPublishes > 0) connection.unansweredPublishes--
-  }
-  if (oldestMs === Infinity || awaitReleaseTimeoutMs === 0) return
-  session.isReleaseScheduled = true
-  state.deadlines.set('await-release', session.clientId, oldestMs + awaitReleaseTimeoutMs)
 }

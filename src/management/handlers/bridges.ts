@@ -29,7 +29,8 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
       const name = asked.params.bridge_name
       const bridge = bridges.list().get(name)
       if (bridge === undefined) return noSuchBridge(bridges, name)
-      return { code: 0, data: { [name]: await shownNode(bridges, name, bridge) } }
+      const { connector, ...node } = await shownNode(bridges, name, bridge)
+      return { code: 0, data: { [name]: { ...node, ...connector } } }
     },
     put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
     sub_mqtt_bridge: (asked) => subscribe(bridges, asked),

@@ -36,7 +36,9 @@ function nodeRecord({
   connections,
   securityProfile,
   shards,
+  memory: { memoryBytes, memoryLimitBytes, memoryLevel },
 }: Described): ReplyOf<typeof brokerEndpoints.get_node>['data'] {
   const ours = { node: nodeName, security_profile: securityProfile, shards }
-  return { connections, node_status: 'Running', uptime: uptimeInWords(uptimeMs), version, ...ours }
+  const memory = { memory_used: memoryBytes, memory_limit: memoryLimitBytes, memory_level: memoryLevel }
+  return { connections, node_status: 'Running', uptime: uptimeInWords(uptimeMs), version, ...ours, ...memory }
 }

@@ -1,4 +1,6 @@
 /** What the management asks of the node about itself. */
+import type { NodeReading } from './metrics.ts'
+
 export interface BrokerOperations {
   /** What holds now. */
   describe(): BrokerDescription
@@ -13,4 +15,5 @@ export interface BrokerDescription {
   readonly connections: number
   readonly securityProfile: 'hardened' | 'legacy'
   readonly shards: number
+  readonly memory: Pick<NodeReading, 'memoryBytes' | 'memoryLimitBytes' | 'memoryLevel'>
 }

@@ -26,11 +26,12 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
     tokens: {
       signIn: async (token) => {
         const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs, takesTimesAsText: true })
-        if ('problem' in checked) return checked.hasEnded ? 'ended' : 'wrong'
+        if ('problem' in checked) return checked.hasEnded ? 'ended' : { reason: checked.problem }
         const { iss, sub } = checked.claims
-        if (issuer !== undefined && iss !== issuer) return 'wrong'
+        if (issuer !== undefined && iss !== issuer)
+          return { reason: 'the claim iss is missing or is not http_server.jwt.issuer' }
         const rights = rightsOf(checked.claims['role'])
-        if (rights === undefined) return 'wrong'
+        if (rights === undefined) return { reason: 'the claim role names no role' }
         const name = typeof sub === 'string' ? sub : (iss ?? '')
         return { name, by: 'token', ...rights, login: undefined }
       },

@@ -1,6 +1,7 @@
 import type { GodwitConfig } from '../../config/index.ts'
 import type { BrokerOperations } from '../../management/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
+import type { Monitoring } from './monitoring.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 export interface BrokerFacts {
@@ -8,13 +9,17 @@ export interface BrokerFacts {
   readonly version: string
   readonly counters: SharedArrayBuffer
   readonly config: GodwitConfig
-  readonly crew: ShardSupervisor
+  readonly crew: Pick<ShardSupervisor, 'size'>
+  readonly observation: Monitoring
 }
 
-export function brokerOperations({ nodeName, version, counters, config, crew }: BrokerFacts): BrokerOperations {
+export function brokerOperations(facts: BrokerFacts): BrokerOperations {
+  const { nodeName, version, counters, config, crew, observation } = facts
+  const { metrics } = observation.operations
   const startedAtMs = performance.now()
   return {
     describe: () => ({
+      memory: metrics.read(),
       nodeName,
       version,
       uptimeMs: performance.now() - startedAtMs,

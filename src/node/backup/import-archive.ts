@@ -34,6 +34,7 @@ import { placeFiles, writePlaced } from './archived-files.ts'
 import { quoted, refusal } from './backup-folder.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
 import { accountSetsIn, checkFile, configurationOf, maxLineBytes, type OpenArchive } from './check-file.ts'
+import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 import { previewChanges, wellKnownAccounts } from './preview-changes.ts'
 import { ImportPreview } from './import-preview.ts'
 import { importTables, type TableDependencies } from './import-tables.ts'
@@ -246,18 +247,39 @@ function readConfiguration(ground: ImportDependencies, checked: CheckedArchive):
   if (missing.length > 0) {
     return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
   }
-  const { kept, warnings } = withoutOwn(ground.configuration, configuration as Readonly<Record<string, PlainValue>>)
+  const own = withoutOwn(ground.configuration, configuration as Readonly<Record<string, PlainValue>>)
+  const { kept, warnings } = withoutWellKnownPassword(ground.configuration, own)
   const made = fromPlain(kept, 'cluster.hocon')
   if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatFault).join('\n'))
   const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
   return { settings: made.value, placed, texts, warnings }
 }
 
+interface ConfigurationForHere {
+  readonly kept: Readonly<Record<string, PlainValue>>
+  readonly warnings: readonly string[]
+}
+
+/** On a hardened node nobody logs in with a restored well-known password, on loopback either. The present one stays. */
+function withoutWellKnownPassword(
+  { config }: LiveConfig,
+  { kept, warnings }: ConfigurationForHere,
+): ConfigurationForHere {
+  const { http_server: section } = kept
+  if (config.node.securityProfile !== 'hardened' || !isGroup(section)) return { kept, warnings }
+  const { password, ...others } = section
+  const username = typeof section['username'] === 'string' ? section['username'] : config.http.username
+  if (typeof password !== 'string' || !isWellKnownPassword(username, password)) return { kept, warnings }
+  const warning = `http_server.password is not restored, as it is a well-known password: if ${username} cannot log in then, use godwit ctl admins reset ${username}`
+  return { kept: { ...kept, http_server: others }, warnings: [...warnings, warning] }
+}
+
+function isGroup(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** What belongs to the machine and not to the broker, and what `--set` holds here. */
-function withoutOwn(
-  live: LiveConfig,
-  configuration: Readonly<Record<string, PlainValue>>,
-): { readonly kept: Readonly<Record<string, PlainValue>>; readonly warnings: readonly string[] } {
+function withoutOwn(live: LiveConfig, configuration: Readonly<Record<string, PlainValue>>): ConfigurationForHere {
   const passed: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
     const isOwn = path[0] === 'node' || (path[0] === 'log' && path[1] === 'dir')

@@ -269,7 +269,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   const operations = operationsOf({ ...ground, hiddenPresets, namespaceLimits })
   await observation.start()
-  const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
+  const management = await startManagement({ ...ground, operations, installationRoot: options.installation.root })
   if ('problem' in management) {
     await stop()
     return management

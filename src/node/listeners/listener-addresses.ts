@@ -1,13 +1,12 @@
 // From listeners as they are configured to addresses that shards can listen on: the profile decides for those that were
 // given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
 
-import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
-import { createServer, isIPv6, type AddressInfo, type Server } from 'node:net'
 import { lookup } from 'node:dns/promises'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../../config/index.ts'
+import { reserveTcpPort, reserveUdpPort, type Place, type ReservedPort } from './reserve-port.ts'
 import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem, whyNotListening } from '../../transports/index.ts'
 
 /** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
@@ -19,22 +18,24 @@ export type ListenerAddress = ListenerConfig & {
 
 export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[] } | { readonly problem: string }
 
-/** Binds each port once, alone, and lets go of all of them when it knows them. */
+/** Binds each port once, alone, and releases all of them when it knows them. */
 export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
-  const servers: (Server | Socket)[] = []
+  const reserved: ReservedPort[] = []
+  const takenTcp: Place[] = []
   try {
     const listeners: ListenerAddress[] = []
     for (const listener of config.listeners) {
-      const bound = await bindFirst(listener, hostsFor(listener, config))
+      const bound = await reserveFirst(listener, hostsFor(listener, config), takenTcp)
       if ('problem' in bound) return bound
-      servers.push(bound.server)
-      const checked = withFiles(listener, placeOf(bound.server))
+      reserved.push(bound)
+      if (listener.kind !== 'quic') takenTcp.push(bound.place)
+      const checked = withFiles(listener, bound.place)
       if ('problem' in checked) return checked
       listeners.push(checked.listener)
     }
     return { listeners }
   } finally {
-    await Promise.all(servers.map((server) => new Promise<void>((closed) => server.close(() => closed()))))
+    await Promise.all(reserved.map((port) => port.release()))
   }
 }
 
@@ -47,31 +48,19 @@ export async function resolveListener(
   freePorts: readonly number[],
 ): Promise<ResolvedListener> {
   const hosts = hostsFor(listener, config)
-  const bound = await bindFirst(listener, hosts)
+  const bound = await reserveFirst(listener, hosts, [])
   if ('problem' in bound) {
     if (bound.code !== 'EADDRINUSE' || !freePorts.includes(listener.port)) return bound
     const { address: host } = await lookup(bound.host)
     return withFiles(listener, { host, port: listener.port })
   }
-  const { server } = bound
-  const place = placeOf(server)
-  await new Promise<void>((closed) => server.close(() => closed()))
-  return withFiles(listener, place)
+  await bound.release()
+  return withFiles(listener, bound.place)
 }
 
 /** A listener that stays where it is and has other settings. */
 export function changedAddress({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
   return withFiles(listener, { host, port })
-}
-
-interface Place {
-  readonly host: string
-  readonly port: number
-}
-
-function placeOf(server: Server | Socket): Place {
-  const { address: host, port } = server.address() as AddressInfo
-  return { host, port }
 }
 
 function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedListener {
@@ -141,39 +130,24 @@ export function hostsOfPort(config: GodwitConfig): readonly string[] {
   return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']
 }
 
-type Bound =
-  | { readonly server: Server | Socket }
-  | { readonly problem: string; readonly code: string | undefined; readonly host: string }
+type Reserved = ReservedPort | { readonly problem: string; readonly code: string | undefined; readonly host: string }
 
-async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Promise<Bound> {
+async function reserveFirst(
+  listener: ListenerConfig,
+  hosts: readonly string[],
+  taken: readonly Place[],
+): Promise<Reserved> {
   const [host = '', ...others] = hosts
   try {
-    return { server: await (listener.kind === 'quic' ? bindUdp : bind)(host, listener.port) }
+    if (listener.kind === 'quic') return await reserveUdpPort(host, listener.port)
+    return await reserveTcpPort(host, listener.port, taken)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
-    if (isMissing && others.length > 0) return bindFirst(listener, others)
+    if (isMissing && others.length > 0) return reserveFirst(listener, others, taken)
     const why = whyNotListening(error as NodeJS.ErrnoException, host, listener.port)
     return { code, host, problem: `${keyOf(listener, 'bind')}: ${why}` }
   }
-}
-
-function bind(host: string, port: number): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen({ host, port, exclusive: true }, () => resolve(server))
-  })
-}
-
-/** The first address of a name, as for TCP. */
-async function bindUdp(host: string, port: number): Promise<Socket> {
-  const { address } = await lookup(host)
-  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
-  return new Promise((resolve, reject) => {
-    socket.once('error', reject)
-    socket.bind({ address, port, exclusive: true }, () => resolve(socket))
-  })
 }
 
 function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsProblem): string {

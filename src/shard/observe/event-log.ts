@@ -70,6 +70,11 @@ export class EventLog {
         return log.info('client disconnected', { ...named(event.clientId), reason: event.reason, why: event.text })
       case 'session-taken-over':
         return log.info('session taken over', named(event.clientId))
+      case 'queue-records-skipped':
+        return log.error('queue reading skipped stored messages; they were read again', {
+          ...named(event.clientId),
+          fromSequence: event.fromSequence,
+        })
       case 'message-dropped':
         this.ledger.note(event, nowMs)
         return this.#drops.note(event)

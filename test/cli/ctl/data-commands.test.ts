@@ -3,6 +3,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { archiveOf, folder } from '../../backup/crafted.ts'
 import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
 
@@ -46,6 +47,9 @@ test('an archive is made, listed, looked at, compared and carried out by name an
   await writeFile(renamed, await readFile(path))
   assert.match(await here('import', renamed), /^1: .*give it the name back/)
   assert.match(await ctlRefused(broker, 1, ['data', 'import', 'none.tar.gz']), /no backup file/)
+  const legacy = `${folder}.tar.gz`
+  await writeFile(join(elsewhere, legacy), archiveOf({}, { profile: 'legacy' }))
+  assert.match(await here('import', join(elsewhere, legacy)), /Allow it with --allow-security-profile-mismatch/)
   await ctlDone(broker, ['data', 'delete', filename])
   assert.match(await ctlRefused(broker, 1, ['data', 'verify', filename]), /no backup file/)
 })

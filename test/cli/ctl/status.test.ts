@@ -19,7 +19,7 @@ test('status is one page about the broker: what it is, what it holds, what troub
   assert.match(status['messages.received.rate'], /^\d+\/s$/)
   const page = await ctlDone(broker, ['status'], { asPeople: true })
   assert.match(page, /^uptime +\d+ Hours/m)
-  assert.match(page, /^memory +\d+ MiB\ncpu +[\d.]+%\nbridges +none\nalarms +none\n$/m)
+  assert.match(page, /^memory +\d+ MiB of \d+ MiB\ncpu +[\d.]+%\nbridges +none\nalarms +none\n$/m)
 })
 
 test('status of a broker in trouble says what is wrong, since when, and what is to be done', async (t) => {

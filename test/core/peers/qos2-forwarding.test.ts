@@ -187,6 +187,60 @@ describe('QoS 2 of a client whose session ends before the others have answered',
   })
 })
 
+const dayMs = 86_400_000
+
+function openExchange(traits: Partial<ClientTraits> = {}): {
+  cores: SeveralCores
+  subscriber: PacketClient
+  publisher: PacketClient
+} {
+  const cores = new SeveralCores()
+  const subscriber = reader(cores, 1, 'subscriber', 'a', { expirySeconds: 864_000 })
+  const publisher = author(cores, 0, { expirySeconds: 864_000, ...traits })
+  publisher.publish('a', 'x', { qos: 2 })
+  cores.hold(1, 0)
+  cores.settle()
+  cores.cut(publisher)
+  cores.settle()
+  assert.deepEqual(subscriber.payloads, ['x'])
+  return { cores, subscriber, publisher }
+}
+
+function passDays(cores: SeveralCores, days: number): void {
+  for (let hour = 0; hour < days * 24; hour++) {
+    cores.pass(dayMs / 24)
+  }
+}
+
+describe('QoS 2 that is never released', () => {
+  test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] is delivered once by another shard too, a day and a restart later', () => {
+    const { cores, subscriber, publisher } = openExchange()
+    restart(cores, 0)
+    restart(cores, 1)
+    cores.letGo(1, 0)
+    passDays(cores, 1)
+    cores.connect(subscriber)
+    cores.connect(publisher)
+    cores.settle()
+    assert.deepEqual(subscriber.payloads, ['x'])
+    assert.equal(publisher.unfinishedCount, 0)
+    nothingIsOpen(cores)
+  })
+
+  test('is forgotten by another shard when the session is gone and its release was lost', () => {
+    const { cores, publisher } = openExchange()
+    cores.kill(0)
+    // As if it had ended the session on disk, and failed before it sent the release.
+    const clientId = publisher.id
+    cores.keeper.apply([{ change: 'delete-session', clientId }])
+    cores.start(0)
+    cores.letGo(1, 0)
+    cores.settle()
+    passDays(cores, 1)
+    nothingIsOpen(cores)
+  })
+})
+
 describe('QoS 2 that one shard refuses and others have taken', () => {
   for (const comesAgain of ['before', 'after'] as const) {
     test(`is refused, and given to nobody again, where its client comes again ${comesAgain} the refusal`, () => {

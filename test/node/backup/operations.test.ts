@@ -90,6 +90,23 @@ test('one node with all operations on it', async (t) => {
     assert.equal(verified.counts['rules'], 2)
   })
 
+  await t.test('a well-known password in an archive is not restored where this broker is hardened', async () => {
+    for (const [password, isRestored] of [
+      ['public', false],
+      ['another-password', true],
+    ] as const) {
+      await put(one, archiveOf({ 'cluster.hocon': `http_server { username = admin, password = "${password}" }` }))
+      const outcome = await backup.import(operator, { ...wish(crafted), isDry: true, parts: ['configuration'] })
+      assert.ok('warnings' in outcome, JSON.stringify(outcome))
+      const isWarned = outcome.warnings.some((warning) => warning.includes('godwit ctl admins reset admin'))
+      assert.equal(isWarned, !isRestored, outcome.warnings.join())
+      assert.equal(
+        outcome.configuration.some(({ key }) => key === 'http_server.password'),
+        isRestored,
+      )
+    }
+  })
+
   await t.test('the profile of an archive is looked at where this broker is hardened', async () => {
     for (const profile of ['legacy', undefined] as const) {
       await put(one, archiveOf({}, { profile }))

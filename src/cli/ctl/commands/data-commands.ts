@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { tableNames } from '../../../backup/index.ts'
-import type { Result } from '../../../contract/index.ts'
+import type { Failure, Result } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 import { convertExport } from '../convert-export.ts'
 import { ProgressLines } from '../progress-lines.ts'
@@ -88,6 +88,12 @@ async function exportData(call: CtlCall): Promise<Outcome> {
   return { text: `Data has been successfully exported to ${path}.`, document: file }
 }
 
+/** The API names the fields of its requests. The same choice is an option here. */
+function withOptionNames({ failure }: { readonly failure: Failure }): Outcome {
+  const message = failure.message.replace('allow_security_profile_mismatch', '--allow-security-profile-mismatch')
+  return { failure: { ...failure, message } }
+}
+
 async function importData({ client, words: [file = ''], options, progress, place }: CtlCall): Promise<Outcome> {
   const isDry = options['dryRun'] === true
   const lines = new ProgressLines(progress, client, wordsOfImport)
@@ -100,7 +106,8 @@ async function importData({ client, words: [file = ''], options, progress, place
   const asked = await withFile(file, place, (filename) =>
     lines.follow(client.import_backup({ body: withoutUnsaid({ ...wanted, filename }) })),
   )
-  if ('usage' in asked || 'failure' in asked) return asked
+  if ('usage' in asked) return asked
+  if ('failure' in asked) return withOptionNames(asked)
   const { data } = asked.reply
   lines.sayRest(data.tables.map(({ table }) => table))
   for (const table of wanted.parts === undefined ? tableNames : []) {

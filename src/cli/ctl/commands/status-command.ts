@@ -7,6 +7,7 @@ import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '..
 /** Rates are what is counted within this. */
 const measuredMs = 500
 const bytesPerMib = 1_048_576
+const noNode = { security_profile: '', shards: 0, memory_used: 0, memory_limit: 0, memory_level: 'normal' }
 
 export const statusCommands: readonly CtlCommand[] = [
   {
@@ -49,7 +50,7 @@ async function knownOf(client: ApiClient): Promise<Result<Row>> {
   const [broker] = brokers.reply.data
   const nodes = await client.list_nodes()
   if ('failure' in nodes) return nodes
-  const [{ security_profile: profile, shards } = { security_profile: '', shards: 0 }] = nodes.reply.data
+  const [{ security_profile: profile, shards, ...memory } = noNode] = nodes.reply.data
   const stats = await client.get_stats()
   if ('failure' in stats) return stats
   const [{ node, stats: counts } = { node: '', stats: {} }] = stats.reply.data
@@ -57,15 +58,21 @@ async function knownOf(client: ApiClient): Promise<Result<Row>> {
   if ('failure' in rates) return rates
   const metrics = await client.get_metrics()
   if ('failure' in metrics) return metrics
-  const { cpuinfo: cpu, memory } = metrics.reply
+  const { cpuinfo: cpu } = metrics.reply
   const held = {
     connections: counts['connections.count'],
     sessions: counts['sessions.count'],
     subscriptions: counts['subscriptions.count'],
     retained: counts['retained.count'],
   }
-  const used = { memory: `${Math.round(Number(memory) / bytesPerMib)} MiB`, cpu }
+  const used = { memory: memoryText(memory), cpu }
   return { reply: { node, ...broker, profile, shards, ...held, ...rates.reply, ...used } }
+}
+
+/** `212 MiB of 1536 MiB`, with the level if memory is short. */
+function memoryText(node: Omit<typeof noNode, 'security_profile' | 'shards'>): string {
+  const [used, limit] = [node.memory_used, node.memory_limit].map((bytes) => `${Math.round(bytes / bytesPerMib)} MiB`)
+  return `${used} of ${limit}${node.memory_level === 'normal' ? '' : ` (${node.memory_level})`}`
 }
 
 function inShort(bridges: readonly { readonly name: string; readonly state: string }[]): string {

@@ -9,7 +9,10 @@ import type { Message } from '../../model/message.ts'
 
 export type DeliveryStage = 'waiting' | 'sent' | 'received'
 
-/** `Group`: what stands for a shared group; nothing here looks inside. */
+/**
+ * `Group`: what stands for a shared group; nothing here looks inside. Deliveries in flight are many more than fit into the caches of a
+ * processor: one field more costs 5 % of the throughput where 20 subscribers get each message at QoS 1.
+ */
 export class Delivery<Group extends object> {
   /** Undefined once PUBREC has come, or after a restart for what had reached that stage before. */
   message: Message | undefined
@@ -31,8 +34,6 @@ export class Delivery<Group extends object> {
   /** The batch that stores it and its place there, so that it can be struck while it is still gathering. */
   putBatch: number
   putIndex: number
-  /** Of its message, while that is on disk alone and the delivery keeps its packet id; else 0. */
-  bodyIdOnDisk: number
   /** What it counts for in memory, 0 where it does not: see `../delivery/held-bytes.ts`. */
   heldBytes: number
   /** The shared group that chose this session, where one did. */
@@ -52,7 +53,6 @@ export class Delivery<Group extends object> {
     this.sequence = 0
     this.putBatch = 0
     this.putIndex = 0
-    this.bodyIdOnDisk = 0
     this.heldBytes = 0
     this.group = from.group
   }

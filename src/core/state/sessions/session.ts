@@ -11,7 +11,6 @@ import type { Identity } from '../../model/identity.ts'
 import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../../model/bridge-client-id.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId } from '../../model/inputs.ts'
-import type { Message } from '../../model/message.ts'
 import type { DropReason } from '../../model/outputs.ts'
 import type { SharedGroup, SubscriptionOptions } from '../../topics/index.ts'
 import type { AckLatency } from './ack-latency.ts'
@@ -22,16 +21,12 @@ import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
 import type { RetainedReplayQueue } from './retained-replay-queue.ts'
 import type { SubscriptionUsage } from './subscription-usage.ts'
+import type { SessionWill } from './session-will.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
 export const neverExpires = 0xffffffff
 
 export type SessionDelivery = Delivery<SharedGroup<Session>>
-
-export interface SessionWill {
-  readonly message: Message
-  readonly delaySeconds: number
-}
 
 /** The part of a session's queue that outlives the process. */
 export interface PersistentQueue {
@@ -52,6 +47,10 @@ export interface PersistentQueue {
   loading: RequestId | undefined
   /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
   partsRead: number
+  /** Records with lower sequences may have gone from disk before those in front of them. */
+  gapsBelow: number
+  /** A part of it lacked a record. The next part is read for itself, and shows whether the record is there. */
+  isReadAgain: boolean
   /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
   writtenUpTo: number
   mark: { readonly sequence: number; readonly batch: number } | undefined
@@ -69,7 +68,9 @@ export interface PersistentQueue {
   readonly lostItsClientInCrash: boolean
   /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
   packetIds: Map<number, PacketId> | undefined
-  /** The same, of a bridge: those with PUBREC, whose records stay until PUBCOMP. */
+  /** Payload IDs by sequence, of deliveries that keep their packet identifier while their message is on disk only. */
+  payloadsOnDisk: Map<number, number> | undefined
+  /** Packet identifiers of a bridge with PUBREC, whose records stay until PUBCOMP. */
   receivedIds: Map<number, PacketId> | undefined
   /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
   settled: Set<number> | undefined
@@ -139,7 +140,8 @@ export class Session {
   /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
   heldBytes: number
   isRetryScheduled: boolean
-  isReleaseScheduled: boolean
+  /** No packet identifier in `incoming` is older than mqtt.await_rel_timeout before this time. */
+  unreleasedExpireAtMs: number
   cleanStart: boolean
   /** PUBLISH packets from the client in all its connections. */
   receivedMessages: number
@@ -184,7 +186,7 @@ export class Session {
     this.pace = undefined
     this.heldBytes = 0
     this.isRetryScheduled = false
-    this.isReleaseScheduled = false
+    this.unreleasedExpireAtMs = 0
     this.cleanStart = true
     this.receivedMessages = 0
     this.sentMessages = 0
@@ -232,12 +234,15 @@ export function newPersistentQueue(): PersistentQueue {
     isToldFull: false,
     loading: undefined,
     partsRead: 0,
+    gapsBelow: 0,
+    isReadAgain: false,
     writtenUpTo: 0,
     mark: undefined,
     behind: undefined,
     sentBelow: 1,
     lostItsClientInCrash: false,
     packetIds: undefined,
+    payloadsOnDisk: undefined,
     receivedIds: undefined,
     settled: undefined,
     trimming: undefined,

@@ -1,0 +1,102 @@
+// A part of a queue that leaves out records which must be there: the core reads it again instead of moving past them.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { PartWanted } from '../../src/storage/index.ts'
+import { MemoryKeeper, type QueueSlice } from '../simulator/keeper.ts'
+import { World, type Client } from '../simulator/world.ts'
+
+const messages = 30
+
+/** A keeper whose readings leave records out as the test says. */
+class SkippingKeeper extends MemoryKeeper {
+  readonly asked: PartWanted[] = []
+  skips: (sequence: number, wanted: PartWanted) => boolean = () => false
+  /** The parts after which no record is said to follow. */
+  endsAfter: (wanted: PartWanted) => boolean = () => false
+
+  override readQueue(wanted: PartWanted): QueueSlice {
+    this.asked.push(wanted)
+    const { records, isEnd } = super.readQueue(wanted)
+    return {
+      records: records.filter((record) => record.kind !== 'queued' || !this.skips(record.sequence, wanted)),
+      isEnd: isEnd || this.endsAfter(wanted),
+    }
+  }
+}
+
+function sleeperWithQueue(): { world: World; keeper: SkippingKeeper; sleeper: Client } {
+  const keeper = new SkippingKeeper()
+  const world = new World({ seed: 1, keeper, shards: 1 })
+  const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 600 })
+  sleeper.subscribe('news', { qos: 1 })
+  sleeper.disconnect()
+  const author = world.connect('author')
+  for (let number = 1; number <= messages; number++) author.publish('news', String(number), { qos: 1 })
+  keeper.asked.length = 0
+  return { world, keeper, sleeper }
+}
+
+const numbers = (except: readonly number[] = []): string[] =>
+  Array.from({ length: messages }, (_, index) => index + 1)
+    .filter((number) => !except.includes(number))
+    .map(String)
+
+describe('[MQTT5-4.6.0-5] messages that a reading of a queue leaves out are read again, in order', () => {
+  test('at its beginning', () => {
+    const { world, keeper, sleeper } = sleeperWithQueue()
+    keeper.skips = (sequence, { part }) => part === 0 && sequence <= 10
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, numbers())
+    assert.deepEqual(
+      world.events('queue-records-skipped').map(({ clientId, fromSequence }) => [clientId, fromSequence]),
+      [['sleeper', 1]],
+    )
+  })
+
+  test('in the middle', () => {
+    const { world, keeper, sleeper } = sleeperWithQueue()
+    keeper.skips = (sequence, { part }) => part === 1 && sequence === 20
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, numbers())
+    assert.equal(world.events('queue-records-skipped').length, 1)
+  })
+
+  test('at its end', () => {
+    const { world, keeper, sleeper } = sleeperWithQueue()
+    keeper.skips = (sequence, { part }) => part !== undefined && sequence > 12
+    keeper.endsAfter = ({ part }) => part !== undefined
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, numbers())
+    assert.ok(world.events('queue-records-skipped').length > 0)
+  })
+})
+
+describe('a queue with gaps', () => {
+  test('of which a record is lost is read to its end all the same', () => {
+    const { world, keeper, sleeper } = sleeperWithQueue()
+    keeper.skips = (sequence) => sequence === 5 || sequence === messages
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, numbers([5, messages]))
+    assert.deepEqual(world.events('queue-records-skipped'), [])
+  })
+
+  test('is read once where its gaps are known from the start of the broker', () => {
+    const { world, keeper, sleeper } = sleeperWithQueue()
+    sleeper.acknowledges = false
+    sleeper.connect()
+    for (const message of sleeper.messages.filter(({ payload }) => Number(payload) % 2 === 0))
+      sleeper.acknowledge(message)
+    world.restart('kill')
+    keeper.asked.length = 0
+    sleeper.connect()
+    assert.deepEqual(
+      sleeper.messages.slice(messages).map(({ payload }) => payload),
+      numbers().filter((payload) => Number(payload) % 2 === 1),
+    )
+    assert.ok(
+      keeper.asked.every(({ part }) => part !== undefined),
+      'nothing is read again',
+    )
+  })
+})

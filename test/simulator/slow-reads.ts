@@ -1,0 +1,285 @@
+// Queues of simulated shards, read by the code that real shards read them with (`QueueReads`, `QueueReaders`), over a store of which
+// each step takes simulated time. Anything may happen between two steps: commits, acknowledgements, reconnections, a reopening of the store.
+//
+//   core --load-queue--> QueueReads --> QueueReaders --> SlowStore --step, step, step--> Store
+//
+// The timers of that code run on the clock of the stage.
+
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import type { CoreRequest } from '../../src/core/index.ts'
+import { QueueReads } from '../../src/shard/store/queue-reads.ts'
+import { type QueueRange, ReadingInterrupted, StorageFailure, type Store } from '../../src/storage/index.ts'
+import { withReadQueue } from '../storage/other-reading.ts'
+import type { QueueSlice } from './keeper.ts'
+import { Random } from './random.ts'
+import type { Stage } from './stage.ts'
+
+export type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
+type ReadQueue = Store['readQueue']
+type Slice = IteratorResult<StoredSlice>
+type StoredSlice = ReturnType<ReadQueue> extends AsyncIterable<infer Part> ? Part : never
+
+/** Where a reading is: a story may break connections there. */
+export interface ReadStep {
+  readonly clientId: string
+  readonly at: 'asked' | 'before-slice' | 'after-slice' | 'closed' | 'answered'
+}
+
+/** What the real readers may hold, see `src/storage/queue-readers.ts` and `src/shard/store/queue-reads.ts`. */
+const maxKeptReadings = 64
+const maxRecordsOfMoment = 8_192
+const maxPartBytes = 4_194_304
+const keptMs = 1_000
+/** By then a reading that was left has read its rest, if its queue is as short as those of stories. */
+const leftMs = 600
+
+/** One shard from its start to its death. */
+interface Life {
+  isOver: boolean
+  /** Readings of the store that are open, by client. */
+  readonly open: Map<string, number>
+  /** Parts that were asked for and have not come, by client. */
+  readonly asked: Map<string, number>
+  /** When something of the client was asked for, or came, the last time. */
+  readonly usedAtMs: Map<string, number>
+}
+
+export class SlowReads {
+  readonly stage: Stage
+  /** Each step of a reading takes up to so long. */
+  maxStepMs: number
+  whenStep: (step: ReadStep) => void
+  /** The probability that a slice cannot be read. */
+  failures: number
+  /** Readings that the readers told could not be carried out. */
+  failuresTold: number
+  /** What the readers did wrong. */
+  fault: string | undefined
+  /** Parts that were asked for, and readings of the store that served them. */
+  parts: number
+  opened: number
+  private readonly source: () => Store
+  private readonly random: Random
+  private readonly lives: Life[]
+  private epoch: number
+
+  constructor(stage: Stage, source: () => Store) {
+    this.stage = stage
+    this.source = source
+    // Dice of its own: a story is the same with and without it, as far as its readings allow.
+    this.random = new Random(stage.seed + 11 * 2 ** 32)
+    this.maxStepMs = this.random.pick([0, 2, 20])
+    this.whenStep = () => undefined
+    this.failures = 0
+    this.failuresTold = 0
+    this.fault = undefined
+    this.parts = 0
+    this.opened = 0
+    this.lives = []
+    this.epoch = 0
+    mock.timers.reset()
+    mock.timers.enable({ apis: ['setTimeout'] })
+    stage.whenClockMoves = (ms) => {
+      mock.timers.tick(ms)
+      stage.notePromises()
+    }
+  }
+
+  /** The readers of one shard, until it dies. */
+  start(): ShardReads {
+    const life = { isOver: false, open: new Map(), asked: new Map(), usedAtMs: new Map() }
+    this.lives.push(life)
+    return new ShardReads(this, life, this.slowStore(life))
+  }
+
+  /** The store has been opened again: what is being read is interrupted. */
+  interrupt(): void {
+    this.stage.tell('readers', () => 'are interrupted')
+    this.epoch++
+  }
+
+  /** Timers are those of the process again. */
+  end(): void {
+    this.stage.whenClockMoves = () => undefined
+    mock.timers.reset()
+  }
+
+  /** To be asked when nothing has been read for `keptMs`: everything has been given back. */
+  checkEnd(hadFailures: boolean): void {
+    const open = this.lives.flatMap((life) => (life.isOver ? [] : [...life.open.values()])).reduce(add, 0)
+    if (open > 0) this.stage.fail(`${open} readings of queues are open, though nothing has been read for a while`)
+    if (!hadFailures && this.failuresTold > 0)
+      this.stage.fail(`the readers told of ${this.failuresTold} failures, though the disk had none`)
+  }
+
+  /** So long after the last reading `checkEnd` may be asked. */
+  static readonly endMs = keptMs * 2
+
+  private slowStore(life: Life): Store {
+    const inner: Pick<Store, 'readQueue'> = { readQueue: (range) => this.source().readQueue(range) }
+    const others = new Proxy({} as Store, { get: () => assert.fail('the readers only read queues') })
+    return withReadQueue(others, (range) => this.readQueue(inner, life, range))
+  }
+
+  private async *readQueue(store: Pick<Store, 'readQueue'>, life: Life, range: QueueRange): ReturnType<ReadQueue> {
+    const { clientId, limit = Infinity } = range
+    if (limit > maxRecordsOfMoment) this.fail(`a reading of ${clientId} is of ${limit} records`)
+    const { epoch } = this
+    let slices: AsyncIterator<StoredSlice> | undefined
+    this.noteOpened(life, clientId)
+    try {
+      for (;;) {
+        this.whenStep({ clientId, at: 'before-slice' })
+        const next = await this.step<Slice>(life, () => {
+          if (this.epoch !== epoch) throw new ReadingInterrupted('the database was opened again during a reading')
+          if (this.random.chance(this.failures)) throw new StorageFailure('input/output error')
+          slices ??= store.readQueue(range)[Symbol.asyncIterator]()
+          return slices.next()
+        })
+        this.whenStep({ clientId, at: 'after-slice' })
+        if (next.done === true) return
+        yield next.value
+      }
+    } finally {
+      await this.step(life, async () => void (await slices?.return?.()))
+      count(life.open, clientId, -1)
+      this.whenStep({ clientId, at: 'closed' })
+    }
+  }
+
+  /** What a reading does with the store takes no simulated time itself: that passes before and after it. */
+  private step<T>(life: Life, act: () => Promise<T>): Promise<T> {
+    const { stage } = this
+    return new Promise<T>((resolve, reject) => {
+      // Nothing comes back to a shard that has died.
+      const settle = (go: () => void): void => {
+        stage.after(this.stepMs(), () => {
+          if (life.isOver) return
+          stage.notePromises()
+          go()
+        })
+      }
+      stage.after(this.stepMs(), async () => {
+        if (life.isOver) return
+        try {
+          const result = await act()
+          settle(() => resolve(result))
+        } catch (error) {
+          settle(() => reject(error))
+        }
+      })
+    })
+  }
+
+  private stepMs(): number {
+    return this.maxStepMs === 0 ? 0 : this.random.between(0, this.maxStepMs)
+  }
+
+  private noteOpened(life: Life, clientId: string): void {
+    this.opened++
+    count(life.open, clientId, 1)
+  }
+
+  /** Something was asked for, or has come. */
+  noteUse(life: Life, clientId: string): void {
+    life.usedAtMs.set(clientId, this.stage.nowMs)
+    this.stage.after(leftMs, () => this.checkKept(life, clientId))
+  }
+
+  /** What was replaced or left has been given back: what is open is kept for the next part. */
+  private checkKept(life: Life, clientId: string): void {
+    const isUnused = (id: string): boolean =>
+      !life.asked.has(id) && this.stage.nowMs - (life.usedAtMs.get(id) ?? 0) >= leftMs
+    if (life.isOver || !isUnused(clientId)) return
+    const open = life.open.get(clientId) ?? 0
+    if (open > 1) this.fail(`${open} readings of the queue of ${clientId} are kept`)
+    const kept = [...life.open].filter(([id]) => isUnused(id)).reduce((sum, [, ofClient]) => sum + ofClient, 0)
+    if (kept > maxKeptReadings) this.fail(`${kept} readings are kept at once`)
+  }
+
+  /** The first one ends the story: what is thrown within a reading would come back to its reader. */
+  fail(sentence: string): void {
+    this.fault ??= `${sentence} [seed ${this.stage.seed}, at ${(this.stage.elapsedMs / 1_000).toFixed(3)} s]`
+  }
+}
+
+function count(counts: Map<string, number>, key: string, by: number): void {
+  const now = (counts.get(key) ?? 0) + by
+  if (now === 0) counts.delete(key)
+  else counts.set(key, now)
+}
+
+const add = (sum: number, one: number): number => sum + one
+
+/** What one shard reads in one life. */
+export class ShardReads {
+  private readonly reads: SlowReads
+  private readonly loads: QueueReads
+  private readonly life: Life
+  private readonly askers: Map<number, { question: LoadQueue; answer: (slice: QueueSlice) => void }>
+
+  constructor(reads: SlowReads, life: Life, store: Store) {
+    this.reads = reads
+    this.life = life
+    this.askers = new Map()
+    this.loads = new QueueReads(store, {
+      answer: ({ question, records, isEnd }) => {
+        const asker = this.askers.get(question)
+        this.askers.delete(question)
+        if (asker !== undefined && !this.life.isOver) this.take(asker, { records, isEnd })
+      },
+      noteFailure: () => void reads.failuresTold++,
+      noteRecovery: () => undefined,
+      fail: (error) => reads.fail(`the readers failed: ${String(error)}`),
+    })
+  }
+
+  add(question: LoadQueue, committedBatch: number, answer: (slice: QueueSlice) => void): void {
+    const { clientId } = question
+    this.reads.parts++
+    this.askers.set(question.question, { question, answer })
+    count(this.life.asked, clientId, 1)
+    this.reads.noteUse(this.life, clientId)
+    this.loads.add(question, committedBatch)
+    this.reads.stage.notePromises()
+    this.reads.whenStep({ clientId, at: 'asked' })
+  }
+
+  noteCommitted(batch: number): void {
+    this.loads.noteCommitted(batch)
+    this.reads.stage.notePromises()
+  }
+
+  stop(): void {
+    this.life.isOver = true
+  }
+
+  private take(
+    { question, answer }: { question: LoadQueue; answer: (slice: QueueSlice) => void },
+    slice: QueueSlice,
+  ): void {
+    const { clientId } = question
+    count(this.life.asked, clientId, -1)
+    this.reads.noteUse(this.life, clientId)
+    this.check(question, slice)
+    answer(slice)
+    this.reads.whenStep({ clientId, at: 'answered' })
+  }
+
+  /** Every answer is one to its question, also where nobody wants it any more. */
+  private check({ clientId, fromSequence, limit }: LoadQueue, { records, isEnd }: QueueSlice): void {
+    const what = `a part of the queue of ${clientId}`
+    let next = fromSequence
+    let bytes = 0
+    for (const record of records) {
+      if (record.kind !== 'queued') continue
+      if (record.sequence < next) this.reads.fail(`${what} has ${record.sequence} where ${next} could be next`)
+      next = record.sequence + 1
+      bytes += typeof record.message === 'number' ? 0 : record.message.payload.length
+    }
+    if (records.length > limit) this.reads.fail(`${what} has ${records.length} records, and ${limit} were asked for`)
+    if (!isEnd && records.length < limit && bytes < maxPartBytes)
+      this.reads.fail(`${what} has ${records.length} records of ${limit}, and is not the last`)
+  }
+}

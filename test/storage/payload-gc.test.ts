@@ -1,0 +1,44 @@
+// Sessions that end while the sweep of another one ends.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LevelDatabase } from '../../src/storage/level-database.ts'
+import { OrphanSweep } from '../../src/storage/payload-gc.ts'
+import type { Life } from '../../src/storage/record-keys.ts'
+
+const first = 1 as Life
+const second = 2 as Life
+/** So many steps of promises are more than a sweep has behind its last write. */
+const steps = 12
+
+for (let step = 0; step < steps; step++) {
+  test(`a session that ends ${step} steps after the sweep of another one is swept too`, async () => {
+    const swept: Life[] = []
+    const sweep = new OrphanSweep(
+      emptyDatabase(),
+      { isCounted: () => false, released: () => assert.fail(), swept: noteSwept },
+      () => assert.fail(),
+    )
+    function noteSwept(life: Life): void {
+      swept.push(life)
+      if (life === first) void after(step).then(() => sweep.add(second))
+    }
+    sweep.add(first)
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(swept, [first, second])
+    await sweep.stop()
+  })
+}
+
+async function after(count: number): Promise<void> {
+  for (let step = 0; step < count; step++) await Promise.resolve()
+}
+
+/** It answers at once: nothing is in between but steps of promises. */
+function emptyDatabase(): LevelDatabase {
+  const database: Pick<LevelDatabase, 'slices' | 'write'> = {
+    slices: () => (async function* () {})(),
+    write: () => Promise.resolve(),
+  }
+  return database as LevelDatabase
+}
