@@ -25,6 +25,8 @@ export interface Endpoint {
   readonly path: string
   /** Served without `/api/v4` as well (`also`), or only there (`only`). Unsaid: below the prefix only. */
   readonly atRoot?: 'also' | 'only'
+  /** Of HTTP where all went well. Unsaid: 200. With 204 the reply is null, and there is no body. */
+  readonly status?: 201 | 204
   /** One sentence, for the listing and the documents. */
   readonly summary: string
   readonly params?: TObject

@@ -53,6 +53,7 @@ function encoded(value: unknown): string {
 export function readAnswer({ status, text }: Answer, isText: boolean): Result<unknown> {
   const isGood = status >= 200 && status < 300
   if (isGood && isText) return { reply: text }
+  if (status === 204) return { reply: null }
   let value: unknown
   try {
     value = JSON.parse(text)

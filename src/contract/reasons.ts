@@ -31,6 +31,7 @@ export const reasons = {
   NOT_FOUND: { result: 'invalidParameter', status: 404, sentence: 'there is nothing of that name' },
   USER_NOT_FOUND: { result: 'userNotFound', status: 404, sentence: 'there is nobody of that name' },
   CONFLICT: { result: 'invalidParameter', status: 409, sentence: 'something else is being done that excludes it' },
+  NOT_MATCH: { result: 'invalidParameter', status: 412, sentence: 'the SQL gives no result' },
   INTERNAL_ERROR: { result: 'unknownError', status: 500, sentence: 'the broker made a mistake' },
   SERVICE_UNAVAILABLE: { result: 'rpcError', status: 500, sentence: 'a part of the broker did not answer' },
 } as const satisfies Record<string, Reason>

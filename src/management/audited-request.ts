@@ -81,7 +81,7 @@ const mostEntries = 20
 const deepest = 4
 const mask = '******'
 const secretKey =
-  /pass(word|wd|phrase)?|pwd|secret|token|psk|salt|hash|credential|authorization|cookie|private|(^|[._-])keys?$|cert|^value$|payload/i
+  /pass(word|wd|phrase)?|pwd|secret|token|psk|salt|hash|credential|authorization|cookie|private|(^|[._-])keys?$|cert|^value$|^headers$|payload/i
 
 function withoutSecrets(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return shortened(value)

@@ -319,6 +319,8 @@ function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<Fastify
         await inForce().doorkeeper.noteWrong(result.guessed, caller.address)
       }
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
+      if (endpoint.status !== undefined) void reply.code(endpoint.status)
+      if (endpoint.status === 204) return reply.send()
       if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
       if (endpoint.reply === 'bytes') return reply.type('application/octet-stream').send(result)
       if (endpoint.replyType !== undefined) void reply.header('content-security-policy', pageSecurityPolicy)

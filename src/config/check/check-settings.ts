@@ -141,6 +141,8 @@ class SettingsChecker {
 
   #checkNamed(node: Section, name: string, value: ConfigValue, prefix: string, isWarned: boolean): unknown {
     const { named } = node
+    // What the API has deleted of a file is null in its changes.
+    if (named?.kind === 'section' && value.kind === 'null') return undefined
     // Below names of one shape a single value is no such thing: somebody meant one of the settings beside them.
     if (named === undefined || (named.kind === 'section' && value.kind !== 'object')) {
       this.#refuseUnknown(node, name, value, prefix)

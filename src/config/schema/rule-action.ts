@@ -57,7 +57,7 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
 }
 
 /** The action as it is written in a configuration and in the API. */
-function plainAction(action: RuleActionConfig): PlainValue {
+export function plainAction(action: RuleActionConfig): PlainValue {
   if (action.kind === 'action') return action.id
   if (action.kind === 'console') return { function: 'console', args: {} }
   const { topic, qos, retain, payload, mqttProperties, userProperties } = action.arguments

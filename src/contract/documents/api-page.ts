@@ -34,7 +34,9 @@ function operationInHtml(path: string, method: string, operation: Operation): st
   if (parameters.length > 0) parts.push(`<table>${parameters.map(parameterInHtml).join('')}</table>`)
   if (requestBody !== undefined) parts.push(`<h4>Body</h4>${json(requestBody['content'])}`)
   for (const [status, { description, content }] of Object.entries(responses)) {
-    parts.push(`<h4>${escaped(status)}</h4><p>${escaped(description)}</p>${status === '200' ? json(content) : ''}`)
+    parts.push(
+      `<h4>${escaped(status)}</h4><p>${escaped(description)}</p>${status.startsWith('2') ? json(content) : ''}`,
+    )
   }
   const heading = `<b class="${escaped(method)}">${escaped(method.toUpperCase())}</b> <code>${escaped(path)}</code>`
   return `<details id="${escaped(operationId)}"><summary>${heading} ${escaped(summary)}</summary>${parts.join('\n')}</details>`

@@ -90,7 +90,10 @@ function operationOf(operationId: string, endpoint: Endpoint): Operation {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(endpoint.body === undefined ? {} : { requestBody: bodyOf(endpoint, endpoint.body) }),
     responses: {
-      '200': { description: 'It is done.', content: contentOf(endpoint.reply, endpoint.replyType) },
+      [String(endpoint.status ?? 200)]: {
+        description: 'It is done.',
+        content: contentOf(endpoint.reply, endpoint.replyType),
+      },
       ...failuresOf(endpoint),
     },
   }

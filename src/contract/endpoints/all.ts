@@ -18,6 +18,8 @@ import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 import { traceEndpoints } from './traces.ts'
+import { actionEndpoints } from './v5/actions.ts'
+import { ruleEndpoints } from './v5/rules.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
@@ -50,6 +52,8 @@ export const endpoints = {
   ...loginEndpoints,
   ...userEndpoints,
   ...namespaceEndpoints,
+  ...ruleEndpoints,
+  ...actionEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

@@ -22,6 +22,8 @@ import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 import { traceHandlers } from './traces.ts'
+import { actionHandlers } from './v5/actions.ts'
+import { ruleHandlers } from './v5/rules.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
@@ -50,6 +52,8 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...insightHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
+    ...ruleHandlers(operations.rules),
+    ...actionHandlers(operations.rules),
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),

@@ -9,6 +9,7 @@ import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './diagnostics.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
+import type { RuleOperations } from './rules.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
 import type { ConfigurationOperations } from './configuration.ts'
@@ -44,6 +45,7 @@ export interface Operations extends NamespacedOperations {
   readonly control: ControlOperations
   readonly listeners: ListenerOperations
   readonly namespaces: NamespaceOperations
+  readonly rules: RuleOperations
   readonly metrics: MetricOperations
   readonly alarms: AlarmOperations
 }

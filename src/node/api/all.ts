@@ -23,6 +23,7 @@ import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
 import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
+import { ruleOperations } from './rules.ts'
 import { retainedOperations } from './retained.ts'
 import type { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { namespacedOperationsOf } from './namespace-scope.ts'
@@ -74,6 +75,7 @@ export function operationsOf(
     control: ground.control.operations,
     listeners: listenerOperations(ground),
     namespaces: namespaceOperations(ground, ofAll.clients),
+    rules: ruleOperations(ground),
     clientRules: clientRuleOperations(ground),
     credentials: credentialOperations(ground),
   }

@@ -20,11 +20,13 @@ import {
   mergeObjects,
   parseHocon,
   type PlainValue,
+  putValue,
   putValues,
   toldOf,
   toPlain,
   valueAt,
   type Warning,
+  withoutValue,
   withoutValues,
 } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
@@ -55,7 +57,7 @@ import { applyEverywhere, type ConfigConsumer, type Problem } from './config-con
 import { withoutGone } from './removed-sections.ts'
 import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
-import { type StagedFile, stageFile } from './staged-file.ts'
+import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
 export type { ConfigRefusal } from './config-refusals.ts'
@@ -195,6 +197,27 @@ export class LiveConfig {
       const newPaths = settingsIn(news, this.#wanted).map(({ path }) => path)
       const untilRestart = withoutValues(this.#layers.untilRestart, newPaths)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, act)
+    })
+  }
+
+  /** The thing at `path` is from now on `value`, whatever it was; undefined: it is gone. After the next start as well. */
+  putNamed(
+    path: readonly string[],
+    value: ConfigObject | undefined,
+    { author, name }: { readonly author: ConfigAuthor; readonly name: string },
+  ): Promise<ConfigOutcome> {
+    return this.#inTurn(async () => {
+      const { document, changes, untilRestart } = this.#layers
+      if (this.isPinned(path)) return refusePinned([path.join('.')])
+      const isInFile = valueAt(document?.values, path) !== undefined
+      const wanted = value ?? (isInFile ? { kind: 'null' as const, at: nothingChanged.at } : undefined)
+      const rest = withoutValue(changes, path)
+      const layers = {
+        document,
+        changes: wanted === undefined ? rest : putValue(rest, path, wanted),
+        untilRestart: withoutValue(untilRestart, path),
+      }
+      return this.#carryOut(layers, { name, author, origin: 'api', writesFile: false })
     })
   }
 
@@ -376,7 +399,7 @@ export class LiveConfig {
     const unwritten = await commitAll(staged.files)
     if (unwritten !== undefined) {
       await applyEverywhere(owners, keys, { before: after, after: this.#running })
-      return unwritten
+      return refuseDisk(unwritten.error)
     }
     return this.#conclude({ layers, config, found, live, waits, warnings: loaded.warnings }, act)
   }
@@ -471,18 +494,4 @@ export class LiveConfig {
 function settingsOf(plain: PlainValue): ConfigObject {
   const parsed = parseHocon(JSON.stringify(plain), { file: 'history' })
   return 'value' in parsed ? parsed.value : nothingChanged
-}
-
-async function commitAll(files: readonly StagedFile[]): Promise<ConfigRefusal | undefined> {
-  try {
-    for (const file of files) await file.commit()
-    return undefined
-  } catch (error) {
-    await discardAll(files)
-    return refuseDisk(error)
-  }
-}
-
-async function discardAll(files: readonly StagedFile[]): Promise<void> {
-  for (const file of files) await file.discard()
 }

@@ -61,3 +61,18 @@ async function syncFolder(path: string): Promise<void> {
   await folder?.sync().catch(() => {})
   await folder?.close()
 }
+
+/** Undefined: all are in place. Otherwise none that could be taken back is. */
+export async function commitAll(files: readonly StagedFile[]): Promise<{ readonly error: unknown } | undefined> {
+  try {
+    for (const file of files) await file.commit()
+    return undefined
+  } catch (error) {
+    await discardAll(files)
+    return { error }
+  }
+}
+
+export async function discardAll(files: readonly StagedFile[]): Promise<void> {
+  for (const file of files) await file.discard()
+}

@@ -15,6 +15,7 @@ import { insightCommands } from './diagnostics-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
 import { publishCommands } from './publish-commands.ts'
+import { ruleEngineCommands } from './rule-engine-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
@@ -33,6 +34,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...dataCommands,
   ...credentialCommands,
   ...ruleCommands,
+  ...ruleEngineCommands,
   ...traceCommands,
   ...accountCommands,
   ...auditCommands,
@@ -55,6 +57,9 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   data: 'archives of all that the broker keeps',
   bridges: 'connections to other brokers',
   acl: 'stored rules about what clients may do',
+  rules: 'rules in SQL over messages',
+  connectors: 'services that actions of rules send to',
+  actions: 'what rules send to services',
   ban: 'clients, users and addresses that are kept out',
   trace: 'what certain clients do, written to a file for a while',
   admins: 'people who may use the management API',

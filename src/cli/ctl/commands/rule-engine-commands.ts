@@ -1,0 +1,251 @@
+// Rules in SQL, their actions, and the connectors of these.
+
+import { readFileSync } from 'node:fs'
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+
+const settingsOption = {
+  flags: '--settings <json>',
+  description: 'settings as JSON, or @FILE for a file that has them',
+}
+const contextOption = {
+  flags: '--context <json>',
+  description: 'columns as JSON, such as {"topic":"a","payload":{"t":1}}; or @FILE',
+}
+
+export const ruleEngineCommands: readonly CtlCommand[] = [
+  {
+    name: 'rules list',
+    description: 'rules',
+    run: ({ client }) =>
+      shown(client.get_rules(), ({ data }) => ({
+        rows: data.map((rule) => ({ ...rule, from: rule.from.join(', '), actions: rule.actions.map(nameOfAction) })),
+        columns: ['id', 'enable', 'from', 'actions', 'description'],
+      })),
+  },
+  {
+    name: 'rules show',
+    description: 'a rule with its counters',
+    arguments: ['<id>'],
+    run: async ({ client, words: [id = ''] }) => {
+      const rule = await client.get_rule({ params: { id } })
+      if ('failure' in rule) return rule
+      return shown(client.get_rule_metrics({ params: { id } }), ({ metrics }) => ({
+        thing: { ...rule.reply, ...metrics },
+      }))
+    },
+  },
+  {
+    name: 'rules create',
+    description: 'create a rule; an action is "type:name", or JSON such as {"function":"console"}',
+    arguments: ['<id>', '<sql>', '[actions...]'],
+    run: (call) => createRule(call),
+  },
+  {
+    name: 'rules delete',
+    description: 'delete a rule; what it has stored for actions is sent',
+    arguments: ['<id>'],
+    run: ({ client, words: [id = ''] }) => doneAs(client.remove_rule({ params: { id } }), `${id} is deleted`),
+  },
+  {
+    name: 'rules enable',
+    description: 'let a rule run, or with --off not run',
+    arguments: ['<id>'],
+    options: [{ flags: '--off', description: 'the rule does not run' }],
+    run: (call) => enableRule(call),
+  },
+  {
+    name: 'rules test',
+    description: 'run SQL on sample data; no action runs',
+    arguments: ['<sql>'],
+    options: [contextOption],
+    run: ({ client, words: [sql = ''], options }) =>
+      withJson(options['context'], (context) => shown(client.test_rule({ body: { sql, context } }), asText)),
+  },
+  {
+    name: 'rules explain',
+    description: 'why a rule runs or does not run for a message or event',
+    arguments: ['<id>'],
+    options: [contextOption],
+    run: ({ client, words: [id = ''], options }) =>
+      withJson(options['context'], (context) =>
+        shown(client.explain_rule({ params: { id }, body: { context } }), (explained) => ({
+          text: [
+            explained.summary,
+            ...explained.sources.map(({ text, matches }) => `FROM ${text}: ${matches ? 'matches' : 'does not match'}`),
+            ...explained.condition.map(({ text, value, depth }) => `${'  '.repeat(depth)}${text} = ${value}`),
+          ].join('\n'),
+          document: explained,
+        })),
+      ),
+  },
+  {
+    name: 'rules convert',
+    description: 'convert SQL of version 3 of EMQX',
+    arguments: ['<sql>'],
+    run: ({ client, words: [rawsql = ''] }) =>
+      shown(client.convert_rule({ body: { rawsql } }), ({ rawsql: sql, warnings }) => ({
+        text: [sql, ...warnings.map((warning) => `-- ${warning}`)].join('\n'),
+        document: { sql, warnings },
+      })),
+  },
+  ...resourceCommands('connectors'),
+  ...resourceCommands('actions'),
+  ...actionCommands(),
+]
+
+function nameOfAction(action: unknown): string {
+  return typeof action === 'string' ? action : String((action as { readonly function?: unknown }).function)
+}
+
+function asText(reply: unknown): Outcome {
+  return { text: JSON.stringify(reply, null, 2), document: reply }
+}
+
+function createRule({ client, words: [id = '', sql = '', ...given] }: CtlCall): Promise<Outcome> | Outcome {
+  const actions: unknown[] = []
+  for (const action of given.flat()) {
+    const read = action.startsWith('{') ? readJson(action) : { value: action }
+    if ('usage' in read) return read
+    actions.push(read.value)
+  }
+  const body = { id, sql, actions: actions as (string | { function: 'republish' | 'console' })[] }
+  return doneAs(client.add_rule({ body }), `${id} is created`)
+}
+
+async function enableRule({ client, words: [id = ''], options }: CtlCall): Promise<Outcome> {
+  const found = await client.get_rule({ params: { id } })
+  if ('failure' in found) return found
+  const { sql, actions, description } = found.reply
+  const enable = options['off'] === undefined
+  const asked = client.change_rule({ params: { id }, body: { sql, actions, description, enable } })
+  return doneAs(asked, `${id} ${enable ? 'runs' : 'does not run'}`)
+}
+
+function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
+  const one = kind === 'connectors' ? 'connector' : 'action'
+  return [
+    {
+      name: `${kind} list`,
+      description: `${kind} of rules, and how they are`,
+      run: ({ client }) =>
+        shown(kind === 'connectors' ? client.get_connectors() : client.get_actions(), (all) => ({
+          rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
+          columns: ['id', 'enable', 'status', 'status_reason'],
+        })),
+    },
+    {
+      name: `${kind} show`,
+      description: `settings of a ${one}; secrets are masked`,
+      arguments: ['<id>'],
+      run: ({ client, words: [id = ''] }) => {
+        const call = { params: { id } }
+        const asked = kind === 'connectors' ? client.get_connector(call) : client.get_action(call)
+        return shown(asked, (thing) => ({ thing }))
+      },
+    },
+    {
+      name: `${kind} create`,
+      description: `create a ${one}; its ID is type:name`,
+      arguments: ['<id>'],
+      options: [settingsOption],
+      run: ({ client, words: [id = ''], options }) =>
+        withJson(options['settings'], (settings) => {
+          const [type = '', name = ''] = id.split(':')
+          const call = { body: { ...settings, type, name } }
+          const asked = kind === 'connectors' ? client.add_connector(call) : client.add_action(call)
+          return doneAs(asked, `${id} is created`)
+        }),
+    },
+    {
+      name: `${kind} delete`,
+      description: `delete a ${one} that nothing uses`,
+      arguments: ['<id>'],
+      ...(kind === 'actions' && { options: [{ flags: '--force', description: 'discard what is stored for it' }] }),
+      run: ({ client, words: [id = ''], options }) => {
+        const params = { id }
+        const force = options['force'] === true
+        const asked =
+          kind === 'connectors'
+            ? client.remove_connector({ params })
+            : client.remove_action({ params, query: { force } })
+        return doneAs(asked, `${id} is deleted`)
+      },
+    },
+  ]
+}
+
+function actionCommands(): CtlCommand[] {
+  const letter = { flags: '--letter <id>', description: 'only this one' }
+  return [
+    ...(['start', 'stop', 'restart'] as const).map((operation) => ({
+      name: `actions ${operation}`,
+      description: `${operation} an action until the next change or start of the broker`,
+      arguments: ['<id>'],
+      run: ({ client, words: [id = ''] }: CtlCall) =>
+        doneAs(client.control_action({ params: { id, operation } }), `${id}: ${operation} is done`),
+    })),
+    {
+      name: 'actions metrics',
+      description: 'counters of an action',
+      arguments: ['<id>'],
+      run: ({ client, words: [id = ''] }) =>
+        shown(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
+    },
+    {
+      name: 'actions dead-letters',
+      description: 'messages that the service has refused',
+      arguments: ['<id>'],
+      run: ({ client, words: [id = ''] }) =>
+        shown(client.get_dead_letters({ params: { id } }), ({ data }) => ({
+          rows: data,
+          columns: ['id', 'at', 'rule', 'reason', 'payload'],
+        })),
+    },
+    {
+      name: 'actions retry-dead-letters',
+      description: 'send dead letters again',
+      arguments: ['<id>'],
+      options: [letter],
+      run: (call) =>
+        shown(
+          call.client.retry_dead_letters({ params: { id: call.words[0] }, query: letterOf(call) }),
+          ({ count }) => ({ done: `${count} are sent again` }),
+        ),
+    },
+    {
+      name: 'actions delete-dead-letters',
+      description: 'delete dead letters',
+      arguments: ['<id>'],
+      options: [letter],
+      run: (call) =>
+        shown(
+          call.client.remove_dead_letters({ params: { id: call.words[0] }, query: letterOf(call) }),
+          ({ count }) => ({ done: `${count} are deleted` }),
+        ),
+    },
+  ]
+}
+
+function letterOf({ options }: CtlCall): { letter?: string } {
+  return typeof options['letter'] === 'string' ? { letter: options['letter'] } : {}
+}
+
+function readJson(text: string): { readonly value: unknown } | { readonly usage: string } {
+  try {
+    const json = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
+    return { value: JSON.parse(json) }
+  } catch (error) {
+    return { usage: `${text.slice(0, 100)} is not JSON: ${error instanceof Error ? error.message : String(error)}` }
+  }
+}
+
+function withJson(
+  text: string | true | undefined,
+  run: (value: Record<string, unknown>) => Promise<Outcome>,
+): Promise<Outcome> | Outcome {
+  const read = typeof text === 'string' ? readJson(text) : { value: {} }
+  if ('usage' in read) return read
+  const { value } = read
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { usage: 'write a JSON object' }
+  return run(value as Record<string, unknown>)
+}

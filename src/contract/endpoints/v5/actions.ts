@@ -1,0 +1,228 @@
+// Connectors and actions: services, and what rules send to them.
+
+import { endpoint } from '../../endpoint.ts'
+import { Type } from '../../schema.ts'
+
+const number = Type.Number({ minimum: 0 })
+const nothing = Type.Null()
+const status = Type.String({ description: '`connected`, `connecting`, `disconnected` or `inconsistent`.' })
+const stateful = {
+  status,
+  status_reason: Type.String({ description: 'Empty: none.' }),
+  node_status: Type.Array(Type.Object({ node: Type.String(), status, status_reason: Type.String() })),
+}
+const connector = Type.Object(
+  { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...stateful },
+  { additionalProperties: true, description: 'With the settings of `connectors.TYPE.NAME`. Secrets are masked.' },
+)
+const action = Type.Object(
+  { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...stateful },
+  { additionalProperties: true, description: 'With the settings of `actions.TYPE.NAME`. Secrets are masked.' },
+)
+const newOne = Type.Object(
+  { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
+  { additionalProperties: true, description: 'With settings as in the configuration.' },
+)
+const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
+const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
+const letterQuery = Type.Object({ letter: Type.Optional(Type.String({ description: 'One of them; unsaid: all.' })) })
+const metrics = Type.Object({
+  matched: number,
+  success: number,
+  failed: number,
+  dropped: number,
+  'dropped.queue_full': number,
+  'dropped.other': number,
+  retried: number,
+  queuing: number,
+  inflight: number,
+  dead_letters: number,
+  oldest_age: Type.Union([number, Type.Null()], { description: 'Of what waits, in ms; null: nothing waits.' }),
+  last_error: Type.String({ description: 'Empty: none.' }),
+})
+const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
+const done = { status: 204, reply: nothing, access: 'change' } as const
+
+export const actionEndpoints = {
+  get_connectors: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/connectors',
+    summary: 'Lists connectors.',
+    reply: Type.Array(connector),
+    access: 'read',
+  }),
+  add_connector: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/connectors',
+    summary: 'Creates a connector.',
+    body: newOne,
+    status: 201,
+    reply: connector,
+    reasons: ['CONFLICT'],
+    access: 'change',
+  }),
+  get_connector: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/connectors/:id',
+    summary: 'Returns a connector.',
+    params,
+    reply: connector,
+    access: 'read',
+  }),
+  change_connector: endpoint({
+    ...common,
+    method: 'PUT',
+    path: '/connectors/:id',
+    summary: 'Replaces the settings of a connector.',
+    params,
+    body: changed,
+    reply: connector,
+    access: 'change',
+  }),
+  remove_connector: endpoint({
+    ...common,
+    ...done,
+    method: 'DELETE',
+    path: '/connectors/:id',
+    summary: 'Deletes a connector that no action uses.',
+    params,
+  }),
+  enable_connector: endpoint({
+    ...common,
+    ...done,
+    method: 'PUT',
+    path: '/connectors/:id/enable/:enable',
+    summary: 'Enables or disables a connector. Its actions store messages while it is disabled.',
+    params: Type.Object({ id: Type.String(), enable: Type.Union([Type.Literal('true'), Type.Literal('false')]) }),
+  }),
+  get_actions: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/actions',
+    summary: 'Lists actions.',
+    reply: Type.Array(action),
+    access: 'read',
+  }),
+  add_action: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/actions',
+    summary: 'Creates an action.',
+    body: newOne,
+    status: 201,
+    reply: action,
+    reasons: ['CONFLICT'],
+    access: 'change',
+  }),
+  get_action: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/actions/:id',
+    summary: 'Returns an action.',
+    params,
+    reply: action,
+    access: 'read',
+  }),
+  change_action: endpoint({
+    ...common,
+    method: 'PUT',
+    path: '/actions/:id',
+    summary: 'Replaces the settings of an action. What is stored stays as it is.',
+    params,
+    body: changed,
+    reply: action,
+    access: 'change',
+  }),
+  remove_action: endpoint({
+    ...common,
+    ...done,
+    method: 'DELETE',
+    path: '/actions/:id',
+    summary: 'Deletes an action that no rule uses. If messages are stored for it, `force=true` discards them.',
+    params,
+    query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
+  }),
+  enable_action: endpoint({
+    ...common,
+    ...done,
+    method: 'PUT',
+    path: '/actions/:id/enable/:enable',
+    summary: 'Enables or disables an action. It stores messages while it is disabled.',
+    params: Type.Object({ id: Type.String(), enable: Type.Union([Type.Literal('true'), Type.Literal('false')]) }),
+  }),
+  control_action: endpoint({
+    ...common,
+    ...done,
+    method: 'POST',
+    path: '/actions/:id/:operation',
+    summary: 'Starts, stops or restarts an action until the next change or start.',
+    params: Type.Object({
+      id: Type.String(),
+      operation: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),
+    }),
+  }),
+  get_action_metrics: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/actions/:id/metrics',
+    summary: 'Returns the counters of an action since the start or the last reset.',
+    params,
+    reply: Type.Object({
+      metrics,
+      node_metrics: Type.Array(Type.Object({ node: Type.String(), metrics })),
+    }),
+    access: 'read',
+  }),
+  reset_action_metrics: endpoint({
+    ...common,
+    ...done,
+    method: 'PUT',
+    path: '/actions/:id/metrics/reset',
+    summary: 'Sets the counters of an action to zero.',
+    params,
+  }),
+  get_dead_letters: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/actions/:id/dead_letters',
+    summary: 'Lists messages that the service has refused: the oldest 1,000 of each shard.',
+    params,
+    reply: Type.Object({
+      data: Type.Array(
+        Type.Object({
+          id: Type.String({ description: 'For `letter`, until the shard starts anew.' }),
+          reason: Type.String(),
+          at: Type.String({ description: 'RFC 3339.' }),
+          rule: Type.String(),
+          attributes: Type.Record(Type.String(), Type.String()),
+          payload: Type.String(),
+          payload_encoding: Type.Union([Type.Literal('plain'), Type.Literal('base64')]),
+        }),
+      ),
+    }),
+    access: 'read',
+  }),
+  remove_dead_letters: endpoint({
+    ...common,
+    method: 'DELETE',
+    path: '/actions/:id/dead_letters',
+    summary: 'Deletes dead letters.',
+    params,
+    query: letterQuery,
+    reply: Type.Object({ count: number }),
+    access: 'change',
+  }),
+  retry_dead_letters: endpoint({
+    ...common,
+    method: 'POST',
+    path: '/actions/:id/dead_letters/retry',
+    summary: 'Sends dead letters again.',
+    params,
+    query: letterQuery,
+    reply: Type.Object({ count: number }),
+    access: 'change',
+  }),
+}

@@ -1,0 +1,213 @@
+// Rules: SQL over messages and events, with actions for the results.
+
+import { endpoint } from '../../endpoint.ts'
+import { Type } from '../../schema.ts'
+
+const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Up to 64 letters, digits, `_` and `-`.' })
+const sql = Type.String({ minLength: 1, maxLength: 65_536, description: 'The SQL statement: see RULES.' })
+const republish = Type.Object({
+  function: Type.Union([Type.Literal('republish'), Type.Literal('console')]),
+  args: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+const actions = Type.Array(Type.Union([Type.String(), republish]), {
+  maxItems: 64,
+  description: 'Names of actions (`type:name`) and functions.',
+})
+const rule = {
+  id: Type.String(),
+  name: Type.String({ description: 'The same as `id`.' }),
+  sql: Type.String(),
+  from: Type.Array(Type.String(), { description: 'What stands after FROM.' }),
+  actions,
+  enable: Type.Boolean(),
+  description: Type.String(),
+  created_at: Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339; null: a file configures it.' }),
+}
+const ruleReply = Type.Object(rule)
+const settings = {
+  name: Type.Optional(id),
+  sql,
+  actions: Type.Optional(actions),
+  enable: Type.Optional(Type.Boolean()),
+  description: Type.Optional(Type.String({ maxLength: 65_535 })),
+}
+const params = Type.Object({ id: Type.String() })
+const number = Type.Number({ minimum: 0 })
+const metrics = Type.Object({
+  matched: number,
+  'matched.rate': number,
+  'matched.rate.max': number,
+  'matched.rate.last5m': number,
+  passed: number,
+  failed: number,
+  'failed.exception': number,
+  'failed.no_result': number,
+  'actions.total': number,
+  'actions.success': number,
+  'actions.failed': number,
+  'actions.discarded': number,
+  last_error: Type.String({ description: 'Empty: none.' }),
+})
+const nothing = Type.Null()
+const context = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'Columns. Missing ones come from the sample of the event; `event_type` names the event.',
+})
+
+export const ruleEndpoints = {
+  get_rules: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/rules',
+    summary: 'Lists rules.',
+    query: Type.Object({
+      page: Type.Optional(Type.Integer({ minimum: 1 })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    }),
+    reply: Type.Object({
+      data: Type.Array(ruleReply),
+      meta: Type.Object({ page: number, limit: number, count: number, hasnext: Type.Boolean() }),
+    }),
+    access: 'read',
+  }),
+  add_rule: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/rules',
+    summary: 'Creates a rule. Without `id` it gets a random one.',
+    body: Type.Object({ id: Type.Optional(id), ...settings }),
+    status: 201,
+    reply: ruleReply,
+    reasons: ['CONFLICT'],
+    access: 'change',
+  }),
+  get_rule: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/rules/:id',
+    summary: 'Returns a rule.',
+    params,
+    reply: ruleReply,
+    reasons: ['NOT_FOUND'],
+    access: 'read',
+  }),
+  change_rule: endpoint({
+    version: 'v5',
+    method: 'PUT',
+    path: '/rules/:id',
+    summary: 'Replaces a rule. What is left out gets its default.',
+    params,
+    body: Type.Object(settings),
+    reply: ruleReply,
+    reasons: ['NOT_FOUND'],
+    access: 'change',
+  }),
+  remove_rule: endpoint({
+    version: 'v5',
+    method: 'DELETE',
+    path: '/rules/:id',
+    summary: 'Deletes a rule. What it has stored for actions is sent.',
+    params,
+    status: 204,
+    reply: nothing,
+    reasons: ['NOT_FOUND'],
+    access: 'change',
+  }),
+  get_rule_metrics: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/rules/:id/metrics',
+    summary: 'Returns the counters of a rule since the start or the last reset.',
+    params,
+    reply: Type.Object({
+      id: Type.String(),
+      metrics,
+      node_metrics: Type.Array(Type.Object({ node: Type.String(), metrics })),
+    }),
+    reasons: ['NOT_FOUND'],
+    access: 'read',
+  }),
+  reset_rule_metrics: endpoint({
+    version: 'v5',
+    method: 'PUT',
+    path: '/rules/:id/metrics/reset',
+    summary: 'Sets the counters of a rule to zero.',
+    params,
+    status: 204,
+    reply: nothing,
+    reasons: ['NOT_FOUND'],
+    access: 'change',
+  }),
+  test_rule: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/rule_test',
+    summary: 'Runs SQL on sample data. No action runs. The reply is the output itself.',
+    body: Type.Object({ sql, context: Type.Optional(context) }),
+    reply: Type.Unknown(),
+    reasons: ['NOT_MATCH'],
+    access: 'read',
+    audit: 'never',
+  }),
+  test_stored_rule: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/rules/:id/test',
+    summary: 'Runs the SQL of a rule on sample data. No action runs. The reply is the output itself.',
+    params,
+    body: Type.Object({ context: Type.Optional(context) }),
+    bodyMayBeAbsent: true,
+    reply: Type.Unknown(),
+    reasons: ['NOT_FOUND', 'NOT_MATCH'],
+    access: 'read',
+    audit: 'never',
+  }),
+  explain_rule: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/rules/:id/explain',
+    summary: 'Says why a rule runs or does not run for a message or event.',
+    params,
+    body: Type.Object({ context: Type.Optional(context) }),
+    bodyMayBeAbsent: true,
+    reply: Type.Object({
+      outcome: Type.String({ description: '`passed`, `no-source`, `condition-false`, `no-items` or `failed`.' }),
+      summary: Type.String(),
+      sources: Type.Array(Type.Object({ text: Type.String(), matches: Type.Boolean() })),
+      condition: Type.Array(
+        Type.Object({ text: Type.String(), depth: number, value: Type.String(), line: number, column: number }),
+      ),
+      outputs: Type.Array(Type.Unknown()),
+      error: Type.Union([Type.String(), Type.Null()]),
+    }),
+    reasons: ['NOT_FOUND'],
+    access: 'read',
+    audit: 'never',
+  }),
+  convert_rule: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/rules/convert',
+    summary: 'Converts SQL of version 3 of EMQX. SQL of later versions stays as it is.',
+    body: Type.Object({ rawsql: sql }),
+    reply: Type.Object({ rawsql: Type.String(), warnings: Type.Array(Type.String()) }),
+    access: 'read',
+    audit: 'never',
+  }),
+  get_rule_events: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/rule_events',
+    summary: 'Lists events with their columns.',
+    reply: Type.Array(
+      Type.Object({
+        event: Type.String(),
+        title: Type.String(),
+        description: Type.String(),
+        test_columns: Type.Record(Type.String(), Type.String()),
+        columns: Type.Array(Type.String()),
+        sql_example: Type.String(),
+      }),
+    ),
+    access: 'read',
+  }),
+}

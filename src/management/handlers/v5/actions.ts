@@ -1,0 +1,198 @@
+import type { actionEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
+import { refuseFor, type Refusal } from '../../api-error.ts'
+import type { Handlers } from '../../handler.ts'
+import type { ActionMetrics, NodeDeadLetter, Resource, ResourceKind, RuleOperations } from '../../operations/rules.ts'
+import { refusalOf } from './rules.ts'
+
+type Known = typeof actionEndpoints
+type Written = ReplyOf<Known['get_connector']>
+
+export function actionHandlers(rules: RuleOperations): Handlers<Known> {
+  const resources = new Resources(rules)
+  const ofAction = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | Refusal> => {
+    const found = resources.find('actions', id)
+    return 'settings' in found ? work() : found
+  }
+  return {
+    get_connectors: () => resources.list('connectors'),
+    add_connector: ({ body, caller }) => resources.add('connectors', body, caller),
+    get_connector: ({ params: { id } }) => resources.show('connectors', id),
+    change_connector: ({ params: { id }, body, caller }) => resources.change('connectors', id, body, caller),
+    remove_connector: ({ params: { id }, caller }) => resources.remove('connectors', id, caller),
+    enable_connector: ({ params: { id, enable }, caller }) =>
+      resources.enable('connectors', id, enable === 'true', caller),
+    get_actions: () => resources.list('actions'),
+    add_action: ({ body, caller }) => resources.add('actions', body, caller),
+    get_action: ({ params: { id } }) => resources.show('actions', id),
+    change_action: ({ params: { id }, body, caller }) => resources.change('actions', id, body, caller),
+    remove_action: ({ params: { id }, query: { force = false }, caller }) =>
+      ofAction(id, async () => {
+        const { queuing = 0, inflight = 0, deadLetters = 0 } = (await rules.actionMetrics()).get(id) ?? {}
+        const stored = queuing + inflight + deadLetters
+        if (stored > 0 && !force)
+          return refuseFor('BAD_REQUEST', `${stored} messages are stored for ${id}: force=true discards them`)
+        const removed = await resources.remove('actions', id, caller)
+        if (removed === null) await rules.discardAction(id)
+        return removed
+      }),
+    enable_action: ({ params: { id, enable }, caller }) => resources.enable('actions', id, enable === 'true', caller),
+    control_action: ({ params: { id, operation } }) =>
+      ofAction(id, async () => {
+        await rules.controlAction(id, operation)
+        return null
+      }),
+    get_action_metrics: ({ params: { id } }) =>
+      ofAction(id, async () => {
+        const found = (await rules.actionMetrics()).get(id)
+        if (found === undefined) return refuseFor('SERVICE_UNAVAILABLE', 'no shard answers: retry')
+        const metrics = writtenMetrics(found)
+        return { metrics, node_metrics: [{ node: rules.nodeName, metrics }] }
+      }),
+    reset_action_metrics: ({ params: { id } }) =>
+      ofAction(id, async () => {
+        await rules.resetAction(id)
+        return null
+      }),
+    get_dead_letters: ({ params: { id } }) =>
+      ofAction(id, async () => ({ data: (await rules.deadLetters(id)).map(writtenLetter) })),
+    remove_dead_letters: ({ params: { id }, query: { letter } }) =>
+      ofAction(id, async () => ({ count: await rules.deleteDeadLetters(id, letter) })),
+    retry_dead_letters: ({ params: { id }, query: { letter } }) =>
+      ofAction(id, async () => ({ count: await rules.retryDeadLetters(id, letter) })),
+  }
+}
+
+/** Connectors and actions have the same operations. */
+class Resources {
+  readonly #rules: RuleOperations
+
+  constructor(rules: RuleOperations) {
+    this.#rules = rules
+  }
+
+  find(kind: ResourceKind, id: string): Resource | Refusal {
+    const found = this.#rules.resources(kind).find(({ type, name }) => `${type}:${name}` === id)
+    return found ?? refuseFor('NOT_FOUND', `there is no ${nameOf(kind)} ${JSON.stringify(id)}: its ID is type:name`)
+  }
+
+  async list(kind: ResourceKind): Promise<Written[]> {
+    const states = await this.#rules.actionMetrics()
+    return this.#rules.resources(kind).map((resource) => this.#written(kind, resource, states))
+  }
+
+  async show(kind: ResourceKind, id: string): Promise<Written | Refusal> {
+    const found = this.find(kind, id)
+    return 'settings' in found ? this.#written(kind, found, await this.#rules.actionMetrics()) : found
+  }
+
+  async add(
+    kind: ResourceKind,
+    { type, name, ...settings }: { readonly type: string; readonly name: string },
+    by: Caller,
+  ): Promise<Written | Refusal> {
+    const id = `${type}:${name}`
+    if ('settings' in this.find(kind, id))
+      return refuseFor('CONFLICT', `there is a ${nameOf(kind)} ${id} already: change it with PUT`)
+    return this.#put(kind, { type, name }, withoutStatus(settings), by)
+  }
+
+  async change(kind: ResourceKind, id: string, settings: object, by: Caller): Promise<Written | Refusal> {
+    const found = this.find(kind, id)
+    return 'settings' in found ? this.#put(kind, found, withoutStatus(settings), by) : found
+  }
+
+  async enable(kind: ResourceKind, id: string, enable: boolean, by: Caller): Promise<null | Refusal> {
+    const found = this.find(kind, id)
+    if (!('settings' in found)) return found
+    const outcome = await this.#put(kind, found, { ...found.settings, enable }, by)
+    return 'status_reason' in outcome ? null : outcome
+  }
+
+  async remove(kind: ResourceKind, id: string, by: Caller): Promise<null | Refusal> {
+    const found = this.find(kind, id)
+    if (!('settings' in found)) return found
+    const users = this.#rules.usersOf(kind, found)
+    if (users.length > 0)
+      return refuseFor('BAD_REQUEST', `the ${nameOf(kind)} ${id} is used by ${users.join(', ')}: change those first`)
+    const problem = await this.#rules.putResource(kind, found, undefined, by)
+    return problem === undefined ? null : refusalOf(problem)
+  }
+
+  async #put(
+    kind: ResourceKind,
+    { type, name }: { readonly type: string; readonly name: string },
+    settings: Readonly<Record<string, unknown>>,
+    by: Caller,
+  ): Promise<Written | Refusal> {
+    const problem = await this.#rules.putResource(kind, { type, name }, settings, by)
+    return problem === undefined ? this.show(kind, `${type}:${name}`) : refusalOf(problem)
+  }
+
+  #written(
+    kind: ResourceKind,
+    { type, name, settings }: Resource,
+    states: ReadonlyMap<string, ActionMetrics>,
+  ): Written {
+    const ids = kind === 'actions' ? [`${type}:${name}`] : this.#rules.usersOf(kind, { type, name })
+    const { status, statusReason } = stateOf(ids.flatMap((id) => states.get(id) ?? []))
+    const node = { node: this.#rules.nodeName, status, status_reason: statusReason }
+    const enable = settings['enable'] !== false
+    return { ...settings, type, name, enable, status, status_reason: statusReason, node_status: [node] }
+  }
+}
+
+/** A connector is what its actions are: nothing else speaks with the service. */
+function stateOf(actions: readonly ActionMetrics[]): Pick<ActionMetrics, 'status' | 'statusReason'> {
+  const worst =
+    actions.find(({ status }) => status === 'disconnected') ??
+    actions.find(({ status }) => status !== 'connected') ??
+    actions[0]
+  return worst ?? { status: 'connecting', statusReason: 'no action uses it' }
+}
+
+const nameOf = (kind: ResourceKind): string => (kind === 'actions' ? 'action' : 'connector')
+
+/** What was shown may be sent back. */
+function withoutStatus(settings: object): Readonly<Record<string, unknown>> {
+  const shown = ['type', 'name', 'status', 'status_reason', 'node_status']
+  return Object.fromEntries(Object.entries(settings).filter(([key]) => !shown.includes(key)))
+}
+
+function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>['metrics'] {
+  return {
+    matched: of.matched,
+    success: of.success,
+    failed: of.failed,
+    dropped: of.droppedQueueFull + of.droppedOther,
+    'dropped.queue_full': of.droppedQueueFull,
+    'dropped.other': of.droppedOther,
+    retried: of.retried,
+    queuing: of.queuing,
+    inflight: of.inflight,
+    dead_letters: of.deadLetters,
+    oldest_age: of.oldestAgeMs ?? null,
+    last_error: of.lastError,
+  }
+}
+
+function writtenLetter({
+  id,
+  why,
+  atMs,
+  rule,
+  attributes,
+  payload,
+}: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  const text = bytes.toString('utf8')
+  const isText = Buffer.from(text, 'utf8').equals(bytes)
+  return {
+    id,
+    reason: why,
+    at: new Date(atMs).toISOString(),
+    rule,
+    attributes: Object.fromEntries(attributes),
+    payload: isText ? text : bytes.toString('base64'),
+    payload_encoding: isText ? 'plain' : 'base64',
+  }
+}

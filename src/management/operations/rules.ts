@@ -1,0 +1,132 @@
+import type { Caller } from '../../contract/index.ts'
+
+/** A rule with its settings. */
+export interface Rule {
+  readonly id: string
+  readonly sql: string
+  readonly from: readonly string[]
+  /** As in the configuration: names, and functions with arguments. */
+  readonly actions: readonly unknown[]
+  readonly isEnabled: boolean
+  readonly description: string
+  /** undefined: a file configures it. */
+  readonly createdAtMs: number | undefined
+}
+
+export interface RuleMetrics {
+  readonly matched: number
+  readonly rate: number
+  readonly rateMax: number
+  readonly rateLast5m: number
+  readonly passed: number
+  readonly exceptions: number
+  readonly noResult: number
+  readonly actionsTotal: number
+  readonly actionsSuccess: number
+  readonly actionsFailed: number
+  readonly actionsDiscarded: number
+  readonly lastError: string
+}
+
+export interface ActionMetrics {
+  readonly status: 'connected' | 'connecting' | 'disconnected' | 'inconsistent'
+  readonly statusReason: string
+  readonly matched: number
+  readonly success: number
+  readonly failed: number
+  readonly droppedQueueFull: number
+  readonly droppedOther: number
+  readonly retried: number
+  readonly queuing: number
+  readonly inflight: number
+  readonly deadLetters: number
+  readonly oldestAgeMs: number | undefined
+  readonly lastError: string
+}
+
+/** A connector or an action with its settings, as plain values; secrets are masked. */
+export interface Resource {
+  readonly type: string
+  readonly name: string
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
+export type ResourceKind = 'connectors' | 'actions'
+
+export interface NodeDeadLetter {
+  readonly id: string
+  readonly why: string
+  readonly atMs: number
+  readonly rule: string
+  readonly attributes: readonly (readonly [string, string])[]
+  readonly payload: Uint8Array
+}
+
+/** Why a change is not made: the request is wrong, or the disk refuses. */
+export interface RuleProblem {
+  readonly problem: string
+  readonly isAbout: 'settings' | 'disk' | 'in-use'
+}
+
+export type SqlTestOutcome =
+  /** JSON. */
+  | { readonly outcome: 'passed'; readonly json: string }
+  | { readonly outcome: 'no-match' }
+  | { readonly outcome: 'failed'; readonly message: string }
+
+export interface ExplainedRule {
+  readonly outcome: string
+  readonly summary: string
+  readonly sources: { text: string; matches: boolean }[]
+  readonly condition: { text: string; depth: number; value: string; line: number; column: number }[]
+  readonly outputs: unknown[]
+  readonly error: string | null
+}
+
+export interface RuleSettings {
+  readonly sql: string
+  readonly actions?: readonly unknown[] | undefined
+  readonly enable?: boolean | undefined
+  readonly description?: string | undefined
+}
+
+/** What the management asks of the node about rules, connectors and actions. */
+export interface RuleOperations {
+  readonly nodeName: string
+  rules(): readonly Rule[]
+  /** Creates or replaces it; `settings` undefined: deletes it. Undefined: done. */
+  putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<RuleProblem | undefined>
+  ruleMetrics(id: string): Promise<RuleMetrics>
+  resetRule(id: string): Promise<void>
+  test(sql: string, context: Readonly<Record<string, unknown>>): SqlTestOutcome
+  /** The message: the SQL is no rule. */
+  explain(sql: string, context: Readonly<Record<string, unknown>>): ExplainedRule | string
+  convert(sql: string): { readonly sql: string; readonly warnings: readonly string[] } | string
+  events(): {
+    event: string
+    title: string
+    description: string
+    test_columns: Record<string, string>
+    columns: string[]
+    sql_example: string
+  }[]
+  resources(kind: ResourceKind): readonly Resource[]
+  /** As `putRule`. A setting that is shown masked is sent masked to keep it. */
+  putResource(
+    kind: ResourceKind,
+    at: { readonly type: string; readonly name: string },
+    settings: Readonly<Record<string, unknown>> | undefined,
+    by: Caller,
+  ): Promise<RuleProblem | undefined>
+  /** What uses it, by name. */
+  usersOf(kind: ResourceKind, at: { readonly type: string; readonly name: string }): readonly string[]
+  actionMetrics(): Promise<ReadonlyMap<string, ActionMetrics>>
+  resetAction(action: string): Promise<void>
+  controlAction(action: string, what: 'start' | 'stop' | 'restart'): Promise<void>
+  /** Gives up what is stored for an action that is not configured. */
+  discardAction(action: string): Promise<void>
+  deadLetters(action: string): Promise<readonly NodeDeadLetter[]>
+  /** `letter`: undefined: all. Returns how many. */
+  deleteDeadLetters(action: string, letter: string | undefined): Promise<number>
+  retryDeadLetters(action: string, letter: string | undefined): Promise<number>
+}

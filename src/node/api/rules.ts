@@ -1,0 +1,329 @@
+// Rules, connectors and actions as the configuration has them, and what the shards say of them. A change goes the way of
+// every change of configuration.
+
+import {
+  describeAsObject,
+  fromPlain,
+  type GodwitConfig,
+  mask,
+  plainAction,
+  toPlain,
+  valueAt,
+} from '../../config/index.ts'
+import type { Caller } from '../../contract/index.ts'
+import type {
+  ActionMetrics,
+  NodeDeadLetter,
+  Resource,
+  ResourceKind,
+  Rule,
+  RuleMetrics,
+  RuleOperations,
+  RuleProblem,
+  SqlTestOutcome,
+} from '../../management/index.ts'
+import {
+  columnsOf,
+  compileRule,
+  convertRuleSql,
+  decodeJson,
+  eventDefinitions,
+  explainRule,
+  RuleCompileError,
+  RuleError,
+  type RuleMap,
+  sampleEvent,
+  testRule,
+  valueAsJson,
+} from '../../rules/index.ts'
+import {
+  type ActionReport,
+  type QueryName,
+  type QueryOf,
+  type QueryResult,
+  ruleHost,
+  type RuleReport,
+} from '../../shard/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+import { queryShard, type ShardQueries } from './query-shard.ts'
+
+export interface RuleFacts {
+  readonly nodeName: string
+  readonly configuration: LiveConfig
+  readonly crew: ShardQueries
+}
+
+export function ruleOperations({ nodeName, configuration, crew }: RuleFacts): RuleOperations {
+  const host = ruleHost(Date.now)
+  const shards = new AllShards(crew)
+  const writer = new SettingWriter(configuration)
+  return {
+    nodeName,
+    rules: () => [...configuration.config.ruleEngine.rules.named].map(([id, rule]) => ruleOf(id, rule)),
+    putRule: (id, settings, by) => {
+      const known = configuration.config.ruleEngine.rules.named.get(id)
+      const created_at = known?.created_at ?? Date.now()
+      const { sql, actions = [], enable = true, description = '' } = settings ?? { sql: '' }
+      const value = settings === undefined ? undefined : { sql, actions, enable, description, created_at }
+      return writer.put(['rule_engine', 'rules', id], value, by)
+    },
+    ruleMetrics: async (id) =>
+      sumOfRule((await shards.reports()).flatMap(({ rules }) => rules).filter((rule) => rule.id === id)),
+    resetRule: (rule) => shards.tell({ question: 'reset-rule', rule }),
+    test: (sql, context) => {
+      try {
+        return outcomeOf(testRule(sql, contextOf(context), host))
+      } catch (error) {
+        return { outcome: 'failed', message: messageOf(error) }
+      }
+    },
+    explain: (sql, context) => {
+      try {
+        const rule = compileRule(sql)
+        const event = sampleEvent(rule, contextOf(context))
+        if (event instanceof RuleError) return event.message
+        const { sources, condition, outputs, error, ...rest } = explainRule(rule, event, host)
+        return {
+          ...rest,
+          sources: [...sources],
+          condition: [...condition],
+          outputs: outputs.map((output) => JSON.parse(valueAsJson(output)) as unknown),
+          error: error === undefined ? null : error.message,
+        }
+      } catch (error) {
+        return messageOf(error)
+      }
+    },
+    convert: (sql) => {
+      try {
+        const converted = convertRuleSql(sql)
+        return { sql: converted.sql, warnings: converted.notes }
+      } catch (error) {
+        return messageOf(error)
+      }
+    },
+    events,
+    resources: (kind) => resourcesIn(configuration.config, kind),
+    putResource: (kind, { type, name }, settings, by) => writer.put([kind, type, name], settings, by),
+    usersOf: (kind, at) => usersIn(configuration.config, kind, at),
+    actionMetrics: async () => sumOfActions((await shards.reports()).flatMap(({ actions }) => actions)),
+    resetAction: (action) => shards.tell({ question: 'reset-action', action }),
+    controlAction: (action, what) => shards.tell({ question: 'control-action', action, what }),
+    discardAction: (action) => shards.tell({ question: 'discard-action', action }),
+    deadLetters: (action) => shards.deadLetters(action),
+    deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
+    retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
+  }
+}
+
+/** Errors in SQL, and of values that cannot be read. All others are mistakes of ours. */
+function messageOf(error: unknown): string {
+  if (error instanceof RuleCompileError || error instanceof RuleError) return error.message
+  throw error
+}
+
+function contextOf(context: Readonly<Record<string, unknown>>): RuleMap {
+  return decodeJson(JSON.stringify(context)) as RuleMap
+}
+
+function outcomeOf(result: ReturnType<typeof testRule>): SqlTestOutcome {
+  if (result.outcome === 'passed') return { outcome: 'passed', json: valueAsJson(result.output) }
+  return result.outcome === 'failed' ? { outcome: 'failed', message: result.error.message } : { outcome: 'no-match' }
+}
+
+function events(): ReturnType<RuleOperations['events']> {
+  return [...eventDefinitions.values()].map(({ name, topic, title, description, testColumns, sqlExample }) => ({
+    event: topic.startsWith('$events/') ? topic : name,
+    title,
+    description,
+    test_columns: { ...testColumns },
+    columns: [...columnsOf(name)],
+    sql_example: sqlExample,
+  }))
+}
+
+type ConfiguredRule =
+  GodwitConfig['ruleEngine']['rules']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
+
+function ruleOf(id: string, rule: ConfiguredRule): Rule {
+  return {
+    id,
+    sql: rule.sql,
+    from: compileRule(rule.sql).sources.map(({ text }) => text),
+    actions: rule.actions.map(plainAction),
+    isEnabled: rule.enable,
+    description: rule.description,
+    createdAtMs: rule.created_at === 0 ? undefined : rule.created_at,
+  }
+}
+
+function resourcesIn(config: GodwitConfig, kind: ResourceKind): readonly Resource[] {
+  const described = describeAsObject(config)[kind]
+  if (typeof described !== 'object' || described === null || Array.isArray(described)) return []
+  return Object.entries(described).flatMap(([type, named]) =>
+    Object.entries(named as Readonly<Record<string, unknown>>).map(([name, settings]) => ({
+      type,
+      name,
+      settings: settings as Readonly<Record<string, unknown>>,
+    })),
+  )
+}
+
+function usersIn(
+  { actions, ruleEngine }: GodwitConfig,
+  kind: ResourceKind,
+  { type, name }: { readonly type: string; readonly name: string },
+): readonly string[] {
+  const id = `${type}:${name}`
+  if (kind === 'actions') {
+    const rules = [...ruleEngine.rules.named]
+    return rules.flatMap(([rule, { actions: all }]) =>
+      all.some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
+    )
+  }
+  if (type !== 'http') return []
+  return [...actions.http.named].flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
+}
+
+/** Writes one thing that has a name. */
+class SettingWriter {
+  readonly #configuration: LiveConfig
+
+  constructor(configuration: LiveConfig) {
+    this.#configuration = configuration
+  }
+
+  async put(
+    path: readonly string[],
+    settings: Readonly<Record<string, unknown>> | undefined,
+    { name, by, address }: Caller,
+  ): Promise<RuleProblem | undefined> {
+    const act = {
+      author: { name, by, address },
+      name: `${settings === undefined ? 'delete' : 'set'} ${path.join('.')}`,
+    }
+    const read = settings === undefined ? undefined : fromPlain(this.#unmasked(path, settings), 'request')
+    if (read !== undefined && 'faults' in read)
+      return { problem: read.faults.map(({ message }) => message).join('; '), isAbout: 'settings' }
+    const outcome = await this.#configuration.putNamed(path, read?.value, act)
+    if (outcome.isDone) return undefined
+    return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
+  }
+
+  /** A secret that is sent as it was shown stays what it is. */
+  #unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const stored = valueAt(this.#configuration.written.values, path)
+    return replaceMasks(settings, stored === undefined ? undefined : toPlain(stored)) as Readonly<
+      Record<string, unknown>
+    >
+  }
+}
+
+function replaceMasks(sent: unknown, stored: unknown): unknown {
+  if (sent === mask) return stored ?? sent
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return sent
+  const known = typeof stored === 'object' && stored !== null ? (stored as Readonly<Record<string, unknown>>) : {}
+  const entries = Object.entries(sent).map(([key, value]) => [
+    key,
+    replaceMasks(value, Object.hasOwn(known, key) ? known[key] : undefined),
+  ])
+  return Object.fromEntries(entries) as unknown
+}
+
+type Reports = QueryResult<'rules'>
+
+/** What is asked of every shard. */
+class AllShards {
+  readonly #crew: ShardQueries
+
+  constructor(crew: ShardQueries) {
+    this.#crew = crew
+  }
+
+  /** Those that do not answer say nothing. */
+  async #ask<Name extends QueryName>(query: QueryOf<Name>): Promise<readonly (QueryResult<Name> | undefined)[]> {
+    const shards = Array.from({ length: this.#crew.size }, (_, shard) => queryShard<Name>(this.#crew, shard, query))
+    const answers = await Promise.all(shards)
+    return answers.map((answer) =>
+      typeof answer === 'object' && 'silentShard' in answer ? undefined : (answer as QueryResult<Name>),
+    )
+  }
+
+  async tell<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'discard-action'>(
+    query: QueryOf<Name>,
+  ): Promise<void> {
+    await this.#ask(query)
+  }
+
+  async reports(): Promise<readonly Reports[]> {
+    return (await this.#ask<'rules'>({ question: 'rules' })).flatMap((report) => report ?? [])
+  }
+
+  async deadLetters(action: string): Promise<readonly NodeDeadLetter[]> {
+    const found = await this.#ask<'dead-letters'>({ question: 'dead-letters', action })
+    return found.flatMap((letters, shard) =>
+      (letters ?? []).map((letter) => ({ ...letter, id: `${shard}-${letter.id}` })),
+    )
+  }
+
+  async countLetters(
+    question: 'delete-dead-letters' | 'retry-dead-letters',
+    action: string,
+    letter: string | undefined,
+  ): Promise<number> {
+    const [, shard, id] = /^(\d{1,3})-(\d{1,15})$/.exec(letter ?? '') ?? []
+    if (letter === undefined) {
+      const counts = await this.#ask({ question, action, letter: undefined } as QueryOf<'delete-dead-letters'>)
+      return counts.reduce((sum, answer) => sum + (answer?.count ?? 0), 0)
+    }
+    if (shard === undefined || Number(shard) >= this.#crew.size) return 0
+    const query = { question, action, letter: Number(id) } as QueryOf<'delete-dead-letters'>
+    const answer = await queryShard(this.#crew, Number(shard), query)
+    return 'count' in answer ? answer.count : 0
+  }
+}
+
+function sumOfRule(reports: readonly RuleReport[]): RuleMetrics {
+  const sum = (of: (report: RuleReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+  return {
+    matched: sum(({ counters }) => counters.matched),
+    rate: sum(({ rate }) => rate),
+    rateMax: sum(({ rateMax }) => rateMax),
+    rateLast5m: sum(({ rateLast5m }) => rateLast5m),
+    passed: sum(({ counters }) => counters.passed),
+    exceptions: sum(({ counters }) => counters.exceptions),
+    noResult: sum(({ counters }) => counters.noResult),
+    actionsTotal: sum(({ counters }) => counters.actionsTotal),
+    actionsSuccess: sum(({ counters }) => counters.actionsSuccess),
+    actionsFailed: sum(({ counters }) => counters.actionsFailed),
+    actionsDiscarded: sum(({ counters }) => counters.actionsDiscarded),
+    lastError: reports.find(({ lastError }) => lastError !== '')?.lastError ?? '',
+  }
+}
+
+function sumOfActions(reports: readonly ActionReport[]): ReadonlyMap<string, ActionMetrics> {
+  const byId = Map.groupBy(reports, ({ id }) => id)
+  return new Map([...byId].map(([id, all]) => [id, sumOfAction(all)]))
+}
+
+function sumOfAction(reports: readonly ActionReport[]): ActionMetrics {
+  const sum = (of: (report: ActionReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+  const states = new Set(reports.map(({ state }) => state))
+  const [state = 'connecting'] = states
+  const ages = reports.flatMap(({ oldestAgeMs }) => oldestAgeMs ?? [])
+  return {
+    status: states.size > 1 ? 'inconsistent' : state === 'stopped' ? 'disconnected' : state,
+    statusReason: reports.find(({ stateReason }) => stateReason !== '')?.stateReason ?? '',
+    matched: sum(({ matched }) => matched),
+    success: sum(({ success }) => success),
+    failed: sum(({ failed }) => failed),
+    droppedQueueFull: sum(({ droppedQueueFull }) => droppedQueueFull),
+    droppedOther: sum(({ droppedOther }) => droppedOther),
+    retried: sum(({ retried }) => retried),
+    queuing: sum(({ queuing }) => queuing),
+    inflight: sum(({ inflight }) => inflight),
+    deadLetters: sum(({ deadLetters }) => deadLetters),
+    oldestAgeMs: ages.length === 0 ? undefined : Math.max(...ages),
+    lastError: reports.find(({ lastError }) => lastError !== '')?.lastError ?? '',
+  }
+}

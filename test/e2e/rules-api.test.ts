@@ -1,0 +1,65 @@
+// Rules, connectors and actions by the API: they hold at once, outlive a restart, and show what happens.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import mqtt from 'mqtt'
+import { startBrokerWithApi } from '../management/api.ts'
+import { HttpService } from './http-service.ts'
+
+test('what the API creates runs at once, shows its counters, outlives a restart and can be deleted', async (t) => {
+  const service = await HttpService.start(t)
+  service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
+  const headers = { authorization: 'Bearer hidden' }
+  const connector = { type: 'http', name: 'local', url: `http://127.0.0.1:${service.port}`, headers }
+  const made = await post('/connectors', connector)
+  assert.equal(made.status, 201, made.text)
+  assert.doesNotMatch(made.text, /hidden/)
+  const options = { max_retries: 0, retry_interval: '20ms' }
+  // oxlint-disable-next-line no-template-curly-in-string -- a template of rules
+  const parameters = { body: '${payload}' }
+  const action = { type: 'http', name: 'hook', connector: 'local', parameters, resource_opts: options }
+  assert.equal((await post('/actions', action)).status, 201)
+  const rule = { id: 'all', sql: 'SELECT payload FROM "in/#"', actions: ['http:hook'] }
+  assert.equal((await post('/rules', rule)).status, 201)
+  assert.equal((await post('/rules', rule)).status, 409)
+  const wrong = await post('/rules', { id: 'bad', sql: 'SELECT FROM' })
+  assert.equal(wrong.status, 400)
+  assert.match(wrong.text, /line 1, column/)
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'publisher' })
+  t.after(() => client.end(true))
+  for (const payload of ['a', 'poison', 'b']) await client.publishAsync('in/x', payload, { qos: 1 })
+  await service.until((received) => received.length === 3)
+  assert.equal(service.received[0].headers['authorization'], 'Bearer hidden')
+  let metrics
+  do metrics = (await broker.ask('/api/v5/actions/http:hook/metrics')).json.metrics
+  while (metrics.dead_letters !== 1 || metrics.success !== 2)
+  const letters = (await broker.ask('/api/v5/actions/http:hook/dead_letters')).json.data
+  assert.deepEqual([letters.length, letters[0].payload, letters[0].rule], [1, 'poison', 'all'])
+  const counted = (await broker.ask('/api/v5/rules/all/metrics')).json.metrics
+  assert.deepEqual(
+    [counted.matched, counted.passed, counted['actions.success'], counted['actions.failed']],
+    [3, 3, 2, 1],
+  )
+  const inUse = await broker.ask('/api/v5/connectors/http:local', { method: 'DELETE' })
+  assert.equal(inUse.status, 400, inUse.text)
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=1'] })
+  assert.equal((await again.ask('/api/v5/rules/all')).json.sql, rule.sql)
+  for (const path of ['rules/all', 'actions/http:hook?force=true', 'connectors/http:local']) {
+    const removed = await again.ask(`/api/v5/${path}`, { method: 'DELETE' })
+    assert.equal(removed.status, 204, `${path}: ${removed.text}`)
+  }
+  assert.deepEqual((await again.ask('/api/v5/actions')).json, [])
+})
+
+test('SQL is tested on sample data', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const run = (sql: string, context: object) =>
+    broker.ask('/api/v5/rule_test', { method: 'POST', body: { sql, context } })
+  const sql = 'SELECT payload.t AS t FROM "a/#" WHERE t > 20'
+  assert.deepEqual((await run(sql, { topic: 'a/b', payload: { t: 21 } })).json, { t: 21 })
+  assert.equal((await run(sql, { topic: 'a/b', payload: { t: 1 } })).status, 412)
+  assert.equal((await run('SELECT', {})).status, 400)
+})
