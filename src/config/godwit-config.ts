@@ -66,11 +66,13 @@ export interface CoreConfig {
   readonly maxSubscriptionBytes: number
   readonly maxOverlappingSubscriptions: number
   readonly maxUnsentBytes: number
+  readonly maxWillBytesInMemory: number
   readonly maxParkedPackets: number
   readonly maxUnconfirmedMessages: number
   readonly maxUnconfirmedBytes: number
   readonly maxRetainedMessages: number | undefined
   readonly maxRetainedPayloadBytes: number
+  readonly maxRetainedBytesInMemory: number
   /** 0: retained messages without an expiry of their own stay for ever. */
   readonly retainedExpiryMs: number
 }
@@ -150,6 +152,8 @@ export interface HttpServerConfig {
   /** Of the first administrator. */
   readonly username: string
   readonly password: string | undefined
+  /** The web page; undefined: not served. */
+  readonly dashboard: { readonly allowedOrigins: readonly string[] } | undefined
   readonly authType: 'basic' | 'jwt' | 'no_auth'
   readonly jwt: {
     /** As it was written. */
@@ -168,6 +172,9 @@ export interface SysTopicsConfig {
 }
 
 /** As the settings have them: names of the configuration, durations in milliseconds. */
+export type RuleEngineConfig = SettingValues['rule_engine']
+export type ConnectorsConfig = SettingValues['connectors']
+export type ActionsConfig = SettingValues['actions']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
 /** The section that was written; `ssl` is the older name. */
@@ -215,6 +222,9 @@ export interface GodwitConfig {
   readonly namespaces: NamespacesConfig | undefined
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
+  readonly ruleEngine: RuleEngineConfig
+  readonly connectors: ConnectorsConfig
+  readonly actions: ActionsConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -269,11 +279,14 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
     namespaces: toNamespacesConfig(values.namespaces),
-    http: toHttpServerConfig(values.http_server, files.apiTokenKey),
+    http: toHttpServerConfig(values, files.apiTokenKey),
     backup: { when: values.backup.schedule, keep: values.backup.keep },
     maxAuditBytes: values.audit.max_size,
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
+    ruleEngine: values.rule_engine,
+    connectors: values.connectors,
+    actions: values.actions,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
@@ -332,11 +345,13 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
     maxSubscriptionBytes: mqtt.max_subscription_bytes,
     maxOverlappingSubscriptions: mqtt.max_overlapping_subscriptions,
     maxUnsentBytes: mqtt.max_unsent_bytes,
+    maxWillBytesInMemory: mqtt.max_will_size_in_memory,
     maxParkedPackets: mqtt.max_parked_packets,
     maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,
     maxUnconfirmedBytes: mqtt.max_unconfirmed_bytes,
     maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
     maxRetainedPayloadBytes: retainer.max_payload_size,
+    maxRetainedBytesInMemory: retainer.max_size_in_memory,
     retainedExpiryMs: retainer.msg_expiry_interval,
   }
 }
@@ -358,7 +373,10 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
   }
 }
 
-function toHttpServerConfig(http: SettingValues['http_server'], keyText: string | undefined): HttpServerConfig {
+function toHttpServerConfig(
+  { http_server: http, dashboard }: SettingValues,
+  keyText: string | undefined,
+): HttpServerConfig {
   return {
     isEnabled: http.enable,
     port: http.port,
@@ -369,6 +387,7 @@ function toHttpServerConfig(http: SettingValues['http_server'], keyText: string 
     username: http.username,
     password: http.password,
     authType: http.auth_type,
+    dashboard: dashboard.enable ? { allowedOrigins: dashboard.allow_origins } : undefined,
     jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }
 }

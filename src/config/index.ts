@@ -24,8 +24,12 @@ export type {
   PresetScramUser,
 } from './auth-config.ts'
 export { faultAt, formatFault, type Fault, type Warning } from './config-errors.ts'
+export type { RepublishArguments, RuleActionConfig } from './schema/rule-action.ts'
 export type {
+  ActionsConfig,
   BridgesConfig,
+  ConnectorsConfig,
+  RuleEngineConfig,
   CoreConfig,
   DiskCacheConfig,
   GodwitConfig,

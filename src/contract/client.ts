@@ -7,8 +7,9 @@ import { type IncomingMessage, request as httpRequest, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { urlsOf } from './documents/urls.ts'
-import { type Endpoint, type failureWithReason, type ReplyOf, namespaceKey } from './endpoint.ts'
+import { type Endpoint, type ReplyOf, namespaceKey } from './endpoint.ts'
 import { endpoints } from './endpoints/all.ts'
+import { type AnyCall, type Failure, pathOfCall, readAnswer, type Result, unreachable } from './exchange.ts'
 import type { Static, TSchema } from './schema.ts'
 
 export interface ClientOptions {
@@ -21,21 +22,6 @@ export interface ClientOptions {
   /** How long an answer may take. */
   readonly timeoutMs?: number
 }
-
-/** Why there is no reply. */
-export interface Failure {
-  /** `refused`: the API says no. `unreachable`: nobody answered. `not-understood`: what answered is not this API. */
-  readonly kind: 'refused' | 'unreachable' | 'not-understood'
-  /** Of the API; 0 where the API did not say anything. */
-  readonly code: number
-  /** Of HTTP; 0 where nobody answered. */
-  readonly status: number
-  readonly message: string
-  /** What is wrong, in a word, where the fifth version of the API says no. */
-  readonly reason?: string
-}
-
-export type Result<Reply> = { readonly reply: Reply } | { readonly failure: Failure }
 
 type Part<Name extends string, Schema> = Schema extends TSchema ? { readonly [key in Name]: Static<Schema> } : unknown
 
@@ -74,13 +60,6 @@ export type ApiClient<Set extends Record<string, Endpoint> = typeof endpoints> =
   readonly [Name in keyof Set]: (...argument: Argument<Set[Name]>) => Promise<Result<ReplyOf<Set[Name]>>>
 }
 
-/** Of any endpoint: what is known only when the program runs. */
-export interface AnyCall {
-  readonly params?: Readonly<Record<string, unknown>>
-  readonly query?: Readonly<Record<string, unknown>>
-  readonly body?: unknown
-}
-
 const defaultTimeoutMs = 30_000
 /** Of what may take long. */
 const longTimeoutMs = 3_600_000
@@ -101,7 +80,8 @@ export function basicAuthorization(name: string, password: string): string {
 
 async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: AnyCall): Promise<Result<unknown>> {
   const meant = endpoint.isForNamespaces === true ? { [namespaceKey]: options.namespace } : {}
-  const path = pathOf(endpoint, { ...call, query: { ...meant, ...call.query } })
+  const [url = ''] = urlsOf(endpoint)
+  const path = pathOfCall(url, { ...call, query: { ...meant, ...call.query } })
   if (typeof path !== 'string') return { failure: path }
   const { method, isLong = false } = endpoint
   const timeoutMs = options.timeoutMs ?? (isLong ? longTimeoutMs : defaultTimeoutMs)
@@ -110,17 +90,13 @@ async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: An
   const { statusCode: status = 0 } = answered
   if (endpoint.reply === 'bytes' && status === successStatus) return { reply: answered }
   try {
-    return readAnswer({ status, text: await gather(answered) }, endpoint)
+    return readAnswer({ status, text: await gather(answered) }, endpoint.reply === 'text')
   } catch (error) {
     return { failure: unreachable(`the answer broke off: ${(error as Error).message}`) }
   }
 }
 
 const successStatus = 200
-
-function unreachable(message: string): Failure {
-  return { kind: 'unreachable', code: 0, status: 0, message }
-}
 
 function bodyOf({ body: wanted }: Endpoint, given: unknown): Body {
   if (wanted === 'upload') return formOf(given as FileToSend)
@@ -143,22 +119,6 @@ function formOf({ filename, content }: FileToSend): Body {
   return { type: `multipart/form-data; boundary=${boundary}`, pieces: pieces() }
 }
 
-function pathOf(endpoint: Endpoint, { params = {}, query = {} }: AnyCall): string | Failure {
-  const [url = ''] = urlsOf(endpoint)
-  const missing = [...url.matchAll(/:(\w+)/g)].find(([, name = '']) => (params[name] ?? '') === '')
-  // Without its last part the path would be that of another operation.
-  if (missing !== undefined)
-    return { kind: 'refused', code: 107, status: 0, message: `${missing[1]} must not be empty` }
-  const path = url.replaceAll(/:(\w+)/g, (_whole, name: string) => encoded(params[name]))
-  const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
-  return pairs.length === 0 ? path : `${path}?${pairs.map((pair) => pair.map(encoded).join('=')).join('&')}`
-}
-
-/** Half a letter of UTF-16 has no bytes: it becomes the letter that stands for what cannot be read. */
-function encoded(value: unknown): string {
-  return encodeURIComponent(String(value).toWellFormed())
-}
-
 /** undefined: none. */
 type Body =
   | { readonly type: string; readonly bytes: Uint8Array }
@@ -169,11 +129,6 @@ interface Sent {
   readonly method: string
   readonly path: string
   readonly body: Body
-}
-
-interface Answer {
-  readonly status: number
-  readonly text: string
 }
 
 /** Resolves when the answer begins. */
@@ -220,22 +175,4 @@ async function gather(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks).toString()
-}
-
-function readAnswer({ status, text }: Answer, { reply }: Endpoint): Result<unknown> {
-  const isGood = status >= 200 && status < 300
-  if (isGood && reply === 'text') return { reply: text }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = undefined
-  }
-  if (typeof value !== 'object' || value === null) {
-    const message = `what answered is not the API of Godwit: status ${status}`
-    return { failure: { kind: 'not-understood', code: 0, status, message } }
-  }
-  const { code = 0, message = '', reason } = value as Partial<Static<typeof failureWithReason>>
-  if (isGood && code === 0) return { reply: value }
-  return { failure: { kind: 'refused', code, status, message, ...(reason === undefined ? {} : { reason }) } }
 }

@@ -48,13 +48,12 @@ export { listingOf } from './documents/listing.ts'
 export { openApiOf } from './documents/open-api.ts'
 export { urlsOf } from './documents/urls.ts'
 export {
-  type AnyCall,
   type ApiClient,
   basicAuthorization,
   type CallOf,
   type ClientOptions,
   createClient,
-  type Failure,
   type FileToSend,
-  type Result,
 } from './client.ts'
+export type { AnyCall, Failure, Result } from './exchange.ts'
+export { operationTable } from './operation-table.ts'

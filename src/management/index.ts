@@ -43,6 +43,7 @@ export {
   type ManagementServer,
   type ManagementSettings,
 } from './server.ts'
+export { DashboardFiles } from './dashboard/dashboard-files.ts'
 export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './limits.ts'
 export {
   createDoorkeeper,

@@ -26,7 +26,8 @@ export interface Accounts {
 export interface Logins {
   /** A token for an account that has signed in; undefined: it is gone. */
   begin(name: string): string | undefined
-  callerOf(token: string): SignedIn | 'wrong' | 'ended'
+  /** `isIdle`: the login is used by no person, so that it does not last longer because of it. */
+  callerOf(token: string, isIdle?: boolean): SignedIn | 'wrong' | 'ended'
   end(login: number): void
 }
 
@@ -46,15 +47,21 @@ export interface SignInWays {
   readonly isOpen: boolean
 }
 
+export interface RequestFacts {
+  /** Aborted when the client has left: then the promise may never resolve. */
+  readonly gone?: AbortSignal
+  /** A page asks by itself, without its user (`x-godwit-idle: 1`): the login does not last longer because of it. */
+  readonly isIdle?: boolean
+}
+
 /** At the door of the API. */
 export interface Doorkeeper {
   /** Nobody has to say who they are. */
   readonly isOpen: boolean
   /**
-   * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it. `gone`: aborted
-   * when the client has left; then it may never resolve.
+   * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it.
    */
-  callerOf(authorization: string | undefined, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
+  callerOf(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | Refusal>
   /** The same of a name and a password that came otherwise. */
   signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
   /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
@@ -125,8 +132,11 @@ export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Do
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
     return { ...found, address }
   }
-  const signInByToken = async (token: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal> => {
-    const found = token.includes('.') ? ((await ways.tokens?.signIn(token)) ?? 'wrong') : ways.logins.callerOf(token)
+  const signInByToken = async (token: string, address: string, request: RequestFacts): Promise<Caller | Refusal> => {
+    const { gone, isIdle } = request
+    const found = token.includes('.')
+      ? ((await ways.tokens?.signIn(token)) ?? 'wrong')
+      : ways.logins.callerOf(token, isIdle)
     if (isInvalid(found)) {
       const reason = found === 'wrong' ? 'no login has this token' : found.reason
       return delayed(refuseFor('BAD_TOKEN', `invalid token: ${reason}`), { token, reason }, address, gone)
@@ -137,11 +147,12 @@ export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Do
     }
     return { ...found, address }
   }
-  const callerOf: Doorkeeper['callerOf'] = async (authorization, address, gone) => {
+  const callerOf: Doorkeeper['callerOf'] = async (authorization, address, request = {}) => {
     if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
     const read = readAuthorization(authorization, ways.tokens !== undefined)
     if (read instanceof RefusalValue) return read
-    return 'token' in read ? signInByToken(read.token, address, gone) : signIn(read.name, read.password, address, gone)
+    if ('token' in read) return signInByToken(read.token, address, request)
+    return signIn(read.name, read.password, address, request.gone)
   }
   const noteWrong = (name: string, address: string): Promise<void> => waitingRoom.noteWrong(address, { name })
   return { isOpen: ways.isOpen, callerOf, signIn, noteWrong, logins: ways.logins }

@@ -10,6 +10,8 @@ import type { IncomingMessage } from 'node:http'
 import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import { whyNotListening } from '../transports/index.ts'
+import { answerPage, type DashboardSettings, wantsStartPage } from './dashboard/dashboard-routes.ts'
+import type { DashboardFiles } from './dashboard/dashboard-files.ts'
 import { allowedMethods, refuseAbsent } from './not-found.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
 import { answerBrokenRequest, answerExpectation } from './malformed-requests.ts'
@@ -53,6 +55,8 @@ export interface ManagementSettings {
   readonly maxUploadBytes: number
   /** http_server.limit_conn */
   readonly maxRequests: number
+  /** undefined: not served. */
+  readonly dashboard?: DashboardSettings | undefined
 }
 
 export interface ManagementOptions extends ManagementSettings {
@@ -60,6 +64,8 @@ export interface ManagementOptions extends ManagementSettings {
   readonly log: Log
   /** Maximum bytes of the request line and all headers; absent: `maxHeaderBytes`. */
   readonly headerBytes?: number
+  /** The built dashboard; absent: there is none to serve. */
+  readonly dashboardFiles?: DashboardFiles
 }
 
 export type ListenAt =
@@ -110,6 +116,7 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
     return readBody(body, isOpenToAll(request) ? maxOpenBodyBytes : settings.maxBodyBytes)
   })
   addRoutes(premises, addEntrance(premises))
+  addDashboard(premises)
   server.setNotFoundHandler((request, reply) => answerRefusal(reply, refuseAbsent(request.method, request.url)))
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
@@ -175,14 +182,19 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     // Nothing is read by its type; the framework would refuse what it cannot make out.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     boundRequestTime(request, reply)
+    const { doorkeeper, dashboard } = inForce()
+    if (dashboard !== undefined && isForStartPage(request)) return reply.redirect('dashboard/', 302)
     const isOpen = isOpenToAll(request)
-    const { doorkeeper } = inForce()
     const address = request.ip ?? ''
     const nobody: Caller = { name: '', by: 'nobody', role: 'viewer', namespace: undefined, address, login: undefined }
     const gone = leavingOf(reply)
-    const caller = isOpen ? nobody : await doorkeeper.callerOf(request.headers.authorization, address, gone)
+    const isIdle = request.headers['x-godwit-idle'] === '1'
+    const shown = request.headers.authorization
+    const caller = isOpen ? nobody : await doorkeeper.callerOf(shown, address, { gone, isIdle })
     if (caller instanceof RefusalValue) return answerRefusal(reply, caller)
-    const foreign = refusalOfForeign(request) ?? (doorkeeper.isOpen ? refusalOfStrangeHost(request) : undefined)
+    const foreign =
+      refusalOfForeign(request, dashboard?.allowedOrigins) ??
+      (doorkeeper.isOpen ? refusalOfStrangeHost(request) : undefined)
     if (foreign !== undefined) return answerRefusal(reply, foreign)
     if (isOpen) return void ways.set(request, { caller, ticket: undefined, gone, isHandled: false, hasLeft: false })
     if (socket.destroyed) return undefined
@@ -200,6 +212,31 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     return answerRefusal(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
   })
   return ways
+}
+
+function isForStartPage({ method, url, headers }: FastifyRequest): boolean {
+  return wantsStartPage(method, url, headers.accept)
+}
+
+/** The page and its files are no endpoints of the contract: they hold no data and are for browsers only. */
+function addDashboard({ server, options, inForce }: Premises): void {
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { dashboard, doorkeeper } = inForce()
+    const { name: asset } = request.params as { readonly name?: string }
+    const encodings = request.headers['accept-encoding']
+    const answer = await answerPage(dashboard === undefined ? undefined : options.dashboardFiles, {
+      url: request.url,
+      asset,
+      acceptEncoding: typeof encodings === 'string' ? encodings : '',
+      isOpen: doorkeeper.isOpen,
+    })
+    if ('refusal' in answer) return answerRefusal(reply, answer.refusal)
+    if ('redirect' in answer) return reply.redirect(answer.redirect, 302)
+    return reply.headers(answer.headers).send(answer.body)
+  }
+  const config = { access: 'open' } as const
+  server.route({ method: 'GET', url: '/dashboard', config, handler })
+  server.route({ method: 'GET', url: '/dashboard/assets/:name', config, handler })
 }
 
 /** Aborted when the answer has been sent or the client has left. */
@@ -258,7 +295,7 @@ async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, do
   const malformed = refusalOfForm(request.raw)
   if (malformed !== undefined) return void answerRefusal(reply.header('connection', 'close'), malformed)
   const gone = leavingOf(reply)
-  const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '', gone)
+  const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '', { gone })
   const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
   answerRefusal(reply, caller instanceof RefusalValue ? caller : unreadable)
 }

@@ -67,6 +67,7 @@ export const houseRules: HouseRules = {
       ['queries/'],
       ['bridges/'],
       ['shard'],
+      ['rules/'],
       ['worker'],
       ['entry'],
     ],
@@ -79,6 +80,7 @@ export const houseRules: HouseRules = {
       ['records/'],
       ['admins/'],
       ['bridges/'],
+      ['rules/'],
       ['backup/'],
       ['api/'],
       ['boot/'],
@@ -97,6 +99,24 @@ export const houseRules: HouseRules = {
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
     ws: 'src/transports/websocket-library.ts',
+  },
+
+  // `src/contract/index.ts` is for the build, which makes the table of operations of it.
+  webPage: {
+    folder: 'dashboard',
+    entries: ['src/contract/fetch-client.ts', 'src/contract/index.ts'],
+    libraries: {
+      preact: ['dashboard/src/'],
+      'preact/hooks': ['dashboard/src/'],
+      '@preact/signals': ['dashboard/src/'],
+      uplot: ['dashboard/src/parts/plot.tsx'],
+      'uplot/dist/uPlot.min.css': ['dashboard/src/parts/plot.tsx'],
+      esbuild: ['dashboard/build.ts'],
+      'node:fs': ['dashboard/build.ts'],
+      'node:path': ['dashboard/build.ts'],
+      'node:url': ['dashboard/build.ts'],
+      'node:zlib': ['dashboard/build.ts'],
+    },
   },
 
   longestFile: 500,

@@ -17,6 +17,7 @@ export type BreachKind =
   | 'long-function'
   | 'file-name'
   | 'library'
+  | 'web-page'
   | 'impure'
   | 'assertion'
   | 'syntax'
@@ -42,6 +43,12 @@ export interface HouseRules {
   readonly rooms: Readonly<Record<string, { readonly floor: number; readonly pure: boolean }>>
   readonly innerFloors: Readonly<Record<string, readonly (readonly string[])[]>>
   readonly libraryOwners: Readonly<Record<string, string>>
+  /** The web page: what it may take from `src/`, and the files that may import each of its libraries. */
+  readonly webPage?: {
+    readonly folder: string
+    readonly entries: readonly string[]
+    readonly libraries: Readonly<Record<string, readonly string[]>>
+  }
   readonly longestFile: number
   readonly longestFunction: number
   readonly forbiddenFileNames: readonly string[]
@@ -56,13 +63,16 @@ interface Edge {
 
 /** Inspects `src/`, and for names and lengths of files also `test/`, `bench/` and `bin/`, below `root`. */
 export function inspectHouse(root: string, rules: HouseRules): Breach[] {
-  const files = ['src', 'test', 'bench', 'bin'].flatMap((folder) => readTree(root, folder))
+  const { webPage } = rules
+  const folders = ['src', 'test', 'bench', 'bin', ...(webPage === undefined ? [] : [webPage.folder])]
+  const files = folders.flatMap((folder) => readTree(root, folder))
   const sources = files.filter((file) => file.path.startsWith('src/'))
   const edges = sources.flatMap(edgesOf)
   const found = [
     ...files.flatMap((file) => inspectFile(file, rules)),
     ...sources.flatMap((file) => inspectSource(file, rules)),
     ...edges.flatMap((edge) => inspectEdge(edge, rules, sources)),
+    ...(webPage === undefined ? [] : files.flatMap((file) => inspectWebPage(file, webPage))),
   ]
   const forgiven = (breach: Breach): boolean => rules.exceptions.some((exception) => covers(exception, breach))
   const forgivenEdges = new Set(found.filter(forgiven).map((breach) => `${breach.file} ${breach.to}`))
@@ -115,6 +125,27 @@ function inspectLibrary(file: SourceFile, imported: SourceImport, rules: HouseRu
   const message =
     owner === undefined ? `no file of ours owns the library ${library}` : `${library} is imported by ${owner} only`
   return [{ kind: 'library', file: file.path, line, to: library, message }]
+}
+
+/** The page runs in a browser: of the broker it knows the typed client and nothing else. */
+function inspectWebPage(file: SourceFile, page: NonNullable<HouseRules['webPage']>): Breach[] {
+  const folder = `${page.folder}/`
+  if (!file.path.startsWith(folder)) return []
+  return file.imports.flatMap(({ specifier, line }): Breach[] => {
+    if (specifier.startsWith('.')) {
+      const to = normalize(join(dirname(file.path), specifier))
+        .split(sep)
+        .join('/')
+      if (to.startsWith(folder) || page.entries.includes(to)) return []
+      const message = `the web page imports ${page.entries.join(', ')} and nothing else of the broker`
+      return [{ kind: 'web-page', file: file.path, line, to, message }]
+    }
+    const isAllowed = (owner: string): boolean =>
+      file.path === owner || (owner.endsWith('/') && file.path.startsWith(owner))
+    if ((page.libraries[specifier] ?? []).some(isAllowed)) return []
+    const message = `${specifier} is not a library of this file of the web page`
+    return [{ kind: 'web-page', file: file.path, line, to: specifier, message }]
+  })
 }
 
 const worldlyNames = new Set([
@@ -250,7 +281,9 @@ function readTree(root: string, folder: string): SourceFile[] {
     throw error
   }
   return entries
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name) && !entry.parentPath.includes('node_modules'))
+    .filter(
+      (entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name) && !entry.parentPath.includes('node_modules'),
+    )
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted()
     .map((path) => readSource(relative(root, path).split(sep).join('/'), readFileSync(path, 'utf8')))

@@ -49,7 +49,8 @@ export function shareBrokerWithApi(options: BrokerOptions = {}): () => Promise<B
 }
 
 async function ask(url: string, { method = 'GET', body, headers = {}, as = administrator }: Asked): Promise<Answer> {
-  const credentials = as === null ? {} : { authorization: `Basic ${Buffer.from(as).toString('base64')}` }
+  const credentials: Record<string, string> =
+    as === null ? {} : { authorization: `Basic ${Buffer.from(as).toString('base64')}` }
   const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
   const response = await fetch(url, { method, headers: { ...credentials, ...headers }, ...sent })
   const text = await response.text()

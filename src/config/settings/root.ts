@@ -3,12 +3,14 @@ import { audit } from './audit.ts'
 import { auth, httpServer } from './auth.ts'
 import { backup } from './backup.ts'
 import { bridges, sqlite, webhook } from './bridges.ts'
+import { dashboard } from './dashboard.ts'
 import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
 import { log } from './log.ts'
 import { mqtt, retainer } from './mqtt.ts'
 import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
+import { actions, connectors, ruleEngine } from './rule-engine.ts'
 import { dds, exchangeClient, forwardRules, gateway, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
 /** Every setting there is, in the order in which the reference tells of them. */
@@ -24,10 +26,14 @@ export const root = section('The configuration of Godwit.', {
   namespaces,
   log,
   http_server: httpServer,
+  dashboard,
   sys_topics: sysTopics,
   backup,
   audit,
   bridges,
+  rule_engine: ruleEngine,
+  connectors,
+  actions,
   webhook,
   rules,
   preset,

@@ -35,7 +35,7 @@ const newRule = Type.Object({
   ...rule,
 })
 
-function removal(path: string, params: Readonly<Record<string, TSchema>>) {
+function removal<Params extends Readonly<Record<string, TSchema>>>(path: string, params: Params) {
   return endpoint({
     method: 'DELETE',
     path,

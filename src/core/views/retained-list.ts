@@ -2,7 +2,8 @@
 
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { type Message, never } from '../model/message.ts'
+import { never } from '../model/message.ts'
+import type { RetainedMessage } from '../model/stored-retained.ts'
 
 export interface RetainedView {
   readonly topic: string
@@ -30,7 +31,7 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
   }
 }
 
-function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Message): RetainedView {
+function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: RetainedMessage): RetainedView {
   const expiry = expiresAtMs === never ? undefined : expiresAtMs
   return { topic: topic.name, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs: expiry }
 }

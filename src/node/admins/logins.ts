@@ -61,7 +61,7 @@ export function adminLogins({ records, own, mayComeIn, nowMs }: LoginDependencie
       logins.set(digestOf(token), { number: lastNumber, name, password, lastShownAtMs: nowMs() })
       return token
     },
-    callerOf: (token) => {
+    callerOf: (token, isIdle = false) => {
       const digest = digestOf(token)
       const login = logins.get(digest)
       if (login === undefined) return 'wrong'
@@ -71,6 +71,7 @@ export function adminLogins({ records, own, mayComeIn, nowMs }: LoginDependencie
       if (caller === undefined || idleMs >= rememberedMs) logins.delete(digest)
       if (caller === undefined) return 'wrong'
       if (idleMs >= loginIdleMs) return 'ended'
+      if (isIdle) return { ...caller, login: number }
       login.lastShownAtMs = nowMs()
       logins.delete(digest)
       logins.set(digest, login)

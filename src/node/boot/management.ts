@@ -2,11 +2,13 @@
 // configuration says, and on a socket in the data directory for whoever may read that.
 
 import { lookup } from 'node:dns/promises'
+import { join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
 import {
   closeGraceMs,
   createDoorkeeper,
   createManagementServer,
+  DashboardFiles,
   maxSocketHeaderBytes,
   type Logins,
   type ManagementServer,
@@ -42,6 +44,8 @@ export interface RunningManagement {
 export interface ManagementDependencies {
   readonly config: GodwitConfig
   readonly dataDirectory: string
+  /** The folder that holds `bin/` and what was built. Absolute. */
+  readonly installationRoot: string
   /** All but those about accounts. */
   readonly operations: Omit<Operations, 'accounts'>
   readonly accessRecords: AccessRecords
@@ -55,7 +59,11 @@ export async function startManagement(ground: ManagementDependencies): Promise<R
   const inForce = accounts.settingsOf(config)
   if ('problem' in inForce) return inForce
   const operations = { ...ground.operations, accounts: accounts.operations }
-  const http = new HttpEndpoint((settings) => createManagementServer({ operations, log, ...settings }), log)
+  const dashboardFiles = new DashboardFiles(join(ground.installationRoot, 'dist', 'dashboard'))
+  const http = new HttpEndpoint(
+    (settings) => createManagementServer({ operations, log, dashboardFiles, ...settings }),
+    log,
+  )
   const problem = (await problemOfExposure(config, log)) ?? (await http.change(placeOf(config, config), inForce))
   if (problem !== undefined) return problem
   accounts.take(config)
@@ -97,7 +105,7 @@ interface Parts {
 function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, http, socket }: Parts): ConfigConsumer {
   let taken = JSON.stringify(atStart.http)
   return {
-    owns: (key) => key.startsWith('http_server.'),
+    owns: (key) => key.startsWith('http_server.') || key.startsWith('dashboard.'),
     isAlwaysAsked: true,
     apply: async (config) => {
       const wanted = JSON.stringify(config.http)
@@ -176,8 +184,8 @@ class AdminAccounts {
     })
     const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
     const doorkeeper = createDoorkeeper(ways, this.waitingRoom)
-    const { maxBodyBytes, maxUploadBytes, maxRequests } = http
-    return { doorkeeper, maxBodyBytes, maxUploadBytes, maxRequests }
+    const { maxBodyBytes, maxUploadBytes, maxRequests, dashboard } = http
+    return { doorkeeper, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }
   }
 
   /** A password is made at a start, where it can be shown. */

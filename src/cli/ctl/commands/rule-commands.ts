@@ -102,11 +102,9 @@ function addRule({
 
 function removeRule({ client, words: [topic = ''], options }: CtlCall): Promise<Outcome> {
   const { clientid, username } = whoseOf(options)
-  const ofClient = { clientid, topic }
-  const ofUser = { username, topic }
   const words = `nothing is stored about ${topic}`
-  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: ofClient }), words)
-  if (username !== undefined) return doneAs(client.delete_acl_username({ params: ofUser }), words)
+  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: { clientid, topic } }), words)
+  if (username !== undefined) return doneAs(client.delete_acl_username({ params: { username, topic } }), words)
   return doneAs(client.delete_acl_all({ params: { topic } }), words)
 }
 

@@ -1,0 +1,12 @@
+import './styles.css'
+import { type JSX, render } from 'preact'
+import { session } from './state/session.ts'
+import { Shell } from './shell/shell.tsx'
+import { SignIn } from './shell/sign-in.tsx'
+
+function App(): JSX.Element {
+  return session.value === undefined ? <SignIn /> : <Shell key={session.value.username} />
+}
+
+const root = document.querySelector('#root')
+if (root !== null) render(<App />, root)

@@ -1,0 +1,148 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { FormDialog } from '../parts/dialogs.tsx'
+import { Select, TextField, Toolbar } from '../parts/fields.tsx'
+import { FailureNotice } from '../parts/page.tsx'
+import { DataTable } from '../parts/table.tsx'
+import { api, may, type Result, textOf } from '../state/api.ts'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellDone, tellResult } from '../state/results.ts'
+import { queryValue } from '../state/router.ts'
+
+const kinds = ['all', 'username', 'clientid'] as const
+type Who = (typeof kinds)[number]
+
+interface Rule {
+  readonly who: Who
+  readonly name: string
+  readonly topic: string
+  readonly action: 'pub' | 'sub' | 'pubsub'
+  readonly access: 'allow' | 'deny'
+}
+
+/** Of each of the three lists; what is beyond is reached by `godwit ctl acl`. */
+const maxRules = 1_000
+
+/** The three lists, in the order in which the broker asks them. */
+async function allRules(options: Parameters<typeof api.list_acl_all>[1]): Promise<Result<readonly Rule[]>> {
+  const query = { limit: maxRules }
+  const [byClient, byUser, all] = await Promise.all([
+    api.list_acl_clientid({ query }, options),
+    api.list_acl_username({ query }, options),
+    api.list_acl_all({ query }, options),
+  ])
+  if ('failure' in byClient) return byClient
+  if ('failure' in byUser) return byUser
+  if ('failure' in all) return all
+  return {
+    reply: [
+      ...byClient.reply.data.map(({ clientid: name, ...rule }) => ({ who: 'clientid' as const, name, ...rule })),
+      ...byUser.reply.data.map(({ username: name, ...rule }) => ({ who: 'username' as const, name, ...rule })),
+      ...all.reply.data.map(({ topic, action, access }) => ({ who: 'all' as const, name: '', topic, action, access })),
+    ],
+  }
+}
+
+function removeRule({ who, name, topic }: Rule): Promise<Result<unknown>> {
+  if (who === 'clientid') return api.delete_acl_clientid({ params: { clientid: name, topic } })
+  if (who === 'username') return api.delete_acl_username({ params: { username: name, topic } })
+  return api.delete_acl_all({ params: { topic } })
+}
+
+export function Rules(): JSX.Element {
+  const [isAdding, setAdding] = useState(false)
+  const found = useQuery(`rules ${queryValue('namespace')}`, allRules, listMs)
+  const remove = (rule: Rule): void =>
+    askBefore({
+      title: t('deleteTitle', { name: visible(rule.topic) }),
+      text: t('deleteRuleText'),
+      act: t('delete'),
+      run: async () => {
+        tellResult(t('deleteTitle', { name: rule.topic }), await removeRule(rule))
+        found.reload()
+        return true
+      },
+    })
+  return (
+    <>
+      <Toolbar>
+        {may('create_acl') && (
+          <button type="button" onClick={() => setAdding(true)}>
+            {t('add')}
+          </button>
+        )}
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('rules')}
+        rows={found.reply}
+        rowKey={({ who, name, topic, action }) => JSON.stringify([who, name, topic, action])}
+        rowName={({ name, topic }) => `${name} ${topic}`.trim()}
+        isLoading={found.isLoading}
+        empty={t('noRules')}
+        columns={[
+          { key: 'who', title: t('who'), value: ({ who }) => who },
+          { key: 'name', title: t('name'), value: ({ name }) => name },
+          { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+          { key: 'action', title: t('action'), value: ({ action }) => action },
+          { key: 'access', title: t('access'), value: ({ access }) => access },
+        ]}
+        actions={may('create_acl') ? [{ word: t('delete'), isDangerous: true, run: remove }] : []}
+      />
+      {isAdding && <RuleDialog onClose={() => setAdding(false)} onDone={found.reload} />}
+    </>
+  )
+}
+
+interface DialogProps {
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function RuleDialog({ onClose, onDone }: DialogProps): JSX.Element {
+  const [who, setWho] = useState<Who>('all')
+  const [name, setName] = useState('')
+  const [topic, setTopic] = useState('')
+  const [action, setAction] = useState<Rule['action']>('pubsub')
+  const [access, setAccess] = useState<Rule['access']>('allow')
+  const save = async (): Promise<string | undefined> => {
+    const subject = who === 'all' ? {} : { [who]: name }
+    const result = await api.create_acl({ body: { ...subject, topic, action, access } })
+    if ('failure' in result) return textOf(result.failure)
+    const { data } = result.reply
+    const problem = Array.isArray(data) ? undefined : data.result
+    if (problem !== undefined && problem !== 'ok') return problem
+    tellDone(`${t('addRule')}: ${topic}`)
+    onDone()
+    return undefined
+  }
+  return (
+    <FormDialog title={t('addRule')} onClose={onClose} onSave={save}>
+      <Select label={t('who')} value={who} options={kinds.map((kind) => [kind, kind] as const)} onChange={setWho} />
+      {who !== 'all' && <TextField label={t('name')} value={name} onInput={setName} isRequired={true} />}
+      <TextField label={t('topic')} value={topic} onInput={setTopic} isRequired={true} />
+      <Select
+        label={t('action')}
+        value={action}
+        options={[
+          ['pub', 'pub'],
+          ['sub', 'sub'],
+          ['pubsub', 'pubsub'],
+        ]}
+        onChange={setAction}
+      />
+      <Select
+        label={t('access')}
+        value={access}
+        options={[
+          ['allow', 'allow'],
+          ['deny', 'deny'],
+        ]}
+        onChange={setAccess}
+      />
+    </FormDialog>
+  )
+}

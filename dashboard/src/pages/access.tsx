@@ -1,0 +1,192 @@
+// Who may come in and what they may do: users, client identifiers, rules, bans, and what a rule decides.
+
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { FormDialog } from '../parts/dialogs.tsx'
+import { Search, TextField, Toolbar } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { DataTable, type RowAction } from '../parts/table.tsx'
+import { Tabs } from '../parts/tabs.tsx'
+import { Time } from '../parts/values.tsx'
+import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellDone, tellResult } from '../state/results.ts'
+import { queryValue } from '../state/router.ts'
+import { Bans } from './bans.tsx'
+import { Explain } from './explain.tsx'
+import { Rules } from './access-rules.tsx'
+
+export default function Access(): JSX.Element {
+  return (
+    <Page title={t('accessControl')} isLive={true}>
+      <Tabs
+        label={t('accessControl')}
+        tabs={[
+          { key: 'users', title: t('users'), render: () => <Credentials kind={users} /> },
+          { key: 'clients', title: t('clientIdentifiers'), render: () => <Credentials kind={clientIds} /> },
+          { key: 'rules', title: t('rules'), render: () => <Rules /> },
+          { key: 'bans', title: t('bans'), render: () => <Bans /> },
+          { key: 'explain', title: t('explain'), render: () => <Explain /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+interface Credential {
+  readonly name: string
+  readonly createdAt: number
+}
+
+interface CredentialPage {
+  readonly data: readonly Credential[]
+  readonly meta: { readonly hasnext: boolean; readonly count: number }
+}
+
+/** One of the two lists: they differ in what they call the name. */
+interface CredentialKind {
+  readonly title: 'users' | 'clientIdentifiers'
+  readonly add: 'addUser' | 'addClientIdentifier'
+  readonly label: 'userName' | 'clientIdentifier'
+  readonly search: 'searchUsers' | 'searchClientIdentifiers'
+  readonly empty: 'noUsers' | 'noClientIdentifiers'
+  list(query: { page: number; limit: number; search: string }, options: CallOptions): Promise<Result<CredentialPage>>
+  create(name: string, password: string): Promise<Result<unknown>>
+  update(name: string, password: string): Promise<Result<unknown>>
+  remove(name: string): Promise<Result<unknown>>
+}
+
+const users: CredentialKind = {
+  title: 'users',
+  add: 'addUser',
+  label: 'userName',
+  search: 'searchUsers',
+  empty: 'noUsers',
+  list: async ({ search, ...pages }, options) => {
+    const like = search === '' ? {} : { _like_username: search }
+    const result = await api.list_auth_username({ query: { ...pages, ...like } }, options)
+    if ('failure' in result) return result
+    const { data, meta } = result.reply
+    return { reply: { data: data.map((row) => ({ name: row.username, createdAt: row.created_at })), meta } }
+  },
+  create: (username, password) => api.create_auth_username({ body: { username, password } }),
+  update: (username, password) => api.update_auth_username({ params: { username }, body: { password } }),
+  remove: (username) => api.delete_auth_username({ params: { username } }),
+}
+
+const clientIds: CredentialKind = {
+  title: 'clientIdentifiers',
+  add: 'addClientIdentifier',
+  label: 'clientIdentifier',
+  search: 'searchClientIdentifiers',
+  empty: 'noClientIdentifiers',
+  list: async ({ search, ...pages }, options) => {
+    const like = search === '' ? {} : { _like_clientid: search }
+    const result = await api.list_auth_clientid({ query: { ...pages, ...like } }, options)
+    if ('failure' in result) return result
+    const { data, meta } = result.reply
+    return { reply: { data: data.map((row) => ({ name: row.clientid, createdAt: row.created_at })), meta } }
+  },
+  create: (clientid, password) => api.create_auth_clientid({ body: { clientid, password } }),
+  update: (clientid, password) => api.update_auth_clientid({ params: { clientid }, body: { password } }),
+  remove: (clientid) => api.delete_auth_clientid({ params: { clientid } }),
+}
+
+/** What is asked for in a dialog. */
+type Asked = { readonly act: 'add' } | { readonly act: 'change'; readonly name: string }
+
+function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
+  const [asked, setAsked] = useState<Asked>()
+  const search = queryValue('search')
+  const query = { page: pageNumber(), limit: rowsPerPage(), search }
+  const key = JSON.stringify([kind.title, query, queryValue('namespace')])
+  const found = useQuery(key, (options) => kind.list(query, options), listMs)
+  const canChange = may('create_auth_username')
+  const remove = (name: string): void =>
+    askBefore({
+      title: t('deleteTitle', { name: visible(name) }),
+      text: t('deleteCredentialText'),
+      act: t('delete'),
+      run: async () => {
+        tellResult(t('deleteTitle', { name }), await kind.remove(name))
+        found.reload()
+        return true
+      },
+    })
+  const actions: readonly RowAction<Credential>[] = [
+    { word: t('changePassword'), run: ({ name }) => setAsked({ act: 'change', name }) },
+    { word: t('delete'), isDangerous: true, run: ({ name }) => remove(name) },
+  ]
+  return (
+    <>
+      <Toolbar>
+        <Search label={t(kind.search)} />
+        {canChange && (
+          <button type="button" onClick={() => setAsked({ act: 'add' })}>
+            {t('add')}
+          </button>
+        )}
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t(kind.title)}
+        rows={found.reply?.data}
+        rowKey={({ name }) => name}
+        isLoading={found.isLoading}
+        empty={t(kind.empty)}
+        columns={[
+          { key: 'name', title: t(kind.label), value: ({ name }) => name },
+          {
+            key: 'created_at',
+            title: t('createdAt'),
+            value: ({ createdAt }) => createdAt,
+            render: ({ createdAt }) => <Time ms={createdAt} />,
+          },
+        ]}
+        actions={canChange ? actions : []}
+      />
+      <NumberedPager meta={found.reply?.meta} />
+      {asked !== undefined && (
+        <CredentialDialog kind={kind} asked={asked} onClose={() => setAsked(undefined)} onDone={found.reload} />
+      )}
+    </>
+  )
+}
+
+interface DialogProps {
+  readonly kind: CredentialKind
+  readonly asked: Asked
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function CredentialDialog({ kind, asked, onClose, onDone }: DialogProps): JSX.Element {
+  const isNew = asked.act === 'add'
+  const [name, setName] = useState(asked.act === 'change' ? asked.name : '')
+  const [password, setPassword] = useState('')
+  const title = isNew ? t(kind.add) : t('changePassword')
+  const save = async (): Promise<string | undefined> => {
+    const result = await (isNew ? kind.create(name, password) : kind.update(name, password))
+    if ('failure' in result) return textOf(result.failure)
+    tellDone(`${title}: ${name}`)
+    onDone()
+    return undefined
+  }
+  return (
+    <FormDialog title={title} onClose={onClose} onSave={save}>
+      <TextField label={t(kind.label)} value={name} onInput={setName} isRequired={true} isDisabled={!isNew} />
+      <TextField
+        label={t('password')}
+        type="password"
+        value={password}
+        onInput={setPassword}
+        isRequired={true}
+        autocomplete="new-password"
+      />
+    </FormDialog>
+  )
+}

@@ -1,0 +1,130 @@
+import type { JSX } from 'preact'
+import { Toolbar } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
+import { Tabs } from '../parts/tabs.tsx'
+import { LocalTime } from '../parts/values.tsx'
+import { api, may } from '../state/api.ts'
+import { formatSeconds } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellResult } from '../state/results.ts'
+
+type OfNode = Extract<Awaited<ReturnType<typeof api.list_alarms>>, { reply: unknown }>['reply']['data'][number]
+type Alarm = OfNode['alarms'][number] & { readonly node: string }
+
+export default function Alarms(): JSX.Element {
+  return (
+    <Page title={t('alarms')} isLive={true}>
+      <Tabs
+        label={t('alarms')}
+        tabs={[
+          { key: 'active', title: t('active'), render: () => <Active /> },
+          { key: 'history', title: t('history'), render: () => <History /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+const msPerSecond = 1_000
+
+function columns(isPast: boolean): readonly Column<Alarm>[] {
+  const common: readonly Column<Alarm>[] = [
+    { key: 'name', title: t('alarm'), value: ({ name }) => name },
+    { key: 'message', title: t('message'), value: ({ message }) => message },
+    { key: 'node', title: t('nodeName'), value: ({ node }) => node },
+    {
+      key: 'activated_at',
+      title: t('since'),
+      value: (row) => row.activated_at,
+      render: (row) => <LocalTime text={row.activated_at} />,
+    },
+    {
+      key: 'duration',
+      title: t('duration'),
+      value: ({ duration }) => duration,
+      render: ({ duration }) => formatSeconds(duration / msPerSecond),
+      isNumber: true,
+    },
+    { key: 'occurrences', title: t('occurrences'), value: ({ occurrences }) => occurrences, isNumber: true },
+  ]
+  if (!isPast) return common
+  const ended: Column<Alarm> = {
+    key: 'deactivated_at',
+    title: t('endedAt'),
+    value: (row) => row.deactivated_at,
+    render: (row) => <LocalTime text={row.deactivated_at} />,
+  }
+  return [...common, ended]
+}
+
+function rowsOf(nodes: readonly OfNode[] | undefined): readonly Alarm[] | undefined {
+  return nodes?.flatMap(({ node, alarms }) => alarms.map((alarm) => ({ ...alarm, node })))
+}
+
+function Active(): JSX.Element {
+  const found = useQuery('active alarms', (options) => api.list_activated_alarms({}, options), listMs)
+  const end = ({ name, node }: Alarm): void =>
+    askBefore({
+      title: t('endTitle', { name }),
+      text: t('endAlarmText'),
+      act: t('end'),
+      run: async () => {
+        tellResult(t('endTitle', { name }), await api.deactivate_alarm({ body: { name, node } }))
+        found.reload()
+        return true
+      },
+    })
+  return (
+    <>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('activeAlarms')}
+        rows={rowsOf(found.reply?.data)}
+        rowKey={({ node, name }) => `${node} ${name}`}
+        rowName={({ name }) => name}
+        isLoading={found.isLoading}
+        empty={t('noActiveAlarms')}
+        columns={columns(false)}
+        actions={may('deactivate_alarm') ? [{ word: t('end'), run: end }] : []}
+      />
+    </>
+  )
+}
+
+function History(): JSX.Element {
+  const found = useQuery('past alarms', (options) => api.list_deactivated_alarms({}, options), listMs)
+  const clear = (): void =>
+    askBefore({
+      title: t('clearHistory'),
+      text: t('clearHistoryText'),
+      act: t('clearHistory'),
+      run: async () => {
+        tellResult(t('clearHistory'), await api.forget_deactivated_alarms())
+        found.reload()
+        return true
+      },
+    })
+  return (
+    <>
+      <Toolbar>
+        {may('forget_deactivated_alarms') && (
+          <button type="button" class="danger" onClick={clear}>
+            {t('clearHistory')}
+          </button>
+        )}
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('alarmHistory')}
+        rows={rowsOf(found.reply?.data)?.map((alarm, at) => ({ ...alarm, at }))}
+        rowKey={({ at }) => String(at)}
+        isLoading={found.isLoading}
+        empty={t('noPastAlarms')}
+        columns={columns(true)}
+      />
+    </>
+  )
+}

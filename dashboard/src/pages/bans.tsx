@@ -1,0 +1,73 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Toolbar } from '../parts/fields.tsx'
+import { FailureNotice } from '../parts/page.tsx'
+import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { DataTable } from '../parts/table.tsx'
+import { Time } from '../parts/values.tsx'
+import { api, may } from '../state/api.ts'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellResult } from '../state/results.ts'
+import { queryValue } from '../state/router.ts'
+import { BanDialog } from './client-acts.tsx'
+
+const msPerSecond = 1_000
+
+export function Bans(): JSX.Element {
+  const [isAdding, setAdding] = useState(false)
+  const query = { page: pageNumber(), limit: rowsPerPage() }
+  const key = JSON.stringify(['bans', query, queryValue('namespace')])
+  const found = useQuery(key, (options) => api.list_banned({ query }, options), listMs)
+  const remove = (as: string, who: string): void =>
+    askBefore({
+      title: t('deleteTitle', { name: visible(who) }),
+      text: t('deleteBanText'),
+      act: t('delete'),
+      run: async () => {
+        tellResult(t('deleteTitle', { name: who }), await api.delete_banned({ params: { as, who } }))
+        found.reload()
+        return true
+      },
+    })
+  return (
+    <>
+      <Toolbar>
+        {may('create_banned') && (
+          <button type="button" onClick={() => setAdding(true)}>
+            {t('add')}
+          </button>
+        )}
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('bans')}
+        rows={found.reply?.data}
+        rowKey={({ as, who }) => `${as} ${who}`}
+        rowName={({ who }) => who}
+        isLoading={found.isLoading}
+        empty={t('noBans')}
+        columns={[
+          { key: 'who', title: t('who'), value: ({ who }) => who },
+          { key: 'as', title: t('by'), value: ({ as }) => as },
+          { key: 'reason', title: t('reason'), value: ({ reason }) => reason },
+          { key: 'by', title: t('bannedBy'), value: ({ by }) => by },
+          { key: 'at', title: t('since'), value: ({ at }) => at, render: ({ at }) => <Time ms={at * msPerSecond} /> },
+          {
+            key: 'until',
+            title: t('until'),
+            value: ({ until }) => until,
+            render: ({ until }) => (until === null ? t('forEver') : <Time ms={until * msPerSecond} />),
+          },
+        ]}
+        actions={
+          may('delete_banned') ? [{ word: t('delete'), isDangerous: true, run: ({ as, who }) => remove(as, who) }] : []
+        }
+      />
+      <NumberedPager meta={found.reply?.meta} />
+      {isAdding && <BanDialog onClose={() => setAdding(false)} onDone={found.reload} />}
+    </>
+  )
+}

@@ -1,0 +1,130 @@
+import type { JSX } from 'preact'
+import { RouteCheckbox, RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
+import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
+import { LocalTime, Name } from '../parts/values.tsx'
+import { api, may } from '../state/api.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { linkTo, queryValue, route } from '../state/router.ts'
+import { ClientPage } from './client.tsx'
+import { askToDisconnect } from './client-acts.tsx'
+
+export default function Clients(): JSX.Element {
+  const clientId = route.value.path[1]
+  return clientId === undefined ? <ClientList /> : <ClientPage key={clientId} clientId={clientId} />
+}
+
+type ClientQuery = NonNullable<NonNullable<Parameters<typeof api.list_clients>[0]>['query']>
+type ClientRow = Extract<Awaited<ReturnType<typeof api.list_clients>>, { reply: unknown }>['reply']['data'][number]
+
+/** The filters of the route as the API takes them. */
+function filtersOfRoute(): ClientQuery {
+  const search = queryValue('search')
+  const state = queryValue('state')
+  const [, kind = '', text = search] = /^(user|ip):(.*)$/.exec(search) ?? []
+  return {
+    ...(kind === '' && text !== '' ? { _like_clientid: text } : {}),
+    ...(kind === 'user' ? { _like_username: text } : {}),
+    ...(kind === 'ip' ? { ip_address: text } : {}),
+    ...(state === '' ? {} : { conn_state: state }),
+    ...(queryValue('waiting') === '1' ? { _gte_mqueue_len: 1 } : {}),
+    ...(queryValue('dropped') === '1' ? { _gte_mqueue_dropped: 1 } : {}),
+  }
+}
+
+const columns = (): readonly Column<ClientRow>[] => [
+  {
+    key: 'clientid',
+    title: t('clientId'),
+    value: ({ clientid }) => clientid,
+    render: ({ clientid }) => (
+      <a href={linkTo(['clients', clientid])}>
+        <Name text={clientid} />
+      </a>
+    ),
+  },
+  { key: 'username', title: t('userName'), value: ({ username }) => username },
+  {
+    key: 'conn_state',
+    title: t('state'),
+    value: (row) => row.conn_state,
+    render: (row) => t(row.connected ? 'connected' : 'disconnected'),
+  },
+  { key: 'ip_address', title: t('address'), value: (row) => row.ip_address },
+  { key: 'proto_ver', title: t('mqttVersion'), value: (row) => versionOf(row.proto_ver) },
+  {
+    key: 'since',
+    title: t('since'),
+    value: (row) => row.disconnected_at ?? row.connected_at ?? row.created_at,
+    render: (row) => <LocalTime text={row.disconnected_at ?? row.connected_at ?? row.created_at} />,
+  },
+  { key: 'subscriptions_cnt', title: t('subscriptions'), value: (row) => row.subscriptions_cnt, isNumber: true },
+  { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },
+  { key: 'inflight', title: t('inflight'), value: ({ inflight }) => inflight, isNumber: true },
+  { key: 'mqueue_dropped', title: t('dropped'), value: (row) => row.mqueue_dropped, isNumber: true },
+]
+
+/** As people write it. */
+export function versionOf(level: number): string {
+  return level === 4 ? '3.1.1' : level === 3 ? '3.1' : '5.0'
+}
+
+function ClientList(): JSX.Element {
+  const filters = filtersOfRoute()
+  const limit = rowsPerPage()
+  const cursor = cursorInRoute()
+  const query = { ...filters, limit, cursor }
+  const namespace = queryValue('namespace')
+  const clients = useQuery(
+    JSON.stringify([query, namespace]),
+    (options) => api.list_clients({ query }, options),
+    listMs,
+  )
+  const all = async (): Promise<readonly ClientRow[]> => {
+    const result = await api.list_clients({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
+    return 'reply' in result ? result.reply.data : []
+  }
+  return (
+    <Page title={t('clients')} isLive={true}>
+      <Toolbar>
+        <Search label={t('searchClients')} hint={t('searchClientsHint')} />
+        <RouteSelect
+          label={t('state')}
+          name="state"
+          options={[
+            ['', t('all')],
+            ['connected', t('connected')],
+            ['disconnected', t('disconnected')],
+          ]}
+        />
+        <RouteCheckbox label={t('withWaiting')} name="waiting" />
+        <RouteCheckbox label={t('withDropped')} name="dropped" />
+      </Toolbar>
+      <FailureNotice failure={clients.failure} onRetry={clients.reload} />
+      <DataTable
+        caption={t('clients')}
+        columns={columns()}
+        rows={clients.reply?.data}
+        rowKey={({ clientid }) => clientid}
+        isLoading={clients.isLoading}
+        empty={t('noClients')}
+        all={all}
+        actions={
+          may('kickout_client')
+            ? [
+                {
+                  word: t('disconnect'),
+                  isDangerous: true,
+                  whyNot: ({ connected }) => (connected ? undefined : t('notConnected')),
+                  run: ({ clientid }) => askToDisconnect(clientid, clients.reload),
+                },
+              ]
+            : []
+        }
+      />
+      <CursorPager meta={clients.reply?.meta} />
+    </Page>
+  )
+}

@@ -1,0 +1,68 @@
+// The whole configuration as text. What is sent takes the place of what there is.
+
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { TextArea } from '../parts/fields.tsx'
+import { FailureNotice } from '../parts/page.tsx'
+import { api, type Failure, may } from '../state/api.ts'
+import { t } from '../state/messages.ts'
+import { useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellDone } from '../state/results.ts'
+import { type Outcome, OutcomeView } from './configuration-changes.tsx'
+
+const editorRows = 24
+
+export function ConfigurationText(): JSX.Element {
+  const [text, setText] = useState<string>()
+  const [failure, setFailure] = useState<Failure>()
+  const [outcome, setOutcome] = useState<Outcome>()
+  const found = useQuery('configuration text', async (options) => {
+    const history = await api.list_configuration_history({}, options)
+    if ('failure' in history) return history
+    const [newest] = history.reply.data
+    if (newest === undefined) return { reply: '' }
+    const version = await api.get_configuration_version({ params: { number: String(newest.number) } }, options)
+    return 'failure' in version ? version : { reply: version.reply.data.text }
+  })
+  useEffect(() => setText(found.reply), [found.reply])
+  const apply = async (): Promise<void> => {
+    const result = await api.update_config({ body: text ?? '' })
+    setFailure('failure' in result ? result.failure : undefined)
+    if ('failure' in result) return
+    setOutcome(result.reply.data)
+    tellDone(t('applyConfiguration'))
+  }
+  const ask = (): void =>
+    askBefore({
+      title: t('applyConfiguration'),
+      text: t('applyConfigurationText'),
+      act: t('apply'),
+      run: async () => {
+        await apply()
+        return true
+      },
+    })
+  return (
+    <>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <p>{t('configurationTextHint')}</p>
+      <TextArea
+        label="HOCON"
+        value={text ?? ''}
+        onInput={setText}
+        rows={editorRows}
+        isReadOnly={!may('update_config')}
+      />
+      {may('update_config') && (
+        <div class="dialog-buttons">
+          <button type="button" class="danger" disabled={text === undefined} onClick={ask}>
+            {t('apply')}
+          </button>
+        </div>
+      )}
+      <FailureNotice failure={failure} onRetry={ask} />
+      {outcome !== undefined && <OutcomeView outcome={outcome} />}
+    </>
+  )
+}

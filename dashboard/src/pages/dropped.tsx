@@ -1,0 +1,90 @@
+import type { JSX } from 'preact'
+import { RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
+import { FailureNotice, Facts, Page } from '../parts/page.tsx'
+import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { DataTable } from '../parts/table.tsx'
+import { Name, Time } from '../parts/values.tsx'
+import { api } from '../state/api.ts'
+import { formatNumber } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { linkTo, queryValue } from '../state/router.ts'
+
+type Reason = NonNullable<NonNullable<NonNullable<Parameters<typeof api.list_dropped>[0]>['query']>['reason']>
+
+/** As the API has them; a reason that is new there is found by all. */
+const reasons: readonly Reason[] = [
+  'queue-full',
+  'memory-full',
+  'expired',
+  'too-large',
+  'not-reading',
+  'storage-full',
+  'no-retained-room',
+  'session-ended',
+  'peer-behind',
+  'not-allowed',
+]
+
+export default function Dropped(): JSX.Element {
+  const topic = queryValue('search')
+  const reason = reasons.find((one) => one === queryValue('reason'))
+  const query = {
+    page: pageNumber(),
+    limit: rowsPerPage(),
+    ...(topic === '' ? {} : { topic }),
+    ...(reason === undefined ? {} : { reason }),
+  }
+  const key = JSON.stringify(['dropped', query, queryValue('namespace')])
+  const found = useQuery(key, (options) => api.list_dropped({ query }, options), listMs)
+  const counts = Object.entries(found.reply?.meta.by_reason ?? {})
+  return (
+    <Page title={t('droppedMessages')} isLive={true}>
+      <Facts facts={counts.map(([name, count]) => [name, formatNumber(count)])} />
+      <Toolbar>
+        <RouteSelect
+          label={t('reason')}
+          name="reason"
+          options={[['', t('all')] as const, ...reasons.map((one) => [one, one] as const)]}
+        />
+        <Search label={t('searchDropped')} hint={t('searchRetainedHint')} />
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('droppedMessages')}
+        rows={found.reply?.data.map((row, at) => ({ ...row, at }))}
+        rowKey={({ at }) => String(at)}
+        isLoading={found.isLoading}
+        empty={t('noDropped')}
+        columns={[
+          { key: 'ts', title: t('time'), value: ({ ts }) => ts, render: ({ ts }) => <Time ms={ts} /> },
+          { key: 'topic', title: t('topic'), value: (row) => row.topic },
+          { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
+          { key: 'reason', title: t('reason'), value: (row) => row.reason },
+          { key: 'publisher', title: t('publisher'), value: ({ publisher }) => publisher },
+          {
+            key: 'clientid',
+            title: t('receiver'),
+            value: ({ clientid }) => clientid,
+            render: ({ clientid }) => <Name text={clientid} />,
+          },
+          {
+            key: 'explain',
+            title: t('explain'),
+            value: () => '',
+            render: ({ publisher, topic: ofMessage }) =>
+              publisher === '' ? null : (
+                <a href={linkTo(['clients', publisher], { tab: 'explain', topic: ofMessage })}>{t('explain')}</a>
+              ),
+          },
+        ]}
+      />
+      <NumberedPager meta={pagesOf(found.reply?.meta)} />
+    </Page>
+  )
+}
+
+/** This list says how many there are, and not whether there is another page. */
+function pagesOf(meta: { readonly page: number; readonly limit: number; readonly count: number } | undefined) {
+  return meta === undefined ? undefined : { count: meta.count, hasnext: meta.page * meta.limit < meta.count }
+}

@@ -1,0 +1,149 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { FormDialog } from '../parts/dialogs.tsx'
+import { TextField } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
+import { Time } from '../parts/values.tsx'
+import { api, may, textOf } from '../state/api.ts'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellDone, tellResult } from '../state/results.ts'
+
+type Row = Extract<Awaited<ReturnType<typeof api.get_namespaces>>, { reply: unknown }>['reply']['data'][number]
+type Limit = Row['limits']['max_clients']
+
+function limitText(limit: Limit): string {
+  return limit === null ? t('byDefault') : String(limit)
+}
+
+export default function Namespaces(): JSX.Element {
+  const [edited, setEdited] = useState<Row | 'new'>()
+  const found = useQuery('namespace list', (options) => api.get_namespaces({}, options), listMs)
+  const remove = (namespace: string): void =>
+    askBefore({
+      title: t('deleteTitle', { name: visible(namespace) }),
+      text: t('deleteNamespaceText'),
+      act: t('delete'),
+      typed: namespace,
+      run: async () => {
+        tellResult(t('deleteTitle', { name: namespace }), await api.remove_namespace({ params: { namespace } }))
+        found.reload()
+        return true
+      },
+    })
+  const canChange = may('add_namespace')
+  return (
+    <Page
+      title={t('namespaces')}
+      isLive={true}
+      actions={
+        canChange && (
+          <button type="button" onClick={() => setEdited('new')}>
+            {t('addNamespace')}
+          </button>
+        )
+      }
+    >
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('namespaces')}
+        rows={found.reply?.data}
+        rowKey={({ namespace }) => namespace}
+        isLoading={found.isLoading}
+        empty={t('noNamespaces')}
+        columns={namespaceColumns()}
+        actions={
+          canChange
+            ? [
+                { word: t('limits'), run: setEdited },
+                { word: t('delete'), isDangerous: true, run: ({ namespace }) => remove(namespace) },
+              ]
+            : []
+        }
+      />
+      {edited !== undefined && (
+        <NamespaceDialog
+          row={edited === 'new' ? undefined : edited}
+          onClose={() => setEdited(undefined)}
+          onDone={found.reload}
+        />
+      )}
+    </Page>
+  )
+}
+
+function namespaceColumns(): readonly Column<Row>[] {
+  return [
+    { key: 'namespace', title: t('namespaceName'), value: ({ namespace }) => namespace },
+    { key: 'clients', title: t('clients'), value: ({ clients }) => clients, isNumber: true },
+    { key: 'retained_messages', title: t('retained'), value: (row) => row.retained_messages, isNumber: true },
+    { key: 'max_clients', title: t('maxClients'), value: ({ limits }) => limitText(limits.max_clients) },
+    {
+      key: 'max_retained_messages',
+      title: t('maxRetained'),
+      value: ({ limits }) => limitText(limits.max_retained_messages),
+    },
+    { key: 'messages_rate', title: t('messagesRate'), value: ({ limits }) => limitText(limits.messages_rate) },
+    {
+      key: 'created_at',
+      title: t('createdAt'),
+      value: (row) => row.created_at,
+      render: (row) => <Time ms={row.created_at === null ? undefined : Date.parse(row.created_at)} />,
+    },
+  ]
+}
+
+interface DialogProps {
+  /** undefined: a new one. */
+  readonly row: Row | undefined
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function textOfLimit(limit: Limit | undefined): string {
+  return limit === undefined || limit === null ? '' : String(limit)
+}
+
+function limitOf(text: string): Limit {
+  const trimmed = text.trim()
+  if (trimmed === '') return null
+  return trimmed === 'infinity' ? 'infinity' : Number(trimmed)
+}
+
+function NamespaceDialog({ row, onClose, onDone }: DialogProps): JSX.Element {
+  const [namespace, setNamespace] = useState(row?.namespace ?? '')
+  const [maxClients, setMaxClients] = useState(textOfLimit(row?.limits.max_clients))
+  const [maxRetained, setMaxRetained] = useState(textOfLimit(row?.limits.max_retained_messages))
+  const [rate, setRate] = useState(textOfLimit(row?.limits.messages_rate))
+  const title = row === undefined ? t('addNamespace') : t('limitsTitle', { name: visible(row.namespace) })
+  const save = async (): Promise<string | undefined> => {
+    if (row === undefined) {
+      const added = await api.add_namespace({ body: { namespace } })
+      if ('failure' in added) return textOf(added.failure)
+    }
+    const body = {
+      max_clients: limitOf(maxClients),
+      max_retained_messages: limitOf(maxRetained),
+      messages_rate: limitOf(rate),
+    }
+    const result = await api.change_namespace({ params: { namespace }, body })
+    if ('failure' in result) return textOf(result.failure)
+    tellDone(title)
+    onDone()
+    return undefined
+  }
+  const hint = t('limitHint')
+  return (
+    <FormDialog title={title} onClose={onClose} onSave={save}>
+      {row === undefined && (
+        <TextField label={t('namespaceName')} value={namespace} onInput={setNamespace} isRequired={true} />
+      )}
+      <TextField label={t('maxClients')} value={maxClients} onInput={setMaxClients} hint={hint} />
+      <TextField label={t('maxRetained')} value={maxRetained} onInput={setMaxRetained} hint={hint} />
+      <TextField label={t('messagesRate')} value={rate} onInput={setRate} hint={hint} />
+    </FormDialog>
+  )
+}

@@ -1,0 +1,56 @@
+import type { JSX } from 'preact'
+import { TextField, Toolbar } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { DataTable } from '../parts/table.tsx'
+import { Name } from '../parts/values.tsx'
+import { api } from '../state/api.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { changeQuery, linkTo, queryValue } from '../state/router.ts'
+
+const presetMs = '500'
+
+export default function Slow(): JSX.Element {
+  const chosen = queryValue('threshold') === '' ? presetMs : queryValue('threshold')
+  const threshold = Number(chosen)
+  const query = Number.isInteger(threshold) && threshold >= 0 ? { threshold } : {}
+  const key = JSON.stringify(['slow', query, queryValue('namespace')])
+  const found = useQuery(key, (options) => api.list_slow_subscriptions({ query }, options), listMs)
+  return (
+    <Page title={t('slow')} isLive={true}>
+      <Toolbar>
+        <TextField
+          label={t('thresholdMs')}
+          type="number"
+          min={0}
+          value={chosen}
+          onInput={(value) => changeQuery({ threshold: value === presetMs ? undefined : value })}
+        />
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('slow')}
+        rows={found.reply?.data}
+        rowKey={({ clientid }) => clientid}
+        isLoading={found.isLoading}
+        empty={t('noSlow')}
+        columns={[
+          {
+            key: 'clientid',
+            title: t('clientId'),
+            value: ({ clientid }) => clientid,
+            render: ({ clientid }) => (
+              <a href={linkTo(['clients', clientid])}>
+                <Name text={clientid} />
+              </a>
+            ),
+          },
+          { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+          { key: 'timespan', title: t('behindMs'), value: ({ timespan }) => timespan, isNumber: true },
+          { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },
+          { key: 'node', title: t('nodeName'), value: ({ node }) => node },
+        ]}
+      />
+    </Page>
+  )
+}

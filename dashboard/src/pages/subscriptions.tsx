@@ -1,0 +1,67 @@
+import type { JSX } from 'preact'
+import { RouteCheckbox, Search, Toolbar } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
+import { DataTable, maxExportRows } from '../parts/table.tsx'
+import { Name } from '../parts/values.tsx'
+import { api } from '../state/api.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { linkTo, queryValue } from '../state/router.ts'
+
+type SubscriptionQuery = NonNullable<NonNullable<Parameters<typeof api.list_subscriptions>[0]>['query']>
+type Row = Extract<Awaited<ReturnType<typeof api.list_subscriptions>>, { reply: unknown }>['reply']['data'][number]
+
+function filtersOfRoute(): SubscriptionQuery {
+  const search = queryValue('search')
+  const [, clientid] = /^client:(.*)$/.exec(search) ?? []
+  if (clientid !== undefined) return clientid === '' ? {} : { clientid }
+  return search === '' ? {} : { _match_topic: search }
+}
+
+export default function Subscriptions(): JSX.Element {
+  const filters = filtersOfRoute()
+  const query = { ...filters, limit: rowsPerPage(), cursor: cursorInRoute() }
+  const key = JSON.stringify([query, queryValue('namespace')])
+  const found = useQuery(key, (options) => api.list_subscriptions({ query }, options), listMs)
+  const isSharedOnly = queryValue('shared') === '1'
+  // The API has no filter for all groups: a page may then have fewer rows.
+  const keep = ({ topic }: Row): boolean => !isSharedOnly || topic.startsWith('$share/')
+  const all = async (): Promise<readonly Row[]> => {
+    const result = await api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
+    return 'reply' in result ? result.reply.data.filter(keep) : []
+  }
+  return (
+    <Page title={t('subscriptions')} isLive={true}>
+      <Toolbar>
+        <Search label={t('searchSubscriptions')} hint={t('searchSubscriptionsHint')} />
+        <RouteCheckbox label={t('sharedOnly')} name="shared" />
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('subscriptions')}
+        rows={found.reply?.data.filter(keep)}
+        rowKey={({ clientid, topic }) => `${clientid} ${topic}`}
+        isLoading={found.isLoading}
+        empty={t('noSubscriptions')}
+        all={all}
+        columns={[
+          {
+            key: 'clientid',
+            title: t('clientId'),
+            value: ({ clientid }) => clientid,
+            render: ({ clientid }) => (
+              <a href={linkTo(['clients', clientid])}>
+                <Name text={clientid} />
+              </a>
+            ),
+          },
+          { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic },
+          { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
+          { key: 'node', title: t('nodeName'), value: ({ node }) => node },
+        ]}
+      />
+      <CursorPager meta={found.reply?.meta} />
+    </Page>
+  )
+}

@@ -1,0 +1,120 @@
+// Native dialogs: they keep the focus inside, close by Escape and give the focus back.
+
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { question, type Question } from '../state/questions.ts'
+import { TextField, useId } from './fields.tsx'
+
+interface DialogProps {
+  readonly title: string
+  readonly role?: 'alertdialog'
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+export function Dialog({ title, role, onClose, children }: DialogProps): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const before = document.activeElement
+    element.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  return (
+    <dialog ref={element} role={role} aria-labelledby={id} onClose={onClose} onCancel={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  )
+}
+
+/** The dialog of the dangerous act that waits for its word. */
+export function QuestionDialog(): JSX.Element | null {
+  const asked = question.value
+  return asked === undefined ? null : <Asked key={asked.title} asked={asked} />
+}
+
+function Asked({ asked }: { readonly asked: Question }): JSX.Element {
+  const { title, text, act, typed, run } = asked
+  const [given, setGiven] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const cancel = useRef<HTMLButtonElement>(null)
+  const close = (): void => {
+    if (question.value === asked) question.value = undefined
+  }
+  useEffect(() => cancel.current?.focus(), [])
+  const doIt = async (): Promise<void> => {
+    setBusy(true)
+    const isDone = await run()
+    setBusy(false)
+    if (isDone) close()
+  }
+  return (
+    <Dialog title={title} role="alertdialog" onClose={close}>
+      <div>{text}</div>
+      {typed !== undefined && (
+        <TextField label={t('typeToConfirm', { name: visible(typed) })} value={given} onInput={setGiven} />
+      )}
+      <div class="dialog-buttons">
+        <button type="button" ref={cancel} onClick={close}>
+          {t('cancel')}
+        </button>
+        <button
+          type="button"
+          class="danger"
+          disabled={isBusy || (typed !== undefined && given !== typed)}
+          onClick={() => void doIt()}
+        >
+          {act}
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+interface FormDialogProps {
+  readonly title: string
+  readonly onClose: () => void
+  /** Returns why it failed; undefined: it is done. */
+  readonly onSave: () => Promise<string | undefined>
+  readonly saveWord?: string
+  readonly children: ComponentChildren
+}
+
+/** A form in a dialog, with `Save` and `Cancel`. */
+export function FormDialog({ title, onClose, onSave, saveWord, children }: FormDialogProps): JSX.Element {
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const save = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    setBusy(true)
+    const failed = await onSave()
+    setBusy(false)
+    setProblem(failed)
+    if (failed === undefined) onClose()
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={(event) => void save(event)}>
+        {children}
+        {problem !== undefined && (
+          <p role="alert" class="notice failed">
+            {visible(problem)}
+          </p>
+        )}
+        <div class="dialog-buttons">
+          <button type="button" onClick={onClose}>
+            {t('cancel')}
+          </button>
+          <button type="submit" class="primary" disabled={isBusy}>
+            {saveWord ?? t('save')}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,191 @@
+// The one table of the dashboard: caption, columns, buttons of a row, export.
+
+import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
+import { Name } from './values.tsx'
+
+export interface Column<Row> {
+  readonly key: string
+  readonly title: string
+  /** For sorting and for export. */
+  readonly value: (row: Row) => CellValue
+  /** In place of the value. */
+  readonly render?: (row: Row) => ComponentChildren
+  readonly isNumber?: boolean
+}
+
+export interface RowAction<Row> {
+  readonly word: string
+  readonly run: (row: Row) => void
+  /** Not to be done with this row, and why. */
+  readonly whyNot?: (row: Row) => string | undefined
+  readonly isShown?: (row: Row) => boolean
+  readonly isDangerous?: boolean
+}
+
+interface TableProps<Row> {
+  readonly caption: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[] | undefined
+  readonly rowKey: (row: Row) => string
+  /** What the row is called in the names of its buttons. */
+  readonly rowName?: (row: Row) => string
+  readonly actions?: readonly RowAction<Row>[]
+  readonly isLoading?: boolean
+  /** A sentence that begins with `No`. */
+  readonly empty: string
+  /** All rows as filtered, for export; absent: those that are shown. */
+  readonly all?: () => Promise<readonly Row[]>
+  readonly fileName?: string
+}
+
+/** Rows of an export at most. */
+export const maxExportRows = 10_000
+/** Rows in the page at most: a list that is longer has pages. */
+const maxShownRows = 200
+
+export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
+  const { caption, columns, rows = [], actions = [], isLoading = false, empty } = props
+  const [sorting, setSorting] = useState<{ readonly key: string; readonly isDown: boolean }>()
+  const shown = sorted(rows, columns, sorting).slice(0, maxShownRows)
+  const sortBy = (key: string): void => setSorting({ key, isDown: sorting?.key === key && !sorting.isDown })
+  return (
+    <div class="table-block">
+      <div class="scroll" role="region" aria-label={caption} tabIndex={0} aria-busy={isLoading}>
+        <table>
+          <caption>{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <HeadCell key={column.key} column={column} sorting={sorting} onSort={sortBy} />
+              ))}
+              {actions.length > 0 && (
+                <th scope="col">
+                  <span class="hidden">{t('actions')}</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((row) => (
+              <tr key={props.rowKey(row)}>
+                {columns.map((column) => (
+                  <td key={column.key} class={column.isNumber === true ? 'number' : undefined}>
+                    {column.render === undefined ? cellText(column.value(row)) : column.render(row)}
+                  </td>
+                ))}
+                {actions.length > 0 && (
+                  <td class="row-actions">
+                    <RowButtons row={row} actions={actions} name={(props.rowName ?? props.rowKey)(row)} />
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length === 0 && props.rows !== undefined && <p class="empty">{empty}</p>}
+      {rows.length > 0 && <ExportButtons {...props} />}
+    </div>
+  )
+}
+
+interface HeadProps<Row> {
+  readonly column: Column<Row>
+  readonly sorting: { readonly key: string; readonly isDown: boolean } | undefined
+  readonly onSort: (key: string) => void
+}
+
+function HeadCell<Row>({ column, sorting, onSort }: HeadProps<Row>): JSX.Element {
+  const isSorted = sorting?.key === column.key
+  const order = !isSorted ? 'none' : sorting.isDown ? 'descending' : 'ascending'
+  return (
+    <th scope="col" aria-sort={order} class={column.isNumber === true ? 'number' : undefined}>
+      <button type="button" class="sort" onClick={() => onSort(column.key)}>
+        {column.title}
+        <span aria-hidden="true">{order === 'none' ? '' : order === 'ascending' ? ' ▲' : ' ▼'}</span>
+      </button>
+    </th>
+  )
+}
+
+interface ButtonsProps<Row> {
+  readonly row: Row
+  readonly actions: readonly RowAction<Row>[]
+  readonly name: string
+}
+
+function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element {
+  return (
+    <>
+      {actions
+        .filter(({ isShown }) => isShown?.(row) ?? true)
+        .map(({ word, run, whyNot, isDangerous }) => {
+          const reason = whyNot?.(row)
+          return (
+            <button
+              key={word}
+              type="button"
+              class={isDangerous === true ? 'small danger' : 'small'}
+              aria-label={`${word} ${visible(name)}`}
+              disabled={reason !== undefined}
+              title={reason}
+              onClick={() => run(row)}
+            >
+              {word}
+            </button>
+          )
+        })}
+    </>
+  )
+}
+
+function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: TableProps<Row>): JSX.Element {
+  const name = fileName ?? caption.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+  const table = async (): Promise<CellValue[][]> => {
+    const found = (await all?.()) ?? rows
+    return found.slice(0, maxExportRows).map((row) => columns.map((column) => column.value(row)))
+  }
+  const csv = async (): Promise<void> => {
+    const head = columns.map(({ title }) => title)
+    saveFile(`${name}.csv`, 'text/csv', writeCsv([head, ...(await table())]))
+  }
+  const json = async (): Promise<void> => {
+    const keys = columns.map(({ key }) => key)
+    const objects = (await table()).map((cells) => Object.fromEntries(cells.map((cell, at) => [keys[at] ?? '', cell])))
+    saveFile(`${name}.json`, 'application/json', JSON.stringify(objects, undefined, 2))
+  }
+  return (
+    <div class="export">
+      <button type="button" class="small" onClick={() => void csv()}>
+        {t('exportCsv')}
+      </button>
+      <button type="button" class="small" onClick={() => void json()}>
+        {t('exportJson')}
+      </button>
+    </div>
+  )
+}
+
+function cellText(value: CellValue): ComponentChildren {
+  return typeof value === 'string' ? <Name text={value} /> : typeof value === 'boolean' ? String(value) : value
+}
+
+function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sorting: { readonly key: string; readonly isDown: boolean } | undefined,
+): readonly Row[] {
+  const column = columns.find(({ key }) => key === sorting?.key)
+  if (column === undefined || sorting === undefined) return rows
+  const direction = sorting.isDown ? -1 : 1
+  return rows.toSorted((a, b) => direction * compare(column.value(a), column.value(b)))
+}
+
+function compare(a: CellValue, b: CellValue): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b
+  return String(a ?? '').localeCompare(String(b ?? ''))
+}

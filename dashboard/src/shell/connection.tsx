@@ -1,0 +1,41 @@
+import type { JSX } from 'preact'
+import { isBrokerAway } from '../state/api.ts'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { outcome } from '../state/results.ts'
+
+/** Whether the broker answers. */
+export function Connection(): JSX.Element | null {
+  if (!isBrokerAway.value) return null
+  return (
+    <div role="alert" class="notice failed">
+      {t('brokerAway')}
+    </div>
+  )
+}
+
+/** What came of the last act. Both regions are always there, so that a screen reader hears of a change. */
+export function LastOutcome(): JSX.Element {
+  const last = outcome.value
+  const dismiss = (
+    <button type="button" class="small" onClick={() => (outcome.value = undefined)}>
+      {t('dismiss')}
+    </button>
+  )
+  return (
+    <div class="outcomes">
+      <div role="status">
+        {last?.kind === 'done' && (
+          <p class="notice done">
+            {visible(last.text)} {dismiss}
+          </p>
+        )}
+      </div>
+      {last?.kind === 'failed' && (
+        <div role="alert" class="notice failed">
+          {visible(last.text)} {dismiss}
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,158 @@
+// The pages of the dashboard: where they are, under which heading, and who sees them. A page is loaded when it is opened.
+
+import type { ComponentType } from 'preact'
+import { hasOperation, may, type OperationName } from '../state/api.ts'
+import type { MessageKey } from '../state/messages.ts'
+
+export interface PageEntry {
+  readonly path: string
+  readonly title: MessageKey
+  readonly group: MessageKey
+  /** An operation without which there is nothing to see. */
+  readonly needs: string
+  /** What it shows can be that of one namespace: the head has a choice. */
+  readonly isForNamespaces?: true
+  readonly load: () => Promise<{ readonly default: ComponentType }>
+}
+
+const allPages: readonly PageEntry[] = [
+  {
+    path: 'overview',
+    title: 'overview',
+    group: 'groupMonitor',
+    needs: 'get_stats',
+    load: () => import('../pages/overview.tsx'),
+  },
+  {
+    path: 'alarms',
+    title: 'alarms',
+    group: 'groupMonitor',
+    needs: 'list_activated_alarms',
+    load: () => import('../pages/alarms.tsx'),
+  },
+  {
+    path: 'clients',
+    title: 'clients',
+    group: 'groupClients',
+    needs: 'list_clients',
+    isForNamespaces: true,
+    load: () => import('../pages/clients.tsx'),
+  },
+  {
+    path: 'subscriptions',
+    title: 'subscriptions',
+    group: 'groupClients',
+    needs: 'list_subscriptions',
+    isForNamespaces: true,
+    load: () => import('../pages/subscriptions.tsx'),
+  },
+  {
+    path: 'retained',
+    title: 'retained',
+    group: 'groupClients',
+    needs: 'list_retained',
+    isForNamespaces: true,
+    load: () => import('../pages/retained.tsx'),
+  },
+  {
+    path: 'access',
+    title: 'accessControl',
+    group: 'groupAccess',
+    needs: 'list_auth_username',
+    isForNamespaces: true,
+    load: () => import('../pages/access.tsx'),
+  },
+  {
+    path: 'accounts',
+    title: 'accountsAndKeys',
+    group: 'groupAccess',
+    needs: 'get_users',
+    load: () => import('../pages/accounts.tsx'),
+  },
+  {
+    path: 'bridges',
+    title: 'bridges',
+    group: 'groupIntegration',
+    needs: 'get_mqtt_bridges',
+    load: () => import('../pages/bridges.tsx'),
+  },
+  {
+    path: 'dropped',
+    title: 'droppedMessages',
+    group: 'groupDiagnose',
+    needs: 'list_dropped',
+    isForNamespaces: true,
+    load: () => import('../pages/dropped.tsx'),
+  },
+  {
+    path: 'slow',
+    title: 'slow',
+    group: 'groupDiagnose',
+    needs: 'list_slow_subscriptions',
+    isForNamespaces: true,
+    load: () => import('../pages/slow.tsx'),
+  },
+  {
+    path: 'trace',
+    title: 'logTrace',
+    group: 'groupDiagnose',
+    needs: 'list_traces',
+    isForNamespaces: true,
+    load: () => import('../pages/trace.tsx'),
+  },
+  {
+    path: 'nodes',
+    title: 'nodes',
+    group: 'groupCluster',
+    needs: 'list_nodes',
+    load: () => import('../pages/nodes.tsx'),
+  },
+  {
+    path: 'listeners',
+    title: 'listeners',
+    group: 'groupSystem',
+    needs: 'list_listeners',
+    load: () => import('../pages/listeners.tsx'),
+  },
+  {
+    path: 'backup',
+    title: 'backup',
+    group: 'groupSystem',
+    needs: 'get_backup_files',
+    load: () => import('../pages/backup.tsx'),
+  },
+  {
+    path: 'configuration',
+    title: 'configuration',
+    group: 'groupSystem',
+    needs: 'get_broker_configuration',
+    load: () => import('../pages/configuration.tsx'),
+  },
+  {
+    path: 'audit',
+    title: 'auditLog',
+    group: 'groupSystem',
+    needs: 'get_audit',
+    isForNamespaces: true,
+    load: () => import('../pages/audit.tsx'),
+  },
+  {
+    path: 'namespaces',
+    title: 'namespaces',
+    group: 'groupSystem',
+    needs: 'get_namespaces',
+    load: () => import('../pages/namespaces.tsx'),
+  },
+  {
+    path: 'about',
+    title: 'about',
+    group: 'groupSystem',
+    needs: 'list_brokers',
+    load: () => import('../pages/about.tsx'),
+  },
+]
+
+/** Those that the signed-in account may see. */
+export function visiblePages(): readonly PageEntry[] {
+  return allPages.filter(({ needs }) => hasOperation(needs) && may(needs as OperationName))
+}

@@ -1,0 +1,80 @@
+// The typed client of the API, with what a failure means for the whole page.
+
+import { signal } from '@preact/signals'
+import {
+  createFetchClient,
+  type Failure,
+  type FetchClient,
+  type Operation,
+} from '../../../src/contract/fetch-client.ts'
+import { namespaceInRoute } from './router.ts'
+import { endSession, session } from './session.ts'
+
+export type { CallOptions, Failure, Result } from '../../../src/contract/fetch-client.ts'
+
+/** The broker gave no response to the last request. */
+export const isBrokerAway = signal(false)
+
+export type OperationName = keyof FetchClient
+
+/** The page is `<prefix>/dashboard/`, and the API `<prefix>/api/`. */
+export const baseUrl = '..'
+
+const firstRetryMs = 500
+const maxRetryMs = 10_000
+
+export const api: FetchClient = createFetchClient({
+  operations: OPERATIONS,
+  base: baseUrl,
+  authorization: () => {
+    const token = session.value?.token
+    return token === undefined ? undefined : `Bearer ${token}`
+  },
+  namespace: () => session.value?.namespace ?? namespaceInRoute.value,
+  onFailure: noteFailure,
+  onAnswer: () => {
+    isBrokerAway.value = false
+  },
+})
+
+function noteFailure(failure: Failure): void {
+  if (failure.kind === 'unreachable') {
+    if (!isBrokerAway.value) void retryConnection()
+    isBrokerAway.value = true
+    return
+  }
+  isBrokerAway.value = false
+  if (failure.status === 401 && session.value?.token !== undefined) endSession(true)
+}
+
+/** Asks whether the broker is back, with growing pauses. */
+async function retryConnection(): Promise<void> {
+  let pauseMs = firstRetryMs
+  do {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    pauseMs = Math.min(pauseMs * 2, maxRetryMs)
+    await api.get_status({}, { isIdle: true })
+  } while (isBrokerAway.value)
+}
+
+/** Whether the API has this operation at all. */
+export function hasOperation(name: string): boolean {
+  return Object.hasOwn(OPERATIONS, name)
+}
+
+/** Whether the signed-in account may call the operation. The server decides; the page only hides. */
+export function may(name: OperationName): boolean {
+  const operation = (OPERATIONS as Record<string, Operation | undefined>)[name]
+  const who = session.value
+  if (operation === undefined || who === undefined) return false
+  const { access, isForNamespaces } = operation
+  if (access === 'open' || access === 'signed-in') return true
+  if (who.namespace !== undefined && isForNamespaces !== true) return false
+  if (access === 'own-account') return true
+  return access === 'read' || who.role === 'administrator'
+}
+
+/** What a failure says, for people. */
+export function textOf({ message, kind }: Failure): string {
+  return kind === 'unreachable' ? `no response: ${message}` : message
+}

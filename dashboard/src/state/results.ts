@@ -1,0 +1,24 @@
+// What came of the last act, for the status line and the alert of the page.
+
+import { signal } from '@preact/signals'
+import { type Result, textOf } from './api.ts'
+import { t } from './messages.ts'
+
+export type Outcome = { readonly kind: 'done' | 'failed'; readonly text: string }
+
+export const outcome = signal<Outcome | undefined>(undefined)
+
+export function tellDone(what: string): void {
+  outcome.value = { kind: 'done', text: t('done', { what }) }
+}
+
+export function tellFailed(what: string, why: string): void {
+  outcome.value = { kind: 'failed', text: `${what}: ${why}` }
+}
+
+/** Tells what came of it. Returns whether it is done. */
+export function tellResult(what: string, result: Result<unknown>): boolean {
+  if ('reply' in result) tellDone(what)
+  else tellFailed(what, textOf(result.failure))
+  return 'reply' in result
+}

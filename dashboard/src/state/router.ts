@@ -1,0 +1,59 @@
+// Where the reader is: `#/clients/<id>?search=x`. Parts of the path are percent-encoded once. Filters and pages are in the query, so
+// that a reload, back and forward keep them.
+
+import { computed, signal } from '@preact/signals'
+
+export interface Route {
+  /** `['clients', '<id>']` */
+  readonly path: readonly string[]
+  readonly query: Readonly<Record<string, string>>
+}
+
+export const route = signal<Route>(routeOf(location.hash))
+export const namespaceInRoute = computed(() => route.value.query['namespace'])
+
+addEventListener('hashchange', () => {
+  route.value = routeOf(location.hash)
+})
+
+export function routeOf(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s)
+  const parts = path.split('/').filter((part) => part !== '')
+  return { path: parts.map(decoded), query: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // A hash that somebody typed: it is taken as it stands.
+    return part
+  }
+}
+
+/** For `href`. The chosen namespace stays. */
+export function linkTo(path: readonly string[], query: Readonly<Record<string, string>> = {}): string {
+  const namespace = namespaceInRoute.value
+  return hashOf({ path, query: namespace === undefined ? query : { namespace, ...query } })
+}
+
+function hashOf({ path, query }: Route): string {
+  const search = new URLSearchParams(query).toString()
+  const where = `#/${path.map((part) => encodeURIComponent(part)).join('/')}`
+  return search === '' ? where : `${where}?${search}`
+}
+
+/** Changes parts of the query; undefined and '' take one out. The place in the history stays the same. */
+export function changeQuery(change: Readonly<Record<string, string | undefined>>): void {
+  const { path, query } = route.value
+  const next: Record<string, string> = {}
+  for (const [key, value] of Object.entries({ ...query, ...change })) {
+    if (value !== undefined && value !== '') next[key] = value
+  }
+  route.value = { path, query: next }
+  history.replaceState(undefined, '', hashOf(route.value))
+}
+
+export function queryValue(key: string): string {
+  return route.value.query[key] ?? ''
+}

@@ -1,0 +1,45 @@
+// Who is signed in. The token is in memory and in `sessionStorage`: a reload keeps it, another tab asks again. It is in no URL,
+// no cookie and no `localStorage`.
+
+import { computed, signal } from '@preact/signals'
+
+export interface Session {
+  /** undefined: the API takes requests of nobody (`http_server.auth_type = no_auth`). */
+  readonly token: string | undefined
+  readonly username: string
+  readonly role: 'administrator' | 'viewer'
+  /** The namespace that the account is kept to. */
+  readonly namespace: string | undefined
+}
+
+const storageKey = 'godwit.session'
+
+export const session = signal<Session | undefined>(initialSession())
+/** The last session ended by itself: the sign-in page says so. */
+export const hasSessionEnded = signal(false)
+export const isAdministrator = computed(() => session.value?.role === 'administrator')
+
+export function beginSession(next: Session): void {
+  sessionStorage.setItem(storageKey, JSON.stringify(next))
+  hasSessionEnded.value = false
+  session.value = next
+}
+
+export function endSession(hasEnded: boolean): void {
+  sessionStorage.removeItem(storageKey)
+  hasSessionEnded.value = hasEnded
+  session.value = undefined
+}
+
+function initialSession(): Session | undefined {
+  if (document.documentElement.dataset['signIn'] === 'none') {
+    return { token: undefined, username: '', role: 'administrator', namespace: undefined }
+  }
+  const kept = sessionStorage.getItem(storageKey)
+  return kept === null ? undefined : (JSON.parse(kept) as Session)
+}
+
+/** `ns:<namespace>::<role>`, or a role. */
+export function roleFrom(text: string): Session['role'] {
+  return text.endsWith('administrator') ? 'administrator' : 'viewer'
+}

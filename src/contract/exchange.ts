@@ -1,0 +1,69 @@
+// What a call of the API and its response look like, for every transport of the typed client. This file is used in a browser as
+// well: it imports no `node:` module.
+
+/** Why there is no reply. */
+export interface Failure {
+  /** `refused`: the API refused. `unreachable`: no response. `not-understood`: the responder is not this API. */
+  readonly kind: 'refused' | 'unreachable' | 'not-understood'
+  /** Result code of the API; 0 without a response of the API. */
+  readonly code: number
+  /** HTTP status; 0 without a response. */
+  readonly status: number
+  readonly message: string
+  /** Symbol of the refusal in version 5 of the API. */
+  readonly reason?: string
+}
+
+export type Result<Reply> = { readonly reply: Reply } | { readonly failure: Failure }
+
+/** A call of any endpoint, whose shape is known only at run time. */
+export interface AnyCall {
+  readonly params?: Readonly<Record<string, unknown>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly body?: unknown
+}
+
+export interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+export function unreachable(message: string): Failure {
+  return { kind: 'unreachable', code: 0, status: 0, message }
+}
+
+/** Returns the path and query of a call. `url` has `:name` for a parameter. */
+export function pathOfCall(url: string, { params = {}, query = {} }: AnyCall): string | Failure {
+  const missing = [...url.matchAll(/:(\w+)/g)].find(([, name = '']) => (params[name] ?? '') === '')
+  // Without its last part the path would be that of another operation.
+  if (missing !== undefined) {
+    return { kind: 'refused', code: 107, status: 0, message: `${missing[1]} must not be empty` }
+  }
+  const path = url.replaceAll(/:(\w+)/g, (_whole, name: string) => encoded(params[name]))
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
+  return pairs.length === 0 ? path : `${path}?${pairs.map((pair) => pair.map(encoded).join('=')).join('&')}`
+}
+
+/** A lone surrogate of UTF-16 has no bytes in UTF-8; it is replaced by U+FFFD. */
+function encoded(value: unknown): string {
+  return encodeURIComponent(String(value).toWellFormed())
+}
+
+/** Parses a complete response. */
+export function readAnswer({ status, text }: Answer, isText: boolean): Result<unknown> {
+  const isGood = status >= 200 && status < 300
+  if (isGood && isText) return { reply: text }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    value = undefined
+  }
+  if (typeof value !== 'object' || value === null) {
+    const message = `what answered is not the API of Godwit: status ${status}`
+    return { failure: { kind: 'not-understood', code: 0, status, message } }
+  }
+  const { code = 0, message = '', reason } = value as { code?: number; message?: string; reason?: string }
+  if (isGood && code === 0) return { reply: value }
+  return { failure: { kind: 'refused', code, status, message, ...(reason === undefined ? {} : { reason }) } }
+}

@@ -1,0 +1,122 @@
+// The typed client of the API over `fetch`, for a page in a browser. It imports no `node:` module and no schema: what it must know
+// of the endpoints is a small table, made when the page is built (see `operation-table.ts`).
+
+import type { CallOf } from './client.ts'
+import type { Access, Endpoint, Method, ReplyOf } from './endpoint.ts'
+import type { endpoints } from './endpoints/all.ts'
+import { type AnyCall, type Failure, pathOfCall, readAnswer, type Result, unreachable } from './exchange.ts'
+
+export type { Failure, Result } from './exchange.ts'
+
+/** What a call needs to know of its endpoint. */
+export interface Operation {
+  readonly method: Method
+  /** From the root on, with `:name` for a parameter. */
+  readonly url: string
+  readonly access: Access
+  readonly body?: 'text' | 'upload'
+  readonly reply?: 'text' | 'bytes'
+  readonly isForNamespaces?: true
+}
+
+/** By the names of the endpoints. */
+export type OperationTable = Readonly<Record<string, Operation>>
+
+/** A file to upload and its name. */
+export interface BrowserFile {
+  readonly filename: string
+  readonly content: Blob
+}
+
+type BrowserCall<E extends Endpoint> = E['body'] extends 'upload'
+  ? Omit<CallOf<E>, 'body'> & { readonly body: BrowserFile }
+  : CallOf<E>
+
+type BrowserReply<E extends Endpoint> = E['reply'] extends 'bytes' ? Response : ReplyOf<E>
+
+/** Of one call. */
+export interface CallOptions {
+  /** Not an act of the user: it does not keep the login alive. */
+  readonly isIdle?: boolean
+  /** Namespace that is meant; undefined: that of `FetchClientOptions`. null: none. */
+  readonly namespace?: string | null
+  readonly signal?: AbortSignal
+}
+
+type Arguments<E extends Endpoint> =
+  Partial<BrowserCall<E>> extends BrowserCall<E>
+    ? [call?: BrowserCall<E>, options?: CallOptions]
+    : [call: BrowserCall<E>, options?: CallOptions]
+
+export type FetchClient<Set extends Record<string, Endpoint> = typeof endpoints> = {
+  readonly [Name in keyof Set]: (...given: Arguments<Set[Name]>) => Promise<Result<BrowserReply<Set[Name]>>>
+}
+
+export interface FetchClientOptions {
+  readonly operations: OperationTable
+  /** Of the API, relative to the page: `..` where the page is `/dashboard/`. */
+  readonly base: string
+  /** Value of the Authorization header; undefined: none. */
+  authorization(): string | undefined
+  /** Namespace that is meant; undefined: the whole broker. */
+  namespace(): string | undefined
+  /** Called with each failure. */
+  onFailure(failure: Failure): void
+  /** Called with each response of the API. */
+  onAnswer(): void
+}
+
+export function createFetchClient(options: FetchClientOptions): FetchClient {
+  const calls = Object.entries(options.operations).map(([name, operation]) => {
+    const call = async (given: AnyCall = {}, how: CallOptions = {}): Promise<Result<unknown>> => {
+      const result = await callOperation(options, { operation, call: given, how })
+      if ('reply' in result) options.onAnswer()
+      else if (how.signal?.aborted !== true) options.onFailure(result.failure)
+      return result
+    }
+    return [name, call] as const
+  })
+  return Object.fromEntries(calls) as unknown as FetchClient
+}
+
+interface OneCall {
+  readonly operation: Operation
+  readonly call: AnyCall
+  readonly how: CallOptions
+}
+
+async function callOperation(options: FetchClientOptions, { operation, call, how }: OneCall): Promise<Result<unknown>> {
+  const namespace = how.namespace === undefined ? options.namespace() : (how.namespace ?? undefined)
+  const meant = operation.isForNamespaces === true ? { namespace } : {}
+  const path = pathOfCall(operation.url, { ...call, query: { ...meant, ...call.query } })
+  if (typeof path !== 'string') return { failure: path }
+  const headers: Record<string, string> = {}
+  const authorization = options.authorization()
+  if (authorization !== undefined) headers['authorization'] = authorization
+  if (how.isIdle === true) headers['x-godwit-idle'] = '1'
+  const body = bodyOf(operation, call.body)
+  if (typeof body === 'string') headers['content-type'] = operation.body === 'text' ? 'text/plain' : 'application/json'
+  try {
+    const response = await fetch(`${options.base}${path}`, {
+      method: operation.method,
+      headers,
+      credentials: 'omit',
+      ...(body === undefined ? {} : { body }),
+      ...(how.signal === undefined ? {} : { signal: how.signal }),
+    })
+    if (operation.reply === 'bytes' && response.ok) return { reply: response }
+    return readAnswer({ status: response.status, text: await response.text() }, operation.reply === 'text')
+  } catch (error) {
+    return { failure: unreachable(error instanceof Error ? error.message : String(error)) }
+  }
+}
+
+function bodyOf(operation: Operation, given: unknown): string | FormData | undefined {
+  if (given === undefined) return undefined
+  if (operation.body === 'text') return given as string
+  if (operation.body !== 'upload') return JSON.stringify(given)
+  const { filename, content } = given as BrowserFile
+  const form = new FormData()
+  form.append('filename', content, filename)
+  return form
+}

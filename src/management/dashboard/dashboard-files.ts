@@ -1,0 +1,90 @@
+// The built files of the dashboard. They hold no data of the broker. They are read with the first request for one: who never
+// opens the page has nothing of it in memory.
+
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+
+/** One file with its compressed forms, which the build has made. */
+export interface DashboardFile {
+  readonly type: string
+  readonly plain: Buffer
+  readonly gzip: Buffer | undefined
+  readonly brotli: Buffer | undefined
+}
+
+/** Files of a build that are served; a build has some 50. */
+const maxFiles = 500
+/** Of all files together. */
+const maxBytes = 16 * 1_024 * 1_024
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+const pageName = 'index.html'
+
+/** The files below one directory, read once. */
+export class DashboardFiles {
+  readonly #directory: string
+  #files: Promise<ReadonlyMap<string, DashboardFile>> | undefined
+
+  constructor(directory: string) {
+    this.#directory = directory
+    this.#files = undefined
+  }
+
+  /** undefined: there is no such file, or the dashboard has not been built. */
+  async page(): Promise<DashboardFile | undefined> {
+    return (await this.#read()).get(pageName)
+  }
+
+  async asset(name: string): Promise<DashboardFile | undefined> {
+    return (await this.#read()).get(`assets/${name}`)
+  }
+
+  async #read(): Promise<ReadonlyMap<string, DashboardFile>> {
+    this.#files ??= readAll(this.#directory)
+    const files = await this.#files
+    // It may be built later.
+    if (files.size === 0) this.#files = undefined
+    return files
+  }
+}
+
+async function readAll(directory: string): Promise<ReadonlyMap<string, DashboardFile>> {
+  const bytes = new Map<string, Buffer>()
+  let total = 0
+  for (const folder of ['', 'assets']) {
+    for (const name of await namesIn(join(directory, folder))) {
+      const content = await readFile(join(directory, folder, name))
+      total += content.byteLength
+      if (bytes.size >= maxFiles || total > maxBytes) {
+        throw new Error(
+          `the dashboard in ${directory} has more than ${maxFiles} files or ${maxBytes} bytes: build it again`,
+        )
+      }
+      bytes.set(folder === '' ? name : `${folder}/${name}`, content)
+    }
+  }
+  const files = new Map<string, DashboardFile>()
+  for (const [name, plain] of bytes) {
+    const type = types[extname(name)]
+    if (type !== undefined)
+      files.set(name, { type, plain, gzip: bytes.get(`${name}.gz`), brotli: bytes.get(`${name}.br`) })
+  }
+  return files
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+  } catch (error) {
+    // A checkout in which it has not been built.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

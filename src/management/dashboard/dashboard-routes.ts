@@ -1,0 +1,81 @@
+// The dashboard over HTTP: `/dashboard/` and the files that it loads. No sign-in: they are the same for everybody.
+
+import { type Refusal, refuse } from '../api-error.ts'
+import { refuseAbsent } from '../not-found.ts'
+import type { DashboardFile, DashboardFiles } from './dashboard-files.ts'
+
+/** Of the section `dashboard` of the configuration. */
+export interface DashboardSettings {
+  /** Origins whose pages may use the API beside those of the same host: `dashboard.allow_origins`. */
+  readonly allowedOrigins: readonly string[]
+}
+
+/** A request for the page or one of its files. */
+export interface PageRequest {
+  readonly url: string
+  /** Of a file; undefined: the page. */
+  readonly asset: string | undefined
+  readonly acceptEncoding: string
+  /** The API takes requests of nobody: `http_server.auth_type = no_auth`. */
+  readonly isOpen: boolean
+}
+
+/** What is sent. `redirect`: relative, as a proxy may have added a prefix. */
+export type PageAnswer =
+  | { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
+  | { readonly redirect: string }
+  | { readonly refusal: Refusal }
+
+/**
+ * The page runs its own files and talks to its own origin, and nothing else. Trusted Types: no text becomes markup. The
+ * style of an element is set by script only, which `style-src` allows.
+ */
+const pageHeaders = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
+  'cross-origin-opener-policy': 'same-origin',
+  vary: 'accept-encoding',
+} as const
+
+/** The name of an asset has a hash of its content. */
+const assetCaching = 'public, max-age=31536000, immutable'
+
+const signInNeeded = 'data-sign-in="needed"'
+const signInNotNeeded = 'data-sign-in="none"'
+
+/** `files` undefined: this server has no dashboard. */
+export async function answerPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageAnswer> {
+  const { url, asset, acceptEncoding, isOpen } = request
+  const absent = { refusal: refuseAbsent('GET', url) }
+  if (files === undefined) return absent
+  if (asset !== undefined) {
+    const file = await files.asset(asset)
+    return file === undefined ? absent : fileAnswer(file, acceptEncoding, assetCaching)
+  }
+  const [path = '', query] = url.split('?')
+  // The files of the page are relative to the folder.
+  if (!path.endsWith('/')) return { redirect: query === undefined ? 'dashboard/' : `dashboard/?${query}` }
+  const page = await files.page()
+  if (page === undefined) return { refusal: notBuilt }
+  if (!isOpen) return fileAnswer(page, acceptEncoding, 'no-cache')
+  const plain = Buffer.from(page.plain.toString().replace(signInNeeded, signInNotNeeded))
+  return fileAnswer({ type: page.type, plain, gzip: undefined, brotli: undefined }, acceptEncoding, 'no-cache')
+}
+
+const notBuilt = refuse('unknownError', 'the dashboard has not been built; run npm run build:dashboard', 404)
+
+/** Whether a browser asks for the root: it is led to the dashboard. Programs get what they always got. */
+export function wantsStartPage(method: string, url: string, accept = ''): boolean {
+  return method === 'GET' && url.split('?')[0] === '/' && accept.includes('text/html')
+}
+
+function fileAnswer({ type, plain, gzip, brotli }: DashboardFile, accepted: string, caching: string): PageAnswer {
+  const headers = { ...pageHeaders, 'content-type': type, 'cache-control': caching }
+  const encoded = (encoding: string, body: Buffer): PageAnswer => ({
+    headers: { ...headers, 'content-encoding': encoding },
+    body,
+  })
+  if (brotli !== undefined && /\bbr\b/.test(accepted)) return encoded('br', brotli)
+  if (gzip !== undefined && /\bgzip\b/.test(accepted)) return encoded('gzip', gzip)
+  return { headers, body: plain }
+}

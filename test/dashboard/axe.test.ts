@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { shareBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+import { allRoutes } from './routes.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
+}
+
+declare const window: { axe: { run(): Promise<AxeResult> } }
+
+/** The checker is put in by the debugger: the page itself would not run it. */
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => window.axe.run())
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+}
+
+describe('axe finds nothing', () => {
+  const broker = shareBrokerWithApi()
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`on any page, ${colorScheme}`, async (t) => {
+      const opened = await openAt(t, await broker(), '#/overview', { colorScheme })
+      const { page } = opened
+      for (const { route, heading } of allRoutes) {
+        await page.goto(page.url().replace(/#.*/, route))
+        await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+        await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+        assert.deepEqual(await faultsOf(page), [], route)
+      }
+      assertQuiet(opened)
+    })
+  }
+
+  test('on a phone nothing scrolls sideways', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/overview', { width: 320 })
+    for (const { route, heading } of allRoutes) {
+      await page.goto(page.url().replace(/#.*/, route))
+      await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+      const isWide = await page.evaluate(
+        () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
+      )
+      assert.equal(isWide, false, route)
+    }
+  })
+})

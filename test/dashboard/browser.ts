@@ -1,0 +1,86 @@
+// Debian's Chromium with the dashboard of a real broker in it, driven by role and name as a reader hears them.
+
+import assert from 'node:assert/strict'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { shared, type Scope } from '../e2e/godwit-process.ts'
+import { administrator, type BrokerWithApi } from '../management/api.ts'
+
+const browser = shared(async (scope) => {
+  const started = await chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu'],
+  })
+  scope.after(() => started.close())
+  return started
+})
+
+export interface OpenPage {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Lines that the page wrote to the console as errors, and requests that left its origin. */
+  readonly complaints: string[]
+}
+
+export interface PageOptions {
+  /** Behind `/dashboard/`: a hash. */
+  readonly route?: string
+  readonly width?: number
+  readonly locale?: string
+  readonly colorScheme?: 'light' | 'dark'
+}
+
+/** A browser of its own, with nothing from others in it. */
+export async function openPage(t: Scope, broker: BrokerWithApi, options: PageOptions = {}): Promise<OpenPage> {
+  const { route = '', width = 1_280, locale = 'en-GB', colorScheme = 'light' } = options
+  const started: Browser = await browser()
+  const context = await started.newContext({
+    viewport: { width, height: 900 },
+    locale,
+    colorScheme,
+    acceptDownloads: true,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  t.after(() => context.close())
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  const complaints: string[] = []
+  page.on('console', (line) => {
+    // A refused request is shown by the browser itself; what the page makes of it is tested where it matters.
+    if (line.type() === 'error' && !line.text().startsWith('Failed to load resource')) complaints.push(line.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(broker.url) && !/^(data|blob):/.test(request.url())) complaints.push(request.url())
+  })
+  await page.goto(`${broker.url}/dashboard/${route}`)
+  return { page, context, complaints }
+}
+
+export async function signIn(page: Page, credentials = administrator): Promise<void> {
+  const [username = '', password = ''] = credentials.split(/:(.*)/s)
+  await page.getByLabel('User name').fill(username)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Account' }).waitFor()
+}
+
+/** Signed in, at a page. */
+export async function openAt(
+  t: Scope,
+  broker: BrokerWithApi,
+  route: string,
+  options: PageOptions & { readonly as?: string } = {},
+): Promise<OpenPage> {
+  const opened = await openPage(t, broker, { ...options, route })
+  await signIn(opened.page, options.as)
+  return opened
+}
+
+export async function headingOf(page: Page): Promise<string> {
+  return (await page.getByRole('heading', { level: 1 }).textContent()) ?? ''
+}
+
+/** For suites: the checks that belong to every page. */
+export function assertQuiet({ complaints }: OpenPage): void {
+  assert.deepEqual(complaints, [])
+}

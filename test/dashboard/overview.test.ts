@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { shareBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+describe('the overview', () => {
+  const broker = shareBrokerWithApi()
+
+  test('shows connections, sessions and subscriptions as they change', async (t) => {
+    const opened = await openAt(t, await broker(), '#/overview')
+    const { page } = opened
+    const connections = page.getByRole('group', { name: 'Connections', exact: true })
+    await connections.getByText('0', { exact: true }).waitFor()
+    const client = await connectAsync({ port: (await broker()).port, clientId: 'overview-client' })
+    t.after(() => client.endAsync(true))
+    await client.subscribeAsync('overview/#')
+    await connections.getByText('1', { exact: true }).waitFor()
+    await page.getByRole('group', { name: 'Subscriptions' }).getByText('1', { exact: true }).waitFor()
+    assert.match((await page.getByRole('table', { name: 'Nodes' }).textContent()) ?? '', /Running/)
+    assertQuiet(opened)
+  })
+
+  test('the first tab stop skips the navigation', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/overview')
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'content')
+  })
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { type Answer, type Asked, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+
+describe('the dashboard over HTTP', () => {
+  const broker = shareBrokerWithApi()
+  const ask = async (path: string, asked: Asked = {}): Promise<Answer> =>
+    (await broker()).ask(path, { as: null, ...asked })
+
+  test('needs no sign-in and may run nothing but its own files', async () => {
+    const page = await ask('/dashboard/')
+    assert.equal(page.status, 200)
+    assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+    assert.equal(
+      page.headers.get('content-security-policy'),
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
+    )
+    assert.equal(page.headers.get('x-frame-options'), 'DENY')
+    assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(page.headers.get('referrer-policy'), 'no-referrer')
+    assert.equal(page.headers.get('cross-origin-opener-policy'), 'same-origin')
+    assert.equal(page.headers.get('cache-control'), 'no-cache')
+    assert.doesNotMatch(page.text, /<style|style=|onload=|<script(?![^>]*src=)/)
+  })
+
+  test('assets are cached for good and come compressed', async () => {
+    const { text } = await ask('/dashboard/')
+    const assets = [...text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => path)
+    assert.ok(assets.length >= 2)
+    for (const path of assets) {
+      const asset = await ask(`/dashboard/${path}`)
+      assert.equal(asset.status, 200, path)
+      assert.match(asset.headers.get('cache-control') ?? '', /immutable/)
+      assert.match(asset.headers.get('content-encoding') ?? '', /^(br|gzip)$/)
+      const plain = await ask(`/dashboard/${path}`, { headers: { 'accept-encoding': 'identity' } })
+      assert.equal(plain.headers.get('content-encoding'), null)
+      assert.equal(plain.text, asset.text)
+    }
+  })
+
+  test('what is no file of it is refused: unknown names, ways out of the folder, other methods', async () => {
+    for (const path of ['/dashboard/assets/nothing.js', '/dashboard/assets/..%2f..%2fpackage.json', '/dashboard/x']) {
+      const answer = await ask(path, { as: 'admin:a-password-for-tests' })
+      assert.equal(answer.status, 404, path)
+      assert.equal(answer.json.code, 102, path)
+    }
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'] as const) {
+      const { status } = await ask('/dashboard/', { method })
+      assert.ok(status >= 400 && status < 500, `${method} ${status}`)
+    }
+  })
+
+  test('a browser at the root is led to it; programs get what they always got', async () => {
+    const { url } = await broker()
+    assert.deepEqual(await redirectOf(`${url}/`, 'text/html,*/*'), { status: 302, location: 'dashboard/' })
+    assert.deepEqual(await redirectOf(`${url}/dashboard`, '*/*'), { status: 302, location: 'dashboard/' })
+    const program = await ask('/', { headers: { accept: 'application/json' } })
+    assert.equal(program.status, 401)
+    assert.equal(program.json.code, 104)
+  })
+
+  test('a page of another site changes nothing, with the token of a login or without', async () => {
+    const login = await ask('/api/v5/login', {
+      method: 'POST',
+      body: { username: 'admin', password: 'a-password-for-tests' },
+    })
+    const headers = { authorization: `Bearer ${login.json.token}`, origin: 'https://evil.example' }
+    const foreign = await ask('/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'a', payload: '' }, headers })
+    assert.equal(foreign.status, 403)
+  })
+})
+
+test('`dashboard.enable = false` serves nothing of it', async (t) => {
+  const file = join(await temporaryFolder(t), 'godwit.conf')
+  await writeFile(file, 'dashboard.enable = false\n')
+  const broker = await startBrokerWithApi(t, { config: file })
+  for (const path of ['/dashboard/', '/dashboard', '/dashboard/assets/a.js']) {
+    const { status, json } = await broker.ask(path, { as: null })
+    assert.deepEqual([status, json.code], [404, 102])
+  }
+  assert.equal((await broker.ask('/', { as: null, headers: { accept: 'text/html' } })).status, 401)
+  const changed = await broker.ask('/api/v4/configuration/', {
+    method: 'POST',
+    body: { data: { dashboard: { enable: true, allow_origins: ['https://broker.example'] } } },
+  })
+  assert.equal(changed.status, 200, changed.text)
+  const proxied = await broker.ask('/api/v4/mqtt/publish', {
+    method: 'POST',
+    body: { topic: 'a', payload: '' },
+    headers: { origin: 'https://broker.example' },
+  })
+  assert.equal(proxied.status, 200, 'an allowed origin')
+})
+
+function redirectOf(
+  url: string,
+  accept: string,
+): Promise<{ status: number | undefined; location: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    request(url, { headers: { accept } }, (response) => {
+      response.resume()
+      resolve({ status: response.statusCode, location: response.headers.location })
+    })
+      .on('error', reject)
+      .end()
+  })
+}

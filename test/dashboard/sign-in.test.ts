@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, headingOf, openAt, openPage, signIn } from './browser.ts'
+
+describe('signing in to the dashboard', () => {
+  const broker = shareBrokerWithApi()
+
+  test('leads to the page that was asked for; a reload keeps it, another tab asks', async (t) => {
+    const opened = await openPage(t, await broker(), { route: '#/overview' })
+    const { page, context } = opened
+    assert.equal(await headingOf(page), 'Sign in')
+    await page.getByLabel('User name').fill('admin')
+    await page.getByLabel('Password').fill('a-password-for-tests')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    assert.equal(await page.title(), 'Overview - Godwit')
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    const other = await context.newPage()
+    await other.goto(page.url())
+    await other.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    const kept = await page.evaluate(() => [
+      JSON.stringify(Object.entries(localStorage)),
+      document.cookie,
+      location.href,
+    ])
+    assert.doesNotMatch(kept.join(), /token|[A-Za-z0-9_-]{40}/)
+    assertQuiet(opened)
+  })
+
+  test('a wrong password is said, emptied and asked for again', async (t) => {
+    const { page } = await openPage(t, await broker())
+    await page.getByLabel('User name').fill('admin')
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('Wrong user name or password').waitFor()
+    assert.equal(await page.getByLabel('Password').inputValue(), '')
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('type')), 'password')
+  })
+
+  test('signing out ends the login at the broker', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/overview')
+    const token = await page.evaluate(
+      () => (JSON.parse(sessionStorage.getItem('godwit.session') ?? '{}') as { token: string }).token,
+    )
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    const after = await (
+      await broker()
+    ).ask('/api/v4/nodes', { as: null, headers: { authorization: `Bearer ${token}` } })
+    assert.equal(after.status, 401)
+  })
+
+  test('theme and language hold from then on, and the page says which language it is in', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/overview')
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('combobox', { name: 'Theme' }).selectOption('dark')
+    await page.getByRole('combobox', { name: 'Language' }).selectOption('de')
+    await page.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
+    assert.equal(await page.evaluate(() => document.documentElement.lang), 'de')
+    assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), 'dark')
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
+  })
+})
+
+test('a broker that goes away and comes back is said, and the page goes on after a new sign-in', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { port } = new URL(broker.url)
+  const { page } = await openAt(t, broker, '#/overview')
+  await broker.process.stop()
+  await page.getByRole('alert').getByText('No connection to the broker').waitFor()
+  await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [`http_server.port=${port}`] })
+  // Logins end with the process.
+  await page.getByText('Your session has ended').waitFor()
+  await signIn(page)
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+})
+
+test('without sign-in at the broker there is none at the page', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
+  const opened = await openPage(t, broker, { route: '#/overview' })
+  await opened.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await opened.page.getByRole('table', { name: 'Nodes' }).getByText('Running').waitFor()
+  assertQuiet(opened)
+})
