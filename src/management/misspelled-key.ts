@@ -12,7 +12,7 @@ interface SchemaWithKeys {
 
 /** Bodies are bounded by http_server.max_body; a schema is as deep as the bodies that it describes. */
 export function refusalOfMisspelled(schema: TSchema, value: unknown, where: 'body' | 'entry'): Refusal | undefined {
-  const found = find(schema as SchemaWithKeys, value)
+  const found = find(schema, value)
   if (found === undefined) return undefined
   const { key, known } = found
   return refuse('invalidParameter', `${shortened(key)} in the ${where} is not known; did you mean ${known}?`)
