@@ -27,7 +27,10 @@ export function configurationHandlers(
     ...reloadHandlers(configuration),
     ...sectionHandlers(configuration, bridges),
     ...historyHandlers(configuration),
-    update_config: async ({ body, caller }) => replyOf(await configuration.replaceText(body, caller)),
+    update_config: async ({ query: { merge: merges = false, dry_run: isDry = false }, body, caller }) => {
+      if (isDry) return replyOf(await configuration.previewText(body, { merges }))
+      return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
+    },
     reload_configuration: async ({ caller }) => replyOf(await configuration.reload(caller)),
   }
 }

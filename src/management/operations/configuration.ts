@@ -20,6 +20,10 @@ export interface ConfigurationOperations {
     options: { readonly by: Caller; readonly persists: boolean; readonly act: string },
   ): Promise<ConfigurationOutcome>
   replaceText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  /** Only the settings in `text`, as HOCON. */
+  mergeText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  /** What either would change. */
+  previewText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
   /** The oldest first. */
   versions(): readonly ConfigurationVersion[]

@@ -16,6 +16,8 @@ export function configurationOperations(live: LiveConfig): ConfigurationOperatio
       }
       return outcomeOf(await live.change(read.value, { author: by, persists, name: act }))
     },
+    mergeText: async (text, by) => outcomeOf(await live.mergeText(text, by)),
+    previewText: async (text, how) => outcomeOf(await live.previewText(text, how)),
     replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
     reload: async (by) => outcomeOf(await live.reload(by)),
     versions: () => live.history.versions,
