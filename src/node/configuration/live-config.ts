@@ -41,7 +41,6 @@ import {
   refuseUntilRestart,
 } from './config-refusals.ts'
 import {
-  type ConfigDocument,
   type ConfigGround,
   type ConfigLayers,
   loadLayers,
