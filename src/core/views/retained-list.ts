@@ -1,6 +1,6 @@
 // The retained messages of this shard, for those who look: a few entries at a time, and nothing is changed.
 
-import type { QoS, TopicFilter } from '../../protocol/index.ts'
+import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { type Message, never } from '../model/message.ts'
 
@@ -13,6 +13,11 @@ export interface RetainedView {
   readonly publishedAtMs: number
   /** undefined: it does not expire. */
   readonly expiresAtMs: number | undefined
+}
+
+export interface RetainedMessageView extends RetainedView {
+  /** A copy with a memory of its own. */
+  readonly payload: Uint8Array
 }
 
 export interface RetainedWalk {
@@ -28,6 +33,12 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
       return { rows: messages.map(viewOf), isEnd }
     },
   }
+}
+
+/** undefined: the topic has none here. */
+export function findRetained(state: BrokerState, topic: TopicName): RetainedMessageView | undefined {
+  const message = state.retained.get(topic)
+  return message === undefined ? undefined : { ...viewOf(message), payload: new Uint8Array(message.payload()) }
 }
 
 function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Message): RetainedView {

@@ -14,5 +14,21 @@ export function retainedOperations(crew: ShardSupervisor): RetainedOperations {
       }
       return { rows: rows.slice(0, most), hasMore: rows.length > most }
     },
+    find: async (topic) => {
+      for (let shard = 0; shard < crew.size; shard++) {
+        const found = await crew.ask(shard, { question: 'retained-message', topic })
+        if (found !== null) return found
+      }
+      return null
+    },
+    forget: async (topic) => {
+      let matched = 0
+      for (let shard = 0; shard < crew.size; shard++) {
+        const result = await crew.ask(shard, { question: 'forget-retained', topics: [topic] })
+        if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
+        matched += result.matched ?? 0
+      }
+      return matched > 0
+    },
   }
 }

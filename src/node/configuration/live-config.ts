@@ -155,15 +155,29 @@ export class LiveConfig {
   /** The whole configuration is from now on what `text` says. What the API has changed before counts no more. */
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
-      const read = this.#unwrap(text)
-      if ('isDone' in read) return read
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
-      const stored = this.#written()
-      const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
-      const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
-      const changes = mergeObjects(kept, masked)
-      return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
+      const layers = this.#layersOf(text)
+      return 'isDone' in layers ? layers : this.#carryOut(layers, act)
     })
+  }
+
+  /** What `text` would change. Nothing is changed. */
+  previewText(text: string): readonly Difference[] | ConfigRefusal {
+    const layers = this.#layersOf(text)
+    const loaded = 'isDone' in layers ? layers : this.#load(layers, { origin: 'api' })
+    if ('isDone' in loaded) return loaded
+    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const why = this.#options.problemOf(loaded.config)
+    return why === undefined ? differences(this.#wanted, loaded.config) : refuseProblem(why, loaded.config)
+  }
+
+  #layersOf(text: string): ConfigLayers | ConfigRefusal {
+    const read = this.#unwrap(text)
+    if ('isDone' in read) return read
+    const stored = this.#written()
+    const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
+    const changes = mergeObjects(kept, storedAt(stored, maskedPaths(read.values, this.#wanted)))
+    return { document: read, changes, untilRestart: nothingChanged }
   }
 
   /** Some settings are from now on otherwise. `persists`: after the next start as well. A function is given what they were before. */
@@ -298,10 +312,8 @@ export class LiveConfig {
     const read = readDocument(ground, { text, file: ground.file, origin: 'api', paths })
     if ('faults' in read) return refuseFaults('not-hocon', read.faults)
     const { values } = read.document
-    if (values.entries.size === 0) {
-      const message = 'no setting is in the text: send the whole configuration'
-      return { isDone: false, why: 'empty', message }
-    }
+    const empty = 'no setting is in the text: send the whole configuration'
+    if (values.entries.size === 0) return { isDone: false, why: 'empty', message: empty }
     const data = values.entries.size === 1 ? values.entries.get('data') : undefined
     if (data === undefined) return read.document
     if (data.kind === 'text') return this.#unwrap(data.text)
