@@ -66,11 +66,13 @@ export interface CoreConfig {
   readonly maxSubscriptionBytes: number
   readonly maxOverlappingSubscriptions: number
   readonly maxUnsentBytes: number
+  readonly maxWillBytesInMemory: number
   readonly maxParkedPackets: number
   readonly maxUnconfirmedMessages: number
   readonly maxUnconfirmedBytes: number
   readonly maxRetainedMessages: number | undefined
   readonly maxRetainedPayloadBytes: number
+  readonly maxRetainedBytesInMemory: number
   /** 0: retained messages without an expiry of their own stay for ever. */
   readonly retainedExpiryMs: number
 }
@@ -170,6 +172,9 @@ export interface SysTopicsConfig {
 }
 
 /** As the settings have them: names of the configuration, durations in milliseconds. */
+export type RuleEngineConfig = SettingValues['rule_engine']
+export type ConnectorsConfig = SettingValues['connectors']
+export type ActionsConfig = SettingValues['actions']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
 /** The section that was written; `ssl` is the older name. */
@@ -217,6 +222,9 @@ export interface GodwitConfig {
   readonly namespaces: NamespacesConfig | undefined
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
+  readonly ruleEngine: RuleEngineConfig
+  readonly connectors: ConnectorsConfig
+  readonly actions: ActionsConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -276,6 +284,9 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     maxAuditBytes: values.audit.max_size,
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
+    ruleEngine: values.rule_engine,
+    connectors: values.connectors,
+    actions: values.actions,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
@@ -334,11 +345,13 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
     maxSubscriptionBytes: mqtt.max_subscription_bytes,
     maxOverlappingSubscriptions: mqtt.max_overlapping_subscriptions,
     maxUnsentBytes: mqtt.max_unsent_bytes,
+    maxWillBytesInMemory: mqtt.max_will_size_in_memory,
     maxParkedPackets: mqtt.max_parked_packets,
     maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,
     maxUnconfirmedBytes: mqtt.max_unconfirmed_bytes,
     maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
     maxRetainedPayloadBytes: retainer.max_payload_size,
+    maxRetainedBytesInMemory: retainer.max_size_in_memory,
     retainedExpiryMs: retainer.msg_expiry_interval,
   }
 }

@@ -24,8 +24,12 @@ export type {
   PresetScramUser,
 } from './auth-config.ts'
 export { faultAt, formatFault, type Fault, type Warning } from './config-errors.ts'
+export type { RepublishArguments, RuleActionConfig } from './schema/rule-action.ts'
 export type {
+  ActionsConfig,
   BridgesConfig,
+  ConnectorsConfig,
+  RuleEngineConfig,
   CoreConfig,
   DiskCacheConfig,
   GodwitConfig,
@@ -72,3 +76,4 @@ export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './server-url.ts'
 export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'
+export { nearestOf } from './check/suggest-key.ts'

@@ -13,6 +13,7 @@ import { BrokerState, type BrokerOptions } from './state/broker-state.ts'
 import { ClientFilters } from './state/client-filters.ts'
 import type { Connection } from './model/connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connect/close-connection.ts'
+import { wakeAfterWill } from './connect/takeover-wait.ts'
 import { stateOf } from './state/connection-state.ts'
 import { handleAuthorization, handlePermissionsChanged } from './packets/handle-permissions.ts'
 import { handleReauthenticationResult } from './packets/handle-auth.ts'
@@ -22,8 +23,10 @@ import { handleAuthenticationResult } from './packets/handle-connect.ts'
 import { handlePacket, recordPartialPacket, resumeAfterStorage } from './packets/handle-packet.ts'
 import { handleCommitted } from './outgoing/handle-commit.ts'
 import { handleOldestLoaded } from './queues/drop-oldest.ts'
+import { continueWillLoads, handleWillLoaded } from './sessions/publish-will.ts'
 import { handleQueueLoaded, drainQueue } from './sessions/drain-queue.ts'
 import { startRelief } from './memory/memory-relief.ts'
+import { handleRetainedRead } from './retained/retained-reads.ts'
 import { syncPeers } from './peers/sync-peers.ts'
 import { handleEndedQueueRead } from './shared/expired-session-redelivery.ts'
 import { resumeHandoffs } from './shared/shared-handoff.ts'
@@ -108,9 +111,7 @@ function handleRare(
 ): void {
   switch (input.kind) {
     case 'connection-opened':
-      input.connection.meter = rateLimiterFor(input.connection.listener, state.nowMs)
-      state.deadlines.set('idle-timeout', input.connection, state.nowMs + state.settings.idleTimeoutMs)
-      return
+      return openConnection(state, input.connection)
     case 'packet-part':
       return recordPartialPacket(state, input.connection, input.bytes)
     case 'protocol-fault':
@@ -130,10 +131,11 @@ function handleRare(
       return handleUnsentBytes(state, input.connection, input.bytes)
     case 'connect-verdict':
     case 'queue-loaded':
+    case 'message-loaded':
     case 'permission-ready':
       return handleAnswer(state, input)
     case 'committed':
-      return handleCommitted(state, input.batch)
+      return handleBatchCommitted(state, input.batch)
     case 'storage-health':
       return changeStorageHealth(state, input.isHealthy)
     case 'restore':
@@ -164,11 +166,18 @@ function handleRare(
     case 'client-filters':
       state.clientFilters = input.areWanted ? (state.clientFilters ?? new ClientFilters()) : undefined
       return
+    case 'rules':
+      return state.setRules(input.rules)
     case 'shutdown':
       return shutDown(state)
     default:
       input satisfies never
   }
+}
+
+function openConnection(state: BrokerState, connection: Connection): void {
+  connection.meter = rateLimiterFor(connection.listener, state.nowMs)
+  state.deadlines.set('idle-timeout', connection, state.nowMs + state.settings.idleTimeoutMs)
 }
 
 function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
@@ -179,7 +188,7 @@ function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
 
 function handleAnswer(
   state: BrokerState,
-  input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'permission-ready' }>,
+  input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
   const asked = state.asked.get(input.question)
   state.asked.delete(input.question)
@@ -196,7 +205,17 @@ function handleAnswer(
     handleOldestLoaded(state, asked.session, input)
   } else if (input.kind === 'queue-loaded' && asked.for === 'ended') {
     handleEndedQueueRead(state, asked.queue, input)
+  } else if (input.kind === 'message-loaded' && asked.for === 'will') {
+    handleWillLoaded(state, asked.will, input.message)
+    wakeAfterWill(state, asked.will.clientId)
+  } else if (input.kind === 'message-loaded' && asked.for === 'retained') {
+    handleRetainedRead(state, asked.retained, input.message)
   }
+}
+
+function handleBatchCommitted(state: BrokerState, batch: number): void {
+  handleCommitted(state, batch)
+  continueWillLoads(state, batch)
 }
 
 function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: number): void {

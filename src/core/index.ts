@@ -12,8 +12,12 @@ export * from './model/memory-account.ts'
 export * from './model/message.ts'
 export * from './model/inputs.ts'
 export * from './model/outputs.ts'
+export * from './model/rule-hook.ts'
 export * from './model/send-list.ts'
 export {
+  actionClientId,
+  actionClientPrefix,
+  actionOfClientId,
   bridgeClientId,
   bridgeMarksRoot,
   brokerNameTopic,

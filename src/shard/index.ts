@@ -4,6 +4,7 @@
 export type * from './messages/bridge-assignment.ts'
 export type * from './messages/messages.ts'
 export type * from './messages/query-types.ts'
+export type * from './messages/rule-plan.ts'
 export type { BridgeLink } from './bridges/bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './runtime/clock.ts'

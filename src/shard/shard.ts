@@ -44,12 +44,12 @@ import { ClientOutput, type ClientOutputOwner } from './io/client-output.ts'
 import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
 import { CrashMarker } from './store/crash-marker.ts'
-import { QueueReads } from './store/queue-reads.ts'
 import { ReadScheduler } from './io/read-scheduler.ts'
 import { NamespaceTable } from './runtime/namespace-table.ts'
 import { droppedMessages, publishCounters, retainedElsewhere } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardMeters } from './observe/shard-meters.ts'
+import { isStoreRead, StoreReads } from './store/store-reads.ts'
 import type { ShardDependencies } from './runtime/shard-world.ts'
 import { isClockDue, maxSendsBetweenDrains, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
 import { WriteBuffers } from './io/write-buffers.ts'
@@ -62,7 +62,7 @@ export class Shard implements ClientOutputOwner {
   draining = 0
   readonly #world: ShardDependencies
   readonly commits: CommitPipeline
-  readonly #loads: QueueReads
+  readonly #loads: StoreReads
   readonly #answers: AccessRequests
   /** Undefined where this is the only shard. */
   readonly #peers: PeerLinks | undefined
@@ -85,7 +85,6 @@ export class Shard implements ClientOutputOwner {
   #settings: CoreSettings
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
-  /** With what has to come first. */
   readonly #patience = new WaitUntil()
   /** Made once: a turn ends for each connection that comes alone. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
@@ -127,11 +126,11 @@ export class Shard implements ClientOutputOwner {
     const { permissions } = this.access
     const { shards: count = 1, namespaces, namespaceTable: table, nameAmongBridges } = world.start
     const place = { own: shardNumber, count }
-    const { identity } = world
+    const { identity, ruleHook } = world
     const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
     const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start), nameAmongBridges }
     const { topics, account: memory } = this.#memory
-    this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ...shared })
+    this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ruleHook, ...shared })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessRequests(this.access, {
@@ -144,7 +143,7 @@ export class Shard implements ClientOutputOwner {
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => world.fail(error),
     })
-    this.#loads = new QueueReads(
+    this.#loads = new StoreReads(
       world.store,
       {
         answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
@@ -320,6 +319,7 @@ export class Shard implements ClientOutputOwner {
     for (const outlet of this.outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
     const peers = this.#peers
     await this.#patience.until(() => this.outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
+    await this.#patience.until(() => !this.core.view.isReadingWills, patienceMs)
     for (const outlet of this.outlets) outlet.stream.destroy()
     // What they still have to say (wills) is heard, and confirmed, before the store is closed: or it is said again at the next start.
     peers?.sayFarewell()
@@ -405,7 +405,7 @@ export class Shard implements ClientOutputOwner {
 
   #answerQuestions(questions: CoreRequest[]): void {
     for (const question of questions) {
-      if (question.kind === 'load-queue') this.#loads.add(question, this.#committedBatch)
+      if (isStoreRead(question)) this.#loads.add(question, this.#committedBatch)
       else this.#answers.take(question)
     }
   }

@@ -25,6 +25,8 @@ import { type ListenerDependencies, ListenerFactory } from './listeners/open-lis
 import { CrashMarker } from './store/crash-marker.ts'
 import { restoreAccess, restoreBroker } from './store/restore.ts'
 import { handleQuery } from './queries/handle-query.ts'
+import type { QueriedShard } from './queries/queried-shard.ts'
+import { LateRuleHook, ShardRules } from './rules/shard-rules.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
 import { startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
@@ -46,6 +48,7 @@ const identityBytes = 8
 
 const start = workerData as ShardStart
 let isStopping = false
+const ruleHook = new LateRuleHook()
 /** As they were changed last. */
 let settings: ShardSettings = start
 let plans = start.bridges ?? []
@@ -105,6 +108,7 @@ async function run(): Promise<void> {
   const listenerOf = (number: number): ShardListener | undefined => listeners.byNumber(number)
   const running: Shard = new Shard({
     start,
+    ruleHook,
     store,
     clock,
     counters,
@@ -124,9 +128,10 @@ async function run(): Promise<void> {
   seat.onTrouble = () => running.commits.noteTrouble(seat.trouble)
   seat.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
-  hear = (message) => obey(message, { shard: running, store, listeners, doors, clock })
+  const rules = rulesOf(running, clock)
+  hear = (message) => obey(message, { shard: running, store, listeners, doors, clock, rules })
   for (const message of early) hear(message)
-  await letClientsIn(running, listeners)
+  await letClientsIn(running, listeners, rules)
   bridgesOf(running, store, clock)
   const tidy = startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
@@ -136,6 +141,18 @@ async function run(): Promise<void> {
     },
   })
   collectGarbage = () => tidy.collectNow()
+}
+
+function rulesOf(shard: Shard, clock: Clock): ShardRules {
+  return new ShardRules(shard, ruleHook, start.rules?.nodeName ?? '', {
+    own: start.shardNumber,
+    shards: start.shards ?? 1,
+    log,
+    nowMs: () => clock.nowMs(),
+    alarm,
+    alarmOver,
+    fail,
+  })
 }
 
 function markOf({ loadMark }: ShardStart): CrashMarker | undefined {
@@ -180,12 +197,13 @@ interface Running {
   readonly listeners: ListenerSet
   readonly doors: Doors
   readonly clock: Clock
+  readonly rules: ShardRules
 }
 
 /** What all listeners of the shard have in common. */
 type Doors = Pick<ListenerDependencies, 'budget' | 'rate'>
 
-function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: Running): void {
+function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rules }: Running): void {
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
@@ -203,6 +221,9 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: R
     plans = message.plans
     shard.bridges?.take(plans)
     post({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'rules') {
+    const { change } = message
+    rules.take(message.plan).then(() => post({ kind: 'changed', change }), fail)
   } else if (message.kind === 'memory') {
     shard.input({ kind: 'memory-level', level: message.level, step: message.step })
     if (message.collects) collectGarbage?.()
@@ -216,18 +237,29 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: R
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'ask') {
     const { ask } = message
-    handleQuery(shard, message.question, clock.nowMs()).then((answer) => post({ kind: 'answer', ask, answer }), fail)
-  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock }).catch(fail)
+    handleQuery(queriedParts(shard, rules), message.question, clock.nowMs()).then(
+      (answer) => post({ kind: 'answer', ask, answer }),
+      fail,
+    )
+  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock, rules }).catch(fail)
+}
+
+function queriedParts({ core, access, commands, eventLog, bridges }: Shard, rules: ShardRules): QueriedShard {
+  return { core, access, commands, eventLog, bridges, rules }
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
-async function letClientsIn(shard: Shard, listeners: ListenerSet): Promise<void> {
+async function letClientsIn(shard: Shard, listeners: ListenerSet, rules: ShardRules): Promise<void> {
   if (!(await shard.isReadyWithin(readyPatienceMs))) {
     alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
     shard.isReadyWithin(longestTimerMs).then((isReady) => {
       if (isReady) alarmOver('shards', 'every shard has said what its clients subscribe to')
     }, fail)
   }
+  if (isStopping) return
+  // A message that comes before its rules are there would pass them by.
+  if (start.rules !== undefined) await rules.take(start.rules)
+  rules.adopt().catch(fail)
   if (isStopping) return
   shard.letClientsIn()
   // At the start of the node a listener that cannot be opened is the operator's to see. Later it would keep everybody
@@ -264,9 +296,10 @@ function porterOf(doors: Doors, within: Pick<ListenerDependencies, 'accept' | 's
   })
 }
 
-async function stop({ shard, store, listeners }: Running): Promise<void> {
+async function stop({ shard, store, listeners, rules }: Running): Promise<void> {
   isStopping = true
   shard.bridges?.stop()
+  rules.stop()
   await listeners.closeAll()
   await shard.stop(stopPatienceMs)
   await store.close()

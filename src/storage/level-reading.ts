@@ -14,6 +14,7 @@ import {
   lifeOfKey,
   queuedKey,
   rangeOfKind,
+  retainedKey,
   sequenceOfKey,
   sessionPrefix,
 } from './record-keys.ts'
@@ -61,8 +62,9 @@ export class LevelReading {
 
   /** The records of a range in slices. */
   async *records(range: RecordRange): AsyncIterable<StoredRecord[]> {
-    if (range.clientId === undefined) yield* this.#allOf(range.kind)
-    else yield* this.#ofSession(range)
+    if (range.clientId !== undefined) yield* this.#ofSession(range)
+    else if (range.topic !== undefined) yield* this.#retainedOf(range.topic)
+    else yield* this.#allOf(range.kind)
   }
 
   /** Every queued record without its message, in slices. */
@@ -117,6 +119,13 @@ export class LevelReading {
         return clientId === undefined ? undefined : readRecord(key, value, clientId)
       })
     }
+  }
+
+  /** As a range of one key: what is unreadable there is told like damage anywhere else. */
+  async *#retainedOf(topic: string): AsyncIterable<StoredRecord[]> {
+    const key = retainedKey(topic)
+    for await (const slice of this.#slices({ gte: key, lt: Buffer.concat([key, Buffer.alloc(1)]), limit: 1 }))
+      yield this.#good(slice, ([found, value]) => readRecord(found, value, ''))
   }
 
   #ownsTopic(key: Buffer): boolean {

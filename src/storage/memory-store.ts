@@ -5,7 +5,15 @@ import assert from 'node:assert/strict'
 import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../records/index.ts'
 import { OperationList } from './operation-list.ts'
 import { ReferenceCounts } from './reference-counts.ts'
-import { bodyIdOfKey, bodyKey, isSessionKind, sequenceOfKey, writeKey, writeKeyOfRecord } from './record-keys.ts'
+import {
+  bodyIdOfKey,
+  bodyKey,
+  isSessionKind,
+  retainedKey,
+  sequenceOfKey,
+  writeKey,
+  writeKeyOfRecord,
+} from './record-keys.ts'
 import { readBodyId, readRecord, writeChecksum, writeValue } from './record-values.ts'
 import type {
   BodyReferences,
@@ -52,7 +60,10 @@ class MemoryStore implements Store {
 
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
     assert(!this.#isClosed, 'the store is closed')
-    if (range.clientId === undefined) {
+    if (range.clientId === undefined && range.topic !== undefined) {
+      const entry = this.#shelves.get('retained')?.get(retainedKey(range.topic).toString('hex'))
+      if (entry !== undefined) yield readRecord(entry.key, entry.value, '')
+    } else if (range.clientId === undefined) {
       for (const { entry, clientId } of this.#allOf(range.kind)) yield readRecord(entry.key, entry.value, clientId)
     } else if (range.kind === 'queued') {
       yield* this.#queue(range)

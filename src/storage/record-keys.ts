@@ -227,6 +227,13 @@ export function factKey(name: string): Buffer {
   return writer.bytes
 }
 
+/** The key of the retained message of a topic. */
+export function retainedKey(topic: string): Buffer {
+  const writer = new ByteWriter(1 + Buffer.byteLength(topic))
+  writeTextKey(writer, 'retained', topic)
+  return writer.bytes
+}
+
 /** The key of the last life that a shard has given out. */
 export function begunKey(shard: number): Buffer {
   return Buffer.of(kindBytes.begun, shard)

@@ -11,7 +11,9 @@ export type SessionRecordKind = Extract<StoredRecord, { clientId: string }>['kin
  */
 export type RecordRange =
   /** All of one kind. */
-  | { readonly kind: RecordKind; readonly clientId?: undefined }
+  | { readonly kind: RecordKind; readonly clientId?: undefined; readonly topic?: undefined }
+  /** The retained message of one topic, whichever shard the topic belongs to. */
+  | { readonly kind: 'retained'; readonly clientId?: undefined; readonly topic: string }
   /** All of one kind that belong to one session. */
   | { readonly kind: Exclude<SessionRecordKind, 'queued'>; readonly clientId: string }
   /** A part of the queue of one session. */

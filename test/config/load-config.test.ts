@@ -57,9 +57,9 @@ test('each setting arrives under its name, in the unit of the name', () => {
         shared_subscription = no, max_topic_levels = 14, max_topic_length = 512, max_clientid_len = 24, strict_clientid_31 = no, max_topic_alias = 15
         session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
         exclusive_subscription = on, validate_payload_format = yes
-        max_subscriptions = 17, max_subscription_bytes = 128KB, max_overlapping_subscriptions = 18, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB, max_unfinished_bytes_total = 2GB
+        max_subscriptions = 17, max_subscription_bytes = 128KB, max_overlapping_subscriptions = 18, max_unsent_bytes = 18KB, max_parked_packets = 19, max_will_size_in_memory = 23KB, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB, max_unfinished_bytes_total = 2GB
       }
-      retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
+      retainer { max_retained_messages = 20, max_payload_size = 21KB, max_size_in_memory = 24KB, msg_expiry_interval = 22 }
       storage { sync = interval, sync_interval = 500ms, recovered_session_expiry = 1h }
       log { to = [file, console], level = debug, dir = /l, file = x.log, rotation { size = 1MB, count = 2 } }
       auth { allow_anonymous = false, client_id_binding = identity }
@@ -110,11 +110,13 @@ test('each setting arrives under its name, in the unit of the name', () => {
     maxSubscriptionBytes: 131_072,
     maxOverlappingSubscriptions: 18,
     maxUnsentBytes: 18_432,
+    maxWillBytesInMemory: 23_552,
     maxParkedPackets: 19,
     maxUnconfirmedMessages: 20,
     maxUnconfirmedBytes: 21 * 1_024 * 1_024,
     maxRetainedMessages: 20,
     maxRetainedPayloadBytes: 21_504,
+    maxRetainedBytesInMemory: 24_576,
     retainedExpiryMs: 22_000,
   })
   assert.deepEqual(config.storage, { sync: 'interval', syncIntervalMs: 500, recoveredExpirySeconds: 3_600 })

@@ -64,7 +64,12 @@ describe('every setting', () => {
   })
 
   /** A word, the name of a file without a directory, and the list of directories, which only the local configuration changes. */
-  const notPaths = new Set(['node.security_profile', 'log.file', 'node.allowed_directories'])
+  const notPaths = new Set([
+    'node.security_profile',
+    'log.file',
+    'node.allowed_directories',
+    'actions.http.<name>.parameters.path',
+  ])
 
   test('that names a file or a directory has the type of a path, so that the API is checked', () => {
     const found = settings.filter(({ key }) => /(file|dir|path|directory|directories|libs|uds_addr)$/.test(key))

@@ -320,3 +320,32 @@ describe('where a client belongs', () => {
     assert.equal(namespaceOf({ ...settings, usernamePattern: inside }, found), 'plant')
   })
 })
+
+describe('a namespace that is taken away', () => {
+  test('takes large wills with it that are being read from disk, and nobody waits for them', () => {
+    const world = worldOf({}, { settings: { maxWillBytesInMemory: 10 } })
+    const [listener, other] = [join(world, 'plant/listener'), join(world, 'shop/listener')]
+    for (const client of [listener, other]) client.subscribe('wills/#')
+    for (const name of ['plant/a', 'shop/a']) {
+      const will = { topic: 'wills/a', payload: 'gone, with many words', qos: 1 } as const
+      join(world, name, { will, cleanStart: false, sessionExpirySeconds: 100 })
+    }
+    world.disk.holdReads()
+    for (const client of world.clients.slice(-2)) client.drop()
+    world.host.shards[0].handle({
+      kind: 'command',
+      question: 7,
+      command: { name: 'end-sessions', namespace: 'plant', clientIds: [] },
+    })
+    world.disk.releaseReads()
+    world.settle()
+    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(other.payloads, ['gone, with many words'])
+    assert.equal(world.heldBytes('wills'), 0)
+    assert.deepEqual(
+      world.records().filter(({ kind }) => kind === 'will'),
+      [],
+    )
+    assert.equal(join(world, 'plant/a').isConnected, true)
+  })
+})

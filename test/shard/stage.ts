@@ -76,6 +76,7 @@ export class ShardStage {
     }
     this.shard = new Shard({
       identity: 'stage',
+      ruleHook: { run: () => {} },
       start: {
         shardNumber: 0,
         dataDirectory: '/nowhere',

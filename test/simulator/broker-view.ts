@@ -1,13 +1,6 @@
 // What a broker of several shards shows of itself: each question goes to the shard that knows, sums are of all.
 
-import {
-  ownerOf,
-  shardOf,
-  type BrokerCore,
-  type DropReason,
-  type MemoryUse,
-  type Message,
-} from '../../src/core/index.ts'
+import { ownerOf, shardOf, type BrokerCore, type DropReason, type MemoryUse } from '../../src/core/index.ts'
 import type { Topic } from '../../src/protocol/index.ts'
 
 type CoreView = BrokerCore['view']
@@ -58,6 +51,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
       for (const view of views) yield* view.clients()
     },
     subscriptions: (clientId: string) => views[shardOf(clientId, views.length)].subscriptions(clientId),
-    retained: (topic: Topic): Message | undefined => views[ownerOf(topic.name, views.length)].retained(topic),
+    retained: (topic: Topic): ReturnType<CoreView['retained']> =>
+      views[ownerOf(topic.name, views.length)].retained(topic),
   }
 }

@@ -6,8 +6,8 @@
 //
 // While it fails, a batch is tried again and again and nothing is told.
 
-import type { Batch } from '../../src/core/index.ts'
-import type { StoredChange } from '../../src/records/index.ts'
+import type { Batch, MessageRecordKey } from '../../src/core/index.ts'
+import type { StoredChange, StoredMessage } from '../../src/records/index.ts'
 import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
 import type { LoadQueue, ShardReads, SlowReads } from './slow-reads.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
@@ -46,6 +46,8 @@ export class Disk {
   private isHealthy: boolean
   private fails: boolean
   private isHeld: boolean
+  private readsAreHeld: boolean
+  private readonly heldReads: (() => void)[]
   private readonly waitingReads: { afterBatch: number; read: () => void }[]
 
   constructor(stage: Stage, keeper: Keeper, traits: DiskTraits, slowReads?: SlowReads) {
@@ -60,6 +62,8 @@ export class Disk {
     this.isHealthy = true
     this.fails = false
     this.isHeld = false
+    this.readsAreHeld = false
+    this.heldReads = []
     this.waitingReads = []
   }
 
@@ -104,6 +108,33 @@ export class Disk {
     else this.waitingReads.push({ afterBatch: from.afterBatch, read })
   }
 
+  /** Reads a will or a retained message. */
+  readMessage(of: MessageRecordKey, answer: (message: StoredMessage | undefined) => void): void {
+    const { user } = this
+    const read = (): void => {
+      this.stage.after(this.stepMs(), () => {
+        if (this.user !== user) return undefined
+        return whenReady(this.keeper.readMessage(of), (found) => {
+          this.stage.after(this.stepMs(), () => {
+            if (this.user === user) answer(found)
+          })
+        })
+      })
+    }
+    if (this.readsAreHeld) this.heldReads.push(read)
+    else read()
+  }
+
+  /** No message is read until `releaseReads`. */
+  holdReads(): void {
+    this.readsAreHeld = true
+  }
+
+  releaseReads(): void {
+    this.readsAreHeld = false
+    for (const read of this.heldReads.splice(0)) read()
+  }
+
   readStart(): Eventually<StartRecords> {
     return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
   }
@@ -142,6 +173,7 @@ export class Disk {
     this.reads?.stop()
     this.write = undefined
     this.waitingReads.length = 0
+    this.heldReads.length = 0
     if (write === undefined) return undefined
     this.stage.cancel(write.next)
     const survives = write.isWritten && (death === 'kill' || this.stage.random.chance(0.5))
@@ -233,5 +265,13 @@ export class DiskGroup {
 
   release(): void {
     for (const disk of this.disks) disk.release()
+  }
+
+  holdReads(): void {
+    for (const disk of this.disks) disk.holdReads()
+  }
+
+  releaseReads(): void {
+    for (const disk of this.disks) disk.releaseReads()
   }
 }

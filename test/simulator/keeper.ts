@@ -2,7 +2,8 @@
 // the second takes real time, so every answer may be a promise.
 
 import assert from 'node:assert/strict'
-import type { RecordKey, StoredChange, StoredRecord } from '../../src/records/index.ts'
+import type { MessageRecordKey } from '../../src/core/index.ts'
+import type { RecordKey, StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
 import type { PartWanted } from '../../src/storage/index.ts'
 
 /** What a broker reads when it starts. */
@@ -27,6 +28,7 @@ export interface Keeper {
   apply(changes: readonly StoredChange[]): Eventually<void>
   readStart(): Eventually<StartRecords>
   readQueue(wanted: PartWanted): Eventually<QueueSlice>
+  readMessage(of: MessageRecordKey): Eventually<StoredMessage | undefined>
   /** Everything, for whoever looks at the end. */
   readAll(): Eventually<StoredRecord[]>
   /** The process that used it is gone; the next one opens it. */
@@ -145,6 +147,11 @@ export class MemoryKeeper implements Keeper {
     const later = moment.filter(({ sequence }) => sequence > readTo).slice(0, limit - earlier.length)
     const records = [...earlier, ...later]
     return { records, isEnd: records.length < limit }
+  }
+
+  readMessage(of: MessageRecordKey): StoredMessage | undefined {
+    const record = this.records.get(keyOf(of))
+    return record?.kind === 'will' || record?.kind === 'retained' ? copyOf(record.message) : undefined
   }
 
   private queueOf(clientId: string): QueuedRecord[] {

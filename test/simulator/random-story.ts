@@ -120,6 +120,11 @@ export class RandomStory {
       queueFullPolicy: this.twists.dropsOldest ? 'drop-oldest' : 'drop-newest',
       exclusiveSubscriptionAvailable: this.twists.exclusive,
     }
+    const { maxBytesInMemory } = this.twists
+    if (maxBytesInMemory !== undefined) {
+      host.settings.maxWillBytesInMemory = maxBytesInMemory
+      host.settings.maxRetainedBytesInMemory = maxBytesInMemory
+    }
     host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
     host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0
     if (this.twists.slowLinkMs > 0) host.traits.maxLinkMs = this.twists.slowLinkMs

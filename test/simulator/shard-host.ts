@@ -7,6 +7,7 @@
 import {
   BrokerCore,
   everythingAllowed,
+  MemoryAccount,
   shardOf,
   type Batch,
   type BrokerEvent,
@@ -70,6 +71,8 @@ export class ShardHost {
   readonly name: string
   readonly streams: Set<BrokerStream>
   topics: TopicTable
+  /** Of the core as it runs now. */
+  memory: MemoryAccount
   private readonly around: ShardSurroundings
   private running: BrokerCore | undefined
   private turnEnd: PlannedEvent | undefined
@@ -81,7 +84,7 @@ export class ShardHost {
   private readonly links: Map<number, PeerLink>
   private readonly following: Map<number, PipeEnd>
   private readonly dirtyLinks: Set<PeerLink>
-  private readonly memory: MemoryWatch
+  private readonly memoryWatch: MemoryWatch
   /** Told of since the disk last had all that this shard knows: what was dropped is taken or sent again if it dies now. */
   private readonly freshDrops: Set<BrokerEvent>
 
@@ -92,6 +95,7 @@ export class ShardHost {
     this.name = place.count === 1 ? 'broker' : `shard ${place.own}`
     this.streams = new Set()
     this.topics = new TopicTable(1_024)
+    this.memory = new MemoryAccount()
     this.running = undefined
     this.turnEnd = undefined
     this.deadline = undefined
@@ -102,7 +106,7 @@ export class ShardHost {
     this.links = new Map()
     this.following = new Map()
     this.dirtyLinks = new Set()
-    this.memory = new MemoryWatch(around.stage)
+    this.memoryWatch = new MemoryWatch(around.stage)
     this.freshDrops = new Set()
   }
 
@@ -117,7 +121,12 @@ export class ShardHost {
 
   /** Nothing of it is under way. */
   get isIdle(): boolean {
-    return this.streams.size === 0 && this.disk.isFree && this.turnEnd === undefined
+    return (
+      this.streams.size === 0 &&
+      this.disk.isFree &&
+      this.turnEnd === undefined &&
+      this.running?.view.isReadingWills !== true
+    )
   }
 
   /** The core as it runs now. */
@@ -130,6 +139,7 @@ export class ShardHost {
     const { around, place } = this
     const identity = around.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
+    this.memory = new MemoryAccount()
     this.running = new BrokerCore(around.settings, {
       identity,
       topics: this.topics,
@@ -138,6 +148,7 @@ export class ShardHost {
       namespaces: around.traits.namespaces,
       quotas: around.traits.quotas?.(place.own),
       nameAmongBridges: around.traits.nameAmongBridges,
+      memory: this.memory,
       mostDropEvents: around.traits.mostDropEvents,
     })
     this.disk.attach({
@@ -346,7 +357,7 @@ export class ShardHost {
     for (const link of this.dirtyLinks) link.flush()
     this.dirtyLinks.clear()
     this.planDeadline()
-    this.memory.turnEnded(this.name, this.core)
+    this.memoryWatch.turnEnded(this.name, this.core)
     this.around.turnEnded()
   }
 
@@ -412,6 +423,12 @@ export class ShardHost {
     if (question.kind === 'may-do') {
       this.around.stage.after(this.around.traits.mayDo?.(question) ?? 0, () => {
         if (this.running === core) this.handle({ kind: 'permission-ready', question: question.question })
+      })
+      return
+    }
+    if (question.kind === 'load-message') {
+      this.disk.readMessage(question.of, (message) => {
+        if (this.running === core) this.handle({ kind: 'message-loaded', question: question.question, message })
       })
       return
     }

@@ -1,6 +1,7 @@
 // The simulated disk on a real store: LevelDB in a directory, or the store in memory that behaves like it.
 
-import type { StoredChange, StoredRecord } from '../../src/records/index.ts'
+import type { MessageRecordKey } from '../../src/core/index.ts'
+import type { StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
 import {
   openLevelStore,
   openMemoryStore,
@@ -68,6 +69,12 @@ export class StoreKeeper implements Keeper {
   async readQueue(wanted: PartWanted): Promise<QueueSlice> {
     this.readers ??= new QueueReaders(this.store)
     return await this.readers.read(wanted)
+  }
+
+  async readMessage(of: MessageRecordKey): Promise<StoredMessage | undefined> {
+    for await (const record of this.store.read(of))
+      return record.kind === 'will' || record.kind === 'retained' ? record.message : undefined
+    return undefined
   }
 
   async readAll(): Promise<StoredRecord[]> {

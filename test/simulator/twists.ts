@@ -42,16 +42,27 @@ interface FurtherTwists {
   readonly operatorsAct: boolean
   /** A shared group with one member that stays for good, and others whose sessions end soon after they go. */
   readonly steadyMember: boolean
+  /** Wills and retained messages that are larger than this are on disk only; undefined: the broker's own limits. */
+  readonly maxBytesInMemory: number | undefined
 }
 
 export function drawTwists(random: Random, seed: number): Twists {
-  return { ...drawFirst(random), ...drawFurther(new Random(seed + furtherSeeds)) }
+  return {
+    ...drawFirst(random),
+    ...drawFurther(new Random(seed + furtherSeeds)),
+    ...drawMemory(new Random(seed + memorySeeds)),
+  }
+}
+
+function drawMemory(dice: Random): Pick<FurtherTwists, 'maxBytesInMemory'> {
+  return { maxBytesInMemory: dice.pick([undefined, undefined, 0, 40]) }
 }
 
 /** Beyond all seeds that anybody tells stories of: nothing of these dice is thrown by the story itself. */
 const furtherSeeds = 7 * 2 ** 32
+const memorySeeds = 8 * 2 ** 32
 
-function drawFurther(dice: Random): FurtherTwists {
+function drawFurther(dice: Random): Omit<FurtherTwists, 'maxBytesInMemory'> {
   return {
     dice,
     dropsOldest: dice.chance(0.3),

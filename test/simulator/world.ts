@@ -14,6 +14,7 @@ import {
   type Command,
   type CommandResult,
   type CoreSettings,
+  type MemoryUse,
 } from '../../src/core/index.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
@@ -239,6 +240,11 @@ export class World implements Surroundings {
     this.host.handle({ kind: 'command', question, command })
     this.settle()
     return this.events('command-done').find((event) => event.question === question)?.result
+  }
+
+  /** Bytes that the broker says it holds in memory, of all shards. */
+  heldBytes(use: MemoryUse): number {
+    return this.host.shards.reduce((sum, { memory }) => sum + memory.get(use), 0)
   }
 
   /** Everything on the disk. */

@@ -135,6 +135,21 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(back, [queued('client', 2 ** 32 + 1), queued('client', 2 ** 32)])
     })
 
+    test('reads the retained message of one topic, and none of topics that begin alike', async (context) => {
+      const store = await open(context, [])
+      const retained = ['a', 'a/b', 'a\u0001', 'aa', 'b'].map((topic): StoredRecord => ({
+        kind: 'retained',
+        message: message(topic, `of ${topic}`),
+      }))
+      await store.commit(put(...retained))
+      for (const record of retained) {
+        const topic = record.kind === 'retained' ? record.message.topic : ''
+        assert.deepEqual(await readAll(store, { kind: 'retained', topic }), [record])
+      }
+      await store.commit([{ change: 'delete', key: { kind: 'retained', topic: 'a' } }])
+      for (const topic of ['a', 'a/', 'c']) assert.deepEqual(await readAll(store, { kind: 'retained', topic }), [])
+    })
+
     test('reads as of the moment when the reading began', async (context) => {
       const store = await open(context, [])
       const many = Array.from({ length: 1_200 }, (_, sequence) => queued('client', sequence))

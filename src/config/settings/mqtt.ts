@@ -193,6 +193,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       'Maximum number of subscriptions of one session that one topic can match: different places of wildcards, counted for each shared group. It bounds what the filters of one client cost the publications of others. One more is refused with reason code 0x97.',
     takes: 'on-next-connect',
   }),
+  max_will_size_in_memory: setting(size({ minBytes: 0, maxBytes: megabyte }), 1_024, {
+    description:
+      'The largest will that is kept in memory, counted with its topic and properties. A larger one is kept on disk only and read when it is published.',
+    takes: 'on-next-connect',
+  }),
   max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {
     description:
       'Packets of one connection that wait while its CONNECT is being decided. Beyond them nothing more is read from it.',
@@ -239,6 +244,11 @@ export const retainer = section('Retained messages.', {
   max_payload_size: setting(size({ minBytes: 1, maxBytes: 260 * megabyte }), megabyte, {
     description:
       'Maximum payload of a retained message. A larger one of an MQTT 5.0 client with QoS 1 or 2 is refused with reason code 0x97. Any other is delivered to live subscribers, counted as dropped (no-retained-room), and its topic has no retained message afterwards, never an older one.',
+    takes: 'at-once',
+  }),
+  max_size_in_memory: setting(size({ minBytes: 0, maxBytes: 260 * megabyte }), 4_096, {
+    description:
+      'The largest retained message that is kept in memory, counted with its topic and properties. Of a larger one only the metadata is kept in memory, and the payload is read from disk for each new subscription that matches.',
     takes: 'at-once',
   }),
   msg_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs }), 0, {

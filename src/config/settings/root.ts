@@ -10,6 +10,7 @@ import { log } from './log.ts'
 import { mqtt, retainer } from './mqtt.ts'
 import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
+import { actions, connectors, ruleEngine } from './rule-engine.ts'
 import { dds, exchangeClient, forwardRules, gateway, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
 /** Every setting there is, in the order in which the reference tells of them. */
@@ -30,6 +31,9 @@ export const root = section('The configuration of Godwit.', {
   backup,
   audit,
   bridges,
+  rule_engine: ruleEngine,
+  connectors,
+  actions,
   webhook,
   rules,
   preset,

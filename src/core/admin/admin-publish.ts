@@ -7,7 +7,8 @@ import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocally } from '../publish/deliver-locally.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
-import { routeToPeers } from '../publish/route-message.ts'
+import { routeMessage, routeToPeers } from '../publish/route-message.ts'
+import { runMatchedRules } from '../publish/run-rules.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { Message, never } from '../model/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
@@ -90,6 +91,7 @@ function routeToSubscribers(
   const matchedHere = deliverLocally(state, message, publisher)
   const dealtBefore = countSharedDeliveries(state)
   const matched = matchedHere + routeToPeers(state, message, publisher, 0, true)
+  if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
   const now = countsOf(state)
   // A shared subscription with members on several shards may have been served here as well.
   deliveries.matched += matchedHere + countSharedDeliveries(state) - dealtBefore

@@ -5,7 +5,8 @@ import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 import { clearRetained, isBrokerTopic } from '../retained/retained-messages.ts'
-import { dropWill, endSession } from '../sessions/end-session.ts'
+import { endSession } from '../sessions/end-session.ts'
+import { dropOrphanWill, dropDueWills, dropWill } from '../sessions/publish-will.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import { deleteWill } from '../sessions/stored-wills.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
@@ -22,8 +23,10 @@ export function endNamespaceSessions(
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
   if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
-  for (const wills of [state.orphanWills, state.owedWills])
-    for (const name of wills.keys()) if (isOfNamespace(clientIdIn(name), namespace)) deleteDelayedWill(state, name)
+  const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
+  for (const [key, orphan] of state.orphanWills) if (isOf(key)) dropOrphanWill(state, key, orphan)
+  for (const name of state.owedWills.keys()) if (isOf(name)) deleteWill(state, name)
+  dropDueWills(state, isOf)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)
@@ -39,11 +42,6 @@ export function endNamespaceSessions(
     }
   }
   completeWhenStored(state, question, matched)
-}
-
-function deleteDelayedWill(state: BrokerState, name: string): void {
-  state.orphanWills.delete(name)
-  deleteWill(state, name)
 }
 
 /** `matched` in the result: how many there were. */

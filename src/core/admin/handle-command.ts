@@ -8,6 +8,7 @@ import type { Command, RequestId } from '../model/inputs.ts'
 import type { CommandResult } from '../model/outputs.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { endConnection } from '../connect/close-connection.ts'
+import { spool } from '../publish/run-rules.ts'
 import { importRetained } from './import-retained.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 import { publishAsAdmin } from './admin-publish.ts'
@@ -34,9 +35,27 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
       return endNamespaceSessions(state, question, command)
     case 'forget-retained':
       return deleteRetainedOfTopics(state, question, command)
+    case 'spool':
+      return spoolAsAdmin(state, question, command)
     default:
       command satisfies never
   }
+}
+
+function spoolAsAdmin(
+  state: BrokerState,
+  question: RequestId,
+  { clientId, publication }: Extract<Command, { name: 'spool' }>,
+): void {
+  const failure = spool(state, clientId, publication)
+  if (failure !== undefined) {
+    const why = failure === 'spool-full' ? 'receiver-full' : failure === 'no-spool' ? 'no-such-client' : failure
+    return completeCommand(state, question, { done: false, why })
+  }
+  const barrier = new CommitBarrier()
+  deferUntilBatch(state, barrier)
+  barrier.mark()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, vow: barrier })
 }
 
 function kick(

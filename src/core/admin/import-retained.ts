@@ -8,7 +8,9 @@ import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 import { isBrokerTopic, setRetained } from '../retained/retained-messages.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { fromStored, type Message, never } from '../model/message.ts'
+import { messageSize } from '../model/message-size.ts'
 import type { ImportedMessages } from '../model/outputs.ts'
+import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
@@ -58,8 +60,11 @@ function importOne(state: BrokerState, stored: StoredMessage): ImportOutcome {
   return before === undefined ? 'inserted' : 'updated'
 }
 
-/** An expiry that the settings here have given it makes no other message of it. */
-function isSame(before: Message, message: Message): boolean {
+/**
+ * An expiry that the settings here have given it makes no other message of it. Where the payload is on disk only, its size counts:
+ * two messages of one publisher, topic, millisecond and size are taken for one.
+ */
+function isSame(before: RetainedMessage, message: Message): boolean {
   return (
     before.publishedAtMs === message.publishedAtMs &&
     before.qos === message.qos &&
@@ -68,6 +73,14 @@ function isSame(before: Message, message: Message): boolean {
     before.isByOwnRight === message.isByOwnRight &&
     before.publisherMountpoint === message.publisherMountpoint &&
     (message.expiresAtMs === never || before.expiresAtMs === message.expiresAtMs) &&
+    hasSameContent(before, message)
+  )
+}
+
+function hasSameContent(before: RetainedMessage, message: Message): boolean {
+  if (before instanceof StoredRetained)
+    return before.size === messageSize(message.topic.name, message.payloadBytes, message.properties)
+  return (
     before.payload().equals(message.payload()) &&
     JSON.stringify(before.properties ?? {}) === JSON.stringify(message.properties ?? {})
   )

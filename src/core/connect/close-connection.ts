@@ -117,6 +117,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
   state.waitingForMemory.delete(connection)
+  state.waitingForActions.delete(connection)
   state.neighbours?.waitingForPeers.delete(connection)
   if (state.neighbours !== undefined) endExclusiveWait(state, connection)
   const { session } = now

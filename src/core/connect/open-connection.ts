@@ -18,8 +18,9 @@ import type { Connection } from '../model/connection.ts'
 import { updatePresence } from '../peers/update-interest.ts'
 import { requeueForRemote } from '../bridge/bridge-replay.ts'
 import { resumeDelivery } from '../sessions/drain-queue.ts'
-import { dropWill, endSession, hasExpired, publishDelayedWill, startStoring } from '../sessions/end-session.ts'
-import { deleteWill, recordWill } from '../sessions/stored-wills.ts'
+import { dropOrphanWill, dropWill, publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
+import { endSession, hasExpired, startStoring } from '../sessions/end-session.ts'
+import { createWill } from '../sessions/stored-wills.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 import { maxStoredOf, markFull } from '../queues/persistent-queue.ts'
 import { setIdentity } from '../sessions/set-identity.ts'
@@ -31,6 +32,7 @@ import { AckLatency } from '../state/sessions/ack-latency.ts'
 import { neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
+import { waitsForWill } from './takeover-wait.ts'
 import { moveTo, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 import { announceBrokerName } from '../bridge/announce-broker-name.ts'
 
@@ -47,10 +49,16 @@ export function openConnection(
   if (!isWithinClientLimit(connack, connect)) return refusePacketTooLarge(state, connection, clientId)
   if (hasNoMemory(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
+  const changesBefore = state.gathering.changes.length
+  const takeover = { clientId, connect, identity: granted.identity }
+  if (hasWillOnDisk(state, clientId)) {
+    takeOverConnection(state, takeover)
+    findResumableSession(state, clientId, connect)
+    if (waitsForWill(state, connection, awaiting, granted)) return
+  }
   if (!reserveNamespaceSlot(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'its namespace has as many clients as it may')
-  const changesBefore = state.gathering.changes.length
-  takeOverConnection(state, { clientId, connect, identity: granted.identity })
+  takeOverConnection(state, takeover)
   const resumed = findResumableSession(state, clientId, connect)
   const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
   const isKnown = resumed !== undefined && !resumed.isRecovered
@@ -73,7 +81,9 @@ export function openConnection(
   })
   state.openConnections++
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
-  const waits = wasStored || state.gathering.changes.length > changesBefore
+  // What it has waited for may have been written to an earlier batch.
+  const hasWaited = awaiting.waitsUntilMs !== undefined
+  const waits = wasStored || hasWaited || state.gathering.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
   const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
@@ -111,6 +121,12 @@ function refusePacketTooLarge(state: BrokerState, connection: Connection, client
   refuseConnect(state, connection, { code: reason, reason, clientId, text })
 }
 
+/** Its session, or what is known of an earlier one, has a will that may have to be read before it is published. */
+function hasWillOnDisk({ sessions, orphanWills, willLoads }: BrokerState, clientId: string): boolean {
+  const will = sessions.get(clientId)?.will ?? orphanWills.get(clientId)?.will
+  return (will !== undefined && will.message === undefined) || willLoads.has(clientId)
+}
+
 /** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
 function takeOverConnection(
   state: BrokerState,
@@ -144,15 +160,16 @@ function findResumableSession(state: BrokerState, clientId: string, connect: Con
 
 /** [MQTT5-3.1.3-9] Back within the will delay: the will is not published. */
 function cancelOrPublishWill(state: BrokerState, session: Session): void {
-  if (session.willDueAtMs !== Infinity) dropWill(state, session)
+  if (session.willDueAtMs === Infinity) return
+  if (session.willDueAtMs <= state.nowMs) publishWill(state, session)
+  else dropWill(state, session)
 }
 
 function settleDelayedWill(state: BrokerState, clientId: string): void {
   const orphan = state.orphanWills.get(clientId)
   if (orphan === undefined) return
   if (orphan.dueAtMs <= state.nowMs) return publishDelayedWill(state, clientId, orphan)
-  state.orphanWills.delete(clientId)
-  deleteWill(state, clientId)
+  dropOrphanWill(state, clientId, orphan)
 }
 
 function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
@@ -184,7 +201,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
   session.pace ??= new AckLatency()
-  state.fullSessions.delete(session)
+  if (state.fullSessions.delete(session)) state.hasActionRoom = true
   const { stored } = session
   if (stored?.isToldFull === true) announceRoom(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)
@@ -228,8 +245,7 @@ function storeWill(state: BrokerState, connection: Connection, session: Session,
   })
   recordPublisherRights(message, session.identity, connection.mountpoint)
   message.isOwned = true
-  session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
-  recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
+  session.will = createWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0 })
 }
 
 /** Without a word on the session: whether there is one changes nothing of its size. */

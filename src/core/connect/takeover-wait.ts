@@ -7,6 +7,9 @@
 //   newer:               CONNECT . . . . . . . . . . . . . . . . . CONNACK
 //
 // An older connection that we do not hold back is taken over at once.
+//
+// The will of the older connection may be on disk only. It is read and published first, and the new connection waits for that as
+// well: otherwise the will would come behind what the client publishes now ("online", then "offline").
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
@@ -24,6 +27,29 @@ export function waitForTakeover(
 ): boolean {
   const { clientId, waitsUntilMs = state.nowMs + takeoverWaitMs } = awaiting
   if (!mustWaitForTakeover(state, clientId, waitsUntilMs)) return false
+  wait(state, connection, awaiting, { granted, waitsUntilMs })
+  return true
+}
+
+/** True: an earlier will of this client is read from disk first. */
+export function waitsForWill(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingAuthentication,
+  granted: GrantedAccess,
+): boolean {
+  if (!state.willLoads.has(awaiting.clientId)) return false
+  wait(state, connection, awaiting, { granted, waitsUntilMs: state.nowMs + takeoverWaitMs })
+  return true
+}
+
+function wait(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingAuthentication,
+  { granted, waitsUntilMs }: { granted: GrantedAccess; waitsUntilMs: number },
+): void {
+  const { clientId } = awaiting
   moveTo(connection, { ...awaiting, granted, waitsUntilMs })
   const waiting = state.comingAgain.get(clientId)
   if (waiting === undefined) state.comingAgain.set(clientId, new Set([connection]))
@@ -31,7 +57,6 @@ export function waitForTakeover(
   state.deadlines.set('comes-again', connection, waitsUntilMs)
   // It is not silent by its own wish, and this wait has an end as well.
   state.deadlines.cancel('idle-timeout', connection)
-  return true
 }
 
 /** `comes-again` was due. False: it may try to come in, for the older one is gone or is not waited for any longer. */
@@ -46,8 +71,13 @@ export function continueTakeoverWait(state: BrokerState, connection: Connection)
   return false
 }
 
-function mustWaitForTakeover({ sessions, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
-  return nowMs < untilMs && sessions.get(clientId)?.connection?.isPaused === true
+function mustWaitForTakeover({ sessions, willLoads, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
+  return nowMs < untilMs && (willLoads.has(clientId) || sessions.get(clientId)?.connection?.isPaused === true)
+}
+
+/** A will has been read and published: the next connection of its client may be let in, unless another will is read. */
+export function wakeAfterWill(state: BrokerState, clientId: string): void {
+  if (!state.willLoads.has(clientId)) wakeFirstWaiting(state, clientId)
 }
 
 /** It does not wait any longer, for whatever reason: nobody who waits behind it has to wait for that. */

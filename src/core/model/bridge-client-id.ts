@@ -38,6 +38,23 @@ export function isBridgeClient(clientId: string): boolean {
   return clientId.startsWith(prefix)
 }
 
+/** Client IDs of the sessions that store for actions of rules begin so. */
+export const actionClientPrefix = `${prefix}$action/`
+
+/**
+ * The session that stores for an action of rules. Each shard has its own, so that what a rule sends is durable together with
+ * the message that it ran for: `salt` is chosen so that the session belongs to the shard.
+ */
+export function actionClientId(action: string, salt: string): string {
+  return `${actionClientPrefix}${salt}/${action}`
+}
+
+/** The action that a session stores for; undefined: it is none of those. */
+export function actionOfClientId(clientId: string): string | undefined {
+  if (!clientId.startsWith(actionClientPrefix)) return undefined
+  return clientId.slice(clientId.indexOf('/', actionClientPrefix.length) + 1)
+}
+
 /** How much waits for a bridge, on disk. */
 export interface SpoolLimits {
   /** Undefined: as much as for any session. */

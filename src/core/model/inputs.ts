@@ -9,6 +9,7 @@ import type { MessageProperties } from '../../protocol/index.ts'
 import type { MemoryLevel } from './memory-account.ts'
 import type { Message } from './message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
+import type { MatchedRule, RulePublication } from './rule-hook.ts'
 import type { CoreSettings } from './settings.ts'
 
 /** Names a question among the outputs; its answer carries the same. Never used twice in one life of the broker. */
@@ -44,6 +45,12 @@ export type Input =
       readonly question: RequestId
       readonly records: readonly StoredRecord[]
       readonly isEnd: boolean
+    }
+  /** The answer to `load-message`; undefined: there is no such record, or the store has found it damaged and said so. */
+  | {
+      readonly kind: 'message-loaded'
+      readonly question: RequestId
+      readonly message: StoredMessage | undefined
     }
   /** At the start, before any connection: records of all kinds but `queued` and `body`, any number of times. */
   | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
@@ -82,6 +89,8 @@ export type Input =
   | { readonly kind: 'settings'; readonly settings: CoreSettings }
   /** What clients are subscribed to is to be counted, or no longer: see `BrokerCore.clientFilters`. */
   | { readonly kind: 'client-filters'; readonly areWanted: boolean }
+  /** Messages lead to these rules from here on, by their topic filters. */
+  | { readonly kind: 'rules'; readonly rules: readonly (readonly [filter: TopicFilter, rule: MatchedRule])[] }
   /** The broker stops: open connections get DISCONNECT 0x8B and are closed, durable sessions are kept. */
   | { readonly kind: 'shutdown' }
 
@@ -106,6 +115,8 @@ export type Command =
       /** Says in the result what became of it. */
       readonly wantsDeliveries?: boolean | undefined
     }
+  /** Stored in the session of that client, whatever it subscribes to. */
+  | { readonly name: 'spool'; readonly clientId: string; readonly publication: RulePublication }
   /** `endsSession`: its session ends as well, and may be of a client that is not connected. */
   | { readonly name: 'kick'; readonly clientId: string; readonly endsSession?: boolean | undefined }
   /** From now on its client may be silent for so long; 0: for ever. */

@@ -112,6 +112,13 @@ export type CoreRequest =
       readonly part: number | undefined
       readonly afterBatch: number
     }
+  /** Read one message, whose record is durable. Answered by `message-loaded`. */
+  | { readonly kind: 'load-message'; readonly question: RequestId; readonly of: MessageRecordKey }
+
+/** The record of one message: a will or a retained message. */
+export type MessageRecordKey =
+  | { readonly kind: 'will'; readonly clientId: string }
+  | { readonly kind: 'retained'; readonly topic: string }
 
 export type DropReason =
   | 'queue-full'

@@ -19,6 +19,7 @@
 
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { Message } from './message.ts'
+import { clientIdIn } from '../namespaces/internal-session-names.ts'
 
 /** Shards of one node by number, from 0. */
 export type PeerNumber = number
@@ -185,9 +186,12 @@ export interface ShardPlace {
   readonly count: number
 }
 
-/** The shard of a client id: where its session is, wherever its connection came in. */
+/**
+ * The shard of a client id: where its session is, wherever its connection came in. What is stored under a name that was reserved
+ * for a client belongs there as well, also after `node.shards` has changed.
+ */
 export function shardOf(clientId: string, shards: number): PeerNumber {
-  return shards === 1 ? 0 : hashOf(clientId) % shards
+  return shards === 1 ? 0 : hashOf(clientIdIn(clientId)) % shards
 }
 
 /** The shard that keeps the retained message of a topic. */

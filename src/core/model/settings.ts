@@ -74,6 +74,8 @@ export interface CoreSettings {
   maxOverlappingSubscriptions: number
   /** mqtt.max_unsent_bytes: for each connection; beyond it QoS 0 is dropped, QoS 1 and 2 wait in the session. */
   maxUnsentBytes: number
+  /** mqtt.max_will_size_in_memory: topic, payload and properties of a will; a larger will is on disk only. */
+  maxWillBytesInMemory: number
   /** mqtt.max_parked_packets: packets of one connection that wait while its CONNECT is being decided. */
   maxParkedPackets: number
   /** mqtt.max_unconfirmed_messages: kept for one other shard until it has them on disk; then publishers wait. */
@@ -84,6 +86,8 @@ export interface CoreSettings {
   maxRetainedMessages: number | undefined
   /** retainer.max_payload_size, in bytes. */
   maxRetainedPayloadBytes: number
+  /** retainer.max_size_in_memory: topic, payload and properties of a retained message; of a larger one only the metadata is in memory. */
+  maxRetainedBytesInMemory: number
   /** retainer.msg_expiry_interval; 0: retained messages without an expiry of their own stay for ever. */
   retainedExpiryMs: number
 }
@@ -123,10 +127,12 @@ export const defaultCoreSettings: CoreSettings = {
   maxSubscriptionBytes: 2 * 1_024 * 1_024,
   maxOverlappingSubscriptions: 64,
   maxUnsentBytes: 1_024 * 1_024,
+  maxWillBytesInMemory: 1_024,
   maxParkedPackets: 128,
   maxUnconfirmedMessages: 100_000,
   maxUnconfirmedBytes: 64 * 1_024 * 1_024,
   maxRetainedMessages: undefined,
   maxRetainedPayloadBytes: 1_024 * 1_024,
+  maxRetainedBytesInMemory: 4_096,
   retainedExpiryMs: 0,
 }

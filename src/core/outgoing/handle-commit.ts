@@ -3,6 +3,7 @@
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from './read-pause-reasons.ts'
+import { releaseWrittenWills } from './will-bytes.ts'
 import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
@@ -10,6 +11,8 @@ export function handleCommitted(state: BrokerState, number: number): void {
   state.committedBatch = number
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state, number)
+  releaseWrittenWills(state, number)
+  state.retainedPayloads.releaseWritten(number)
   for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)
 }
 

@@ -19,6 +19,8 @@ export const readPauseReasons = {
   verdict: 32,
   /** The memory of the node is short, and its client sends much. */
   memory: 64,
+  /** The action of a rule that its message matches stores as much as it may. */
+  actions: 128,
 } as const
 export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
 

@@ -108,6 +108,11 @@ export function handleWillAuthorization(state: BrokerState, connection: Connecti
 export function handleTakeoverWait(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || continueTakeoverWait(state, connection)) return
+  if (state.willLoads.has(now.clientId)) {
+    // The disk does not answer. Let in now, the client would be overtaken by its own earlier will.
+    const text = 'the will of an earlier connection cannot be read from disk; try again'
+    return refuseConnection(state, connection, now.clientId, { reason: reasonCodes.serverUnavailable, text })
+  }
   if (acceptAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
 }
 

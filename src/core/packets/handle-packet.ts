@@ -161,6 +161,12 @@ export function resumeWaitingForPeers(state: BrokerState): void {
   if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers, readPauseReasons.peers)
 }
 
+/** A session that stores for the actions of rules has room again. */
+export function resumeWaitingForActions(state: BrokerState): void {
+  state.hasActionRoom = false
+  resume(state, state.waitingForActions, readPauseReasons.actions)
+}
+
 function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseReason): void {
   // Some of them may have to wait again, and are not asked twice.
   const again = [...waiting]

@@ -18,6 +18,7 @@ import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../pub
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { routeMessage } from '../publish/route-message.ts'
+import { isBlockedByActions } from '../publish/run-rules.ts'
 import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
@@ -53,6 +54,13 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     !isUnblockedByPeers(state, connection, open, { packet, topic: target })
   )
     return
+  if (packet.qos > 0 && state.fullSessions.size > 0 && !isDenied && isBlockedByActions(state, target)) {
+    // It comes a second time.
+    state.counts.publishesReceived--
+    session.receivedMessages--
+    state.waitingForActions.add(connection)
+    return pauseUntil(state, connection, open, { packet, reason: readPauseReasons.actions })
+  }
   const message = messageFromPublish(packet, target, {
     publisher: session.clientId,
     version: connection.version,

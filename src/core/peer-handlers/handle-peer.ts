@@ -20,7 +20,13 @@ import {
 } from './handle-exclusive.ts'
 import { handleReleaseRequest } from './expire-received-ids.ts'
 import { handleForwarded, handlePlainPublish, handleReleased } from './handle-forwarded.ts'
-import { dropRetainedRequests, handleRetainedResponse, handleRetainedRequest, requestKey } from './handle-retained.ts'
+import {
+  cancelRequest,
+  dropRetainedRequests,
+  handleRetainedResponse,
+  handleRetainedRequest,
+  requestKey,
+} from './handle-retained.ts'
 import { removeCleanInterest, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
@@ -71,7 +77,7 @@ function leave(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
   peer.link = undefined
   peer.isCongested = false
   removeCleanInterest(state, peer)
-  dropRetainedRequests(neighbours, peer)
+  dropRetainedRequests(state, neighbours, peer)
   dropExclusiveRequests(state, neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
@@ -102,8 +108,7 @@ function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, me
     case 'retained-found':
       return handleRetainedResponse(state, neighbours, message)
     case 'retained-cancelled':
-      neighbours.questions.delete(requestKey(peer, message.question))
-      return
+      return cancelRequest(state, neighbours, requestKey(peer, message.question))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state, neighbours, peer, message)

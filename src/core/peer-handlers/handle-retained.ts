@@ -3,6 +3,7 @@
 
 import { failedAssertion } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import { payloadOf, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
 import type { Message } from '../model/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
@@ -28,7 +29,17 @@ export function handleRetainedRequest(
   if (filter !== undefined) {
     const giveUpAtMs = state.nowMs + longestWaitMs
     const cursor = state.retained.matching(filter)
-    const asked = { peer: peer.number, question, cursor, after, giveUpAtMs, found: [], isAtEnd: false, wanted: limit }
+    const asked = {
+      peer: peer.number,
+      question,
+      cursor,
+      after,
+      giveUpAtMs,
+      found: [],
+      isAtEnd: false,
+      wanted: limit,
+      isReading: false,
+    }
     neighbours.questions.set(key, asked)
     if (!isReady(state, neighbours, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
     return
@@ -41,7 +52,7 @@ export function handleRetainedRequest(
 /** Some of what was asked can be answered now. */
 export function canAnswer(state: BrokerState, neighbours: PeerTable): boolean {
   for (const asked of neighbours.questions.values()) {
-    if (asked.wanted > 0 && isReady(state, neighbours, asked)) return true
+    if (asked.wanted > 0 && !asked.isReading && isReady(state, neighbours, asked)) return true
   }
   return false
 }
@@ -54,18 +65,19 @@ function isReady(state: BrokerState, neighbours: PeerTable, { after, giveUpAtMs 
 /** One slice for each question. */
 export function answerRetainedRequests(state: BrokerState, neighbours: PeerTable): void {
   for (const [key, asked] of neighbours.questions) {
-    if (asked.wanted === 0 || !isReady(state, neighbours, asked)) continue
+    if (asked.wanted === 0 || asked.isReading || !isReady(state, neighbours, asked)) continue
     if (asked.found.length === 0) look(neighbours, asked)
     if (asked.found.length === 0 && !asked.isAtEnd) continue
-    const messages = takeFound(asked)
+    const messages = takeFound(state, asked)
     const isEnd = asked.isAtEnd && asked.found.length === 0
+    if (asked.isReading && messages.length === 0) continue
     asked.wanted = 0
     state.peerSends.push({
       to: asked.peer,
       message: { kind: 'retained-found', question: asked.question, messages, isEnd },
     })
     if (!isEnd) continue
-    neighbours.questions.delete(key)
+    cancelRequest(state, neighbours, key)
     state.deadlines.cancel('retained-wait', key)
   }
 }
@@ -76,20 +88,44 @@ function look(neighbours: PeerTable, asked: RetainedRequest): void {
   asked.found = messages.filter((message) => !neighbours.isNewerThan(message.arrival, asked.after))
 }
 
-function takeFound(asked: RetainedRequest): Message[] {
+/**
+ * The messages of one answer, or none while one of them is being read (`isReading`). Only where there is no room to read the next
+ * one, what is there is given first: it would keep the room that others wait for.
+ */
+function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
+  const messages: Message[] = []
   let bytes = 0
-  let count = 0
-  for (const message of asked.found) {
-    if (count >= asked.wanted || (count > 0 && bytes + message.payloadBytes > maxAnswerBytes)) break
+  let looked = 0
+  for (const found of asked.found) {
+    if (messages.length >= asked.wanted) break
+    if (messages.length > 0 && bytes + found.payloadBytes > maxAnswerBytes) break
+    const message = payloadOf(state, found)
+    if (message === 'waits') {
+      const isComing = readAhead(state, asked, asked.found, looked)
+      asked.isReading = isComing || messages.length === 0
+      if (isComing) return []
+      break
+    }
+    looked++
+    if (message === 'stale') continue
     bytes += message.payloadBytes
-    count++
+    messages.push(message)
   }
-  return asked.found.splice(0, count)
+  for (const found of asked.found.splice(0, looked)) releasePayload(state, asked, found)
+  return messages
+}
+
+/** It is answered, or nobody waits for the answer any more. */
+export function cancelRequest(state: BrokerState, neighbours: PeerTable, key: string): void {
+  const asked = neighbours.questions.get(key)
+  if (asked === undefined) return
+  neighbours.questions.delete(key)
+  stopReading(state, asked)
 }
 
 /** The shard that asked has died: its questions with it, and what it was asked is asked again when it is back. */
-export function dropRetainedRequests(neighbours: PeerTable, peer: Peer): void {
-  for (const [key, asked] of neighbours.questions) if (asked.peer === peer.number) neighbours.questions.delete(key)
+export function dropRetainedRequests(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
+  for (const [key, asked] of neighbours.questions) if (asked.peer === peer.number) cancelRequest(state, neighbours, key)
 }
 
 export function handleRetainedResponse(

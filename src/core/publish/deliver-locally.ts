@@ -15,6 +15,7 @@ export function deliverLocally(state: BrokerState, message: Message, publisher: 
   const isShared =
     plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   let matched = 0
+  if (plan.rules !== undefined) state.matchedRules = plan.rules
   for (const recipient of plan.recipients) {
     if (deliver(state, recipient, message, publisher)) matched++
   }
@@ -39,6 +40,7 @@ export function deliverFromPeer(state: BrokerState, message: Message): void {
 export function needsStorage(state: BrokerState, message: Message): boolean {
   const plan = state.routes.planFor(message.topic)
   if (plan.recipients.some((recipient) => isStoredFor(state, recipient, message)) || plan.groups.length > 0) return true
+  if (message.qos > 0 && plan.rules?.some(({ spools }) => spools.length > 0) === true) return true
   return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
 }
 

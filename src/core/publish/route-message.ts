@@ -8,6 +8,7 @@ import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from './forward-to-peers.ts'
 import { deliverLocally } from './deliver-locally.ts'
+import { runMatchedRules } from './run-rules.ts'
 import { setRetained } from '../retained/retained-messages.ts'
 
 /**
@@ -20,7 +21,9 @@ export function routeMessage(
   publisher: Session | undefined,
   packetId: PacketId,
 ): number {
-  return deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
+  const matched = deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
+  if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
+  return matched
 }
 
 /**

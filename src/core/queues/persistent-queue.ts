@@ -100,7 +100,7 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
     stored.deletedSinceRecord++
   }
   stored.count--
-  state.fullSessions.delete(session)
+  if (state.fullSessions.delete(session)) state.hasActionRoom = true
   if (stored.isToldFull) announceRoom(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)

@@ -15,6 +15,7 @@ import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type PeerNumber } from '../model/peer-messages.ts'
 import type { RetainedMarks, RetainedReplay, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
+import type { RetainedMessage } from '../model/stored-retained.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 
@@ -99,7 +100,7 @@ export function askForMore(
 export function arrivesLive(
   neighbours: PeerTable,
   session: Session,
-  { scan, message }: { scan: RetainedReplay; message: Message },
+  { scan, message }: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
   if (session.heardSinceAsked?.has(message.topic.name) === true) return true
   const { source } = scan

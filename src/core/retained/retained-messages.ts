@@ -4,9 +4,15 @@
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { never, copyAlone, toStored, type RetainedOrigin, type Message } from '../model/message.ts'
+import { messageSize } from '../model/message-size.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
+import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
+import { forgetPayload } from './retained-reads.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
+
+/** The objects of one retained message and its place in the tree, as measured for payloads of 64 bytes. */
+const retainedObjectBytes = 1_300
 
 /** Why a message is not retained. It is delivered to live subscribers all the same. */
 export type RetainRefusal = 'no-room' | 'too-large'
@@ -29,7 +35,7 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
   const kept = copyAlone(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.arrival = arrival
-  putRetained(state, kept)
+  putRetained(state, kept, state.gathering.number)
   if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
   return undefined
 }
@@ -59,7 +65,10 @@ function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: 
 
 /** Takes it out of memory; its record is the caller's concern. False: there was none. */
 export function clearRetained(state: BrokerState, topic: TopicName): boolean {
-  if (state.retained.delete(topic) === undefined) return false
+  const message = state.retained.delete(topic)
+  if (message === undefined) return false
+  state.memory.add('retained', -heldBytesOf(message))
+  if (message instanceof StoredRetained) forgetPayload(state, message)
   if (isBrokerTopic(topic)) state.retainedOfBroker--
   if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
   return true
@@ -76,13 +85,31 @@ export function isBrokerTopic(topic: string): boolean {
   return topic.startsWith('$SYS') && (topic.length === 4 || topic[4] === '/')
 }
 
-/** Puts it in its place in memory; its record is the caller's concern. */
-export function putRetained(state: BrokerState, message: Message): void {
-  const isNew = state.retained.set(message) === undefined
+/**
+ * Puts it in its place in memory; its record is the caller's concern. `batch`: the one that has the record; 0: it is durable. Of a
+ * large message only the metadata stays in memory then. What the broker says of itself has no record and stays.
+ */
+export function putRetained(state: BrokerState, message: Message, batch: number): void {
+  const size = messageSize(message.topic.name, message.payloadBytes, message.properties)
+  const isLarge = size > state.settings.maxRetainedBytesInMemory && !isBrokerTopic(message.topic.name)
+  const retained = isLarge ? new StoredRetained(message) : message
+  if (retained instanceof StoredRetained && batch > 0) state.retainedPayloads.addUnwritten(retained, message, batch)
+  const replaced = state.retained.set(retained)
+  const isNew = replaced === undefined
+  // Most replace one of the same size, which changes nothing.
+  const heldBytes = heldBytesOf(retained) - (replaced === undefined ? 0 : heldBytesOf(replaced))
+  if (heldBytes !== 0) state.memory.add('retained', heldBytes)
+  if (replaced instanceof StoredRetained) forgetPayload(state, replaced)
   if (isNew && isBrokerTopic(message.topic.name)) state.retainedOfBroker++
   if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
+}
+
+function heldBytesOf(message: RetainedMessage): number {
+  const { name } = message.topic
+  if (message instanceof StoredRetained) return retainedObjectBytes + name.length
+  return retainedObjectBytes + messageSize(name, message.payloadBytes, message.properties)
 }
 
 export function expireRetained(state: BrokerState, topic: string): void {

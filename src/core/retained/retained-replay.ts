@@ -5,11 +5,11 @@
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Message } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
+import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
 import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
@@ -22,6 +22,10 @@ import {
   hasMarks,
   sourcesOf,
 } from './retained-from-peers.ts'
+import { payloadOf, readAhead, releasePayload, stopReading, wakeInLine } from './retained-reads.ts'
+
+/** What large retained messages may take in memory until one client has acknowledged them. */
+const maxUnacknowledgedBytes = 8 * 1_024 * 1_024
 
 /** Topics that one slice looks at: about a millisecond. */
 const sliceTopics = 1_000
@@ -58,11 +62,15 @@ export function cancelReplays(state: BrokerState, session: Session, filter: Topi
   if (scans === undefined) return
   const dropped = filter === undefined ? [...scans.all()] : scans.drop(filter)
   if (state.neighbours !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.neighbours, scan)
-  if (filter === undefined || scans.isEmpty) endReplays(state, session)
+  if (filter === undefined || scans.isEmpty) return endReplays(state, session)
+  // What it has read ahead may have been for those: the rest asks again for what it needs.
+  stopReading(state, session)
+  state.scanning.add(session)
 }
 
 function endReplays(state: BrokerState, session: Session): void {
   session.scans = undefined
+  stopReading(state, session)
   state.scanning.delete(session)
   if (state.neighbours !== undefined) endRetainedWait(state.neighbours, session)
 }
@@ -71,12 +79,19 @@ function endReplays(state: BrokerState, session: Session): void {
 export function continueReplays(state: BrokerState): void {
   for (const session of state.scanning) {
     if (!hasRoomForRetained(state, session)) {
-      state.scanning.delete(session) // `pump` puts it back when there is room.
+      waitForRoom(state, session)
       continue
     }
     for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirstReplay(state, session)) break
     if (session.scans?.first === undefined) endReplays(state, session)
   }
+  wakeInLine(state)
+}
+
+/** `drainQueue` puts it back when there is room. */
+function waitForRoom(state: BrokerState, session: Session): void {
+  stopReading(state, session)
+  state.scanning.delete(session)
 }
 
 /** True if it is over and was about one topic: there is time for the next. */
@@ -95,7 +110,14 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
   let given = 0
   for (const message of scan.found) {
     if (!hasRoomForRetained(state, session)) break
-    deliverRetained(state, session, scan, message)
+    const outcome = deliverRetained(state, session, scan, message)
+    if (outcome === 'no-room') waitForRoom(state, session)
+    if (outcome === 'is-read') {
+      state.scanning.delete(session)
+      readAhead(state, session, scan.found, given)
+    }
+    if (outcome !== 'done') break
+    releasePayload(state, session, message)
     given++
   }
   scan.found = given === scan.found.length ? [] : scan.found.slice(given)
@@ -119,25 +141,41 @@ function findMore(state: BrokerState, session: Session, scan: RetainedReplay): b
   return true
 }
 
-function deliverRetained(state: BrokerState, session: Session, scan: RetainedReplay, message: Message): void {
-  if (message.expiresAtMs <= state.nowMs) return
-  // No Local is about live messages: a client gets its own retained message, as from other brokers. A bridge does not, or
-  // every message of the remote broker would be sent back to it when the bridge connects.
-  if (message.publisher === session.clientId && isOfBridge(session)) return
-  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
-  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
-  if (wasDeliveredLive(state, session, { scan, message })) return
-  if (!canDeliverRetained(state, session, message)) return
-  const qos = effectiveQoS(state, message.qos, scan.options.qos)
+/** `is-read`: not yet, it comes from disk. `no-room`: not yet, the client has too much to acknowledge. */
+function deliverRetained(
+  state: BrokerState,
+  session: Session,
+  scan: RetainedReplay,
+  found: RetainedMessage,
+): 'done' | 'is-read' | 'no-room' {
+  if (!isForSession(state, session, scan, found)) return 'done'
+  const qos = effectiveQoS(state, found.qos, scan.options.qos)
   const { raisesTo } = scan.options
-  if (qos < raisesTo)
-    return enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo, retain: true }))
+  if (found instanceof StoredRetained && !hasRoomForLarge(session, found, Math.max(qos, raisesTo))) return 'no-room'
+  const message = payloadOf(state, found)
+  if (message === 'waits') return 'is-read'
+  if (message === 'stale') return 'done'
+  if (qos < raisesTo) {
+    enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo, retain: true }))
+    return 'done'
+  }
   enqueueForSession(state, session, message, {
     qos,
     retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
     group: undefined,
   })
+  return 'done'
+}
+
+function isForSession(state: BrokerState, session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
+  if (message.expiresAtMs <= state.nowMs) return false
+  // No Local is about live messages: a client gets its own retained message, as from other brokers. A bridge does not, or
+  // every message of the remote broker would be sent back to it when the bridge connects.
+  if (message.publisher === session.clientId && isOfBridge(session)) return false
+  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
+  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return false
+  return !wasDeliveredLive(state, session, { scan, message }) && canDeliverRetained(state, session, message)
 }
 
 function isOfBridge({ clientId, connection }: Session): boolean {
@@ -148,7 +186,7 @@ function isOfBridge({ clientId, connection }: Session): boolean {
 function wasDeliveredLive(
   state: BrokerState,
   session: Session,
-  found: { scan: RetainedReplay; message: Message },
+  found: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
   if (state.neighbours !== undefined) return arrivesLive(state.neighbours, session, found)
   const { source } = found.scan
@@ -156,7 +194,7 @@ function wasDeliveredLive(
 }
 
 /** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
-function canDeliverRetained(state: BrokerState, session: Session, message: Message): boolean {
+function canDeliverRetained(state: BrokerState, session: Session, message: RetainedMessage): boolean {
   const { permissions } = state
   if (permissions.allowsEverything) return true
   if (!canReceive(state, session, message.topic)) return false
@@ -173,4 +211,10 @@ function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   const { maxQueuedBytes, maxQueuedMessages } = state.settings
   if (session.onDiskCount > 0 || session.pendingCount * 2 >= maxQueuedMessages) return false
   return session.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
+}
+
+/** A client that reads but does not acknowledge would have them all in memory. */
+function hasRoomForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
+  const unacknowledged = session.inflightCount + session.pendingCount
+  return qos === 0 || unacknowledged * size <= maxUnacknowledgedBytes
 }

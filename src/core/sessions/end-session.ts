@@ -1,9 +1,6 @@
-// A client goes, a session ends, a will is published.
+// A client goes, and a session ends.
 
 import type { BrokerState } from '../state/broker-state.ts'
-import { Message, copyPublisherRights } from '../model/message.ts'
-import { topicBelow } from '../namespaces/mountpoint.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import {
   newPersistentQueue,
@@ -18,14 +15,11 @@ import { removeSubscriptions } from './remove-subscriptions.ts'
 import { forgetBehind } from '../queues/enqueue-for-session.ts'
 import { updatePresence } from '../peers/update-interest.ts'
 import { reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
-import { isBrokerTopic } from '../retained/retained-messages.ts'
+import { dropWill, publishWill } from './publish-will.ts'
 import { cancelReplays } from '../retained/retained-replay.ts'
-import { routeMessage } from '../publish/route-message.ts'
-import { forwardToPeers } from '../publish/forward-to-peers.ts'
-import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
-import { deleteWill, storePendingWill, storeUntilCommitted, recordWill } from './stored-wills.ts'
+import { storePendingWill, recordDueTime } from './stored-wills.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
 export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
@@ -84,7 +78,7 @@ export function endSession(state: BrokerState, session: Session): void {
   state.sessions.remove(session)
   session.rest = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
-  state.fullSessions.delete(session)
+  if (state.fullSessions.delete(session)) state.hasActionRoom = true
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)
@@ -193,84 +187,5 @@ function publishOrDropWill(state: BrokerState, session: Session, isToBePublished
   if (will.delaySeconds === 0 || session.expirySeconds === 0) return publishWill(state, session)
   session.willDueAtMs = state.nowMs + will.delaySeconds * 1_000
   state.deadlines.set('will-due', session.clientId, session.willDueAtMs)
-  recordWill(state, session.clientId, { ...will, dueAtMs: session.willDueAtMs })
-}
-
-/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
-export function dropWill(state: BrokerState, session: Session): void {
-  if (session.will === undefined) return
-  session.will = undefined
-  session.willDueAtMs = Infinity
-  deleteWill(state, session.clientId)
-}
-
-export function publishWill(state: BrokerState, session: Session): void {
-  const { will } = session
-  if (will === undefined) return
-  dropWill(state, session)
-  publishWillMessage(state, session.clientId, will.message, session)
-}
-
-/** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
-export function publishDelayedWill(state: BrokerState, name: string, { message }: { message: Message }): void {
-  state.orphanWills.delete(name)
-  deleteWill(state, name)
-  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
-  else publishWillMessage(state, name, message)
-}
-
-/** What it brought here was stored with the word that it was published. */
-function tellOthersAgain(state: BrokerState, neighbours: PeerTable, clientId: string, message: Message): void {
-  if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
-  const plan = state.routes.planFor(message.topic)
-  forwardToPeers(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
-  storeUntilCommitted(state, clientId, message)
-}
-
-/** `session`: the one that it belongs to, where there is one still. */
-function publishWillMessage(state: BrokerState, clientId: string, message: Message, session?: Session): void {
-  if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
-  const timed = withExpiryFrom(message, state.nowMs)
-  // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
-  routeMessage(state, timed, session, 0)
-  storeUntilCommitted(state, clientId, timed)
-}
-
-/**
- * It was allowed at CONNECT; that may have changed. Where nobody knows at once it stays at that. Of a client that is only
- * known from a record it is asked what is asked of a retained message.
- */
-function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
-  const { permissions } = state
-  const { name } = message.topic
-  if (isBrokerTopic(name)) return false
-  if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
-  if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
-  const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
-  if (session === undefined || session.identityIsFromDisk) {
-    if (message.isByOwnRight) return true
-    return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
-  }
-  const permission = permissions.mayPublish(session.identity, topic, message)
-  return permission === 'allow' || permission === 'ask'
-}
-
-/** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
-function withExpiryFrom(will: Message, nowMs: number): Message {
-  const expiry = will.properties?.messageExpiryIntervalSeconds
-  if (expiry === undefined) return will
-  const message = new Message(will.topic, {
-    qos: will.qos,
-    retain: will.retain,
-    properties: will.properties,
-    publisher: will.publisher,
-    publishedAtMs: nowMs,
-    expiresAtMs: nowMs + expiry * 1_000,
-    chunk: will.chunk,
-    payloadStart: will.payloadStart,
-    payloadEnd: will.frameEnd,
-  })
-  copyPublisherRights(message, will)
-  message.isOwned = true
-  return message
+  recordDueTime(state, will, session.willDueAtMs)
 }

@@ -19,16 +19,22 @@ import type { NamespaceSettings } from '../model/resolve-namespace.ts'
 import { PeerTable } from './peers/peer-table.ts'
 import type { SessionPresence } from './peers/local-interest.ts'
 import type { Peer } from './peers/peer.ts'
+import type { RetainedRequest } from './peers/retained-request.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, CoreRequest, ReaderChange } from '../model/outputs.ts'
 import { shardOf, type ShardPlace } from '../model/peer-messages.ts'
 import { PeerSendList } from '../model/peer-send-list.ts'
 import { SendList } from '../model/send-list.ts'
 import { canReceive } from './sessions/can-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
+import { RetainedPayloads } from './sessions/retained-payloads.ts'
 import type { Session } from './sessions/session.ts'
+import type { SessionWill } from './sessions/session-will.ts'
+import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 import { SessionTable } from './sessions/session-table.ts'
+import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
+import type { RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
 import { RetainedTree, Routes, type SubscriptionOptions } from '../topics/index.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
@@ -65,6 +71,18 @@ export interface EndingSession {
   readonly standing: SessionPresence
 }
 
+/** The will of a client that is gone and has no session here. */
+export interface OrphanWill {
+  readonly will: SessionWill
+  readonly dueAtMs: number
+}
+
+/** A session that is given retained messages, or another shard that has asked for some. */
+export type RetainedReader = Session | RetainedRequest
+
+/** A will that is to be published once its message is read from disk. */
+export type DueWill = WillLoad<Session, Message>
+
 /** A will that was published and is not on disk yet on every shard that is to keep it: see `sessions/stored-wills.ts`. */
 export interface PendingWill {
   /** Of its record: the client id, or a reserved name. */
@@ -93,6 +111,8 @@ export interface BrokerOptions {
   readonly nameAmongBridges?: string | undefined
   /** Undefined: the core makes an account that nobody else reads. */
   readonly memory?: MemoryAccount | undefined
+  /** Undefined: there are no rules. */
+  readonly ruleHook?: RuleHook | undefined
   /** Drops that are told as events in a tenth of a second; undefined: 64. */
   readonly mostDropEvents?: number | undefined
 }
@@ -103,6 +123,8 @@ export type PendingRequest =
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
   | { readonly for: 'oldest'; readonly session: Session }
   | { readonly for: 'ended'; readonly queue: EndedSessionQueue }
+  | { readonly for: 'will'; readonly will: DueWill }
+  | { readonly for: 'retained'; readonly retained: StoredRetained }
 
 export class BrokerState {
   settings: CoreSettings
@@ -118,7 +140,8 @@ export class BrokerState {
   nowMs = 0
   readonly sessions: SessionTable
   readonly routes: Routes<Session, Peer>
-  readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
+  readonly retained = new RetainedTree<RetainedMessage>((message) => message.payloadBytes)
+  readonly retainedPayloads: RetainedPayloads<RetainedReader>
   /** Those among them that the broker has said of itself: they take nobody's room. */
   retainedOfBroker = 0
   /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
@@ -134,8 +157,14 @@ export class BrokerState {
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: CommitBarrier }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */
   readonly unsettledCommands = new Set<RequestId>()
-  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
-  readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
+  /**
+   * Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were
+   * owed or were to be published before another of the same client, by the names of their records.
+   */
+  readonly orphanWills = new Map<string, OrphanWill>()
+  /** Large wills that are in memory because their records are not durable, by batch. */
+  readonly unwrittenWills = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
+  readonly willLoads = new WillLoads<Session, Message>()
   /** By the names of their records. */
   readonly owedWills = new Map<string, PendingWill>()
   /** Read at the start, and to be sent on when everything is: see `shared/shared-handoff.ts`. */
@@ -163,6 +192,14 @@ export class BrokerState {
   clientFilters: ClientFilters | undefined = undefined
   /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
   readonly exclusive = new Map<TopicFilter, Session>()
+  /** Runs rules; undefined: there are none. */
+  readonly ruleHook: RuleHook | undefined
+  /** Of the message that is being routed; undefined: none. */
+  matchedRules: readonly MatchedRule[] | undefined = undefined
+  /** Connections that are not read from until the actions of rules have stored less. */
+  readonly waitingForActions = new Set<Connection>()
+  /** A session that was full is so no longer: who waits for actions tries again. */
+  hasActionRoom = false
   openConnections = 0
   readonly held: SubscriptionCounts = { subscriptions: 0, shared: 0, subscribers: 0 }
   storageIsHealthy = true
@@ -195,8 +232,10 @@ export class BrokerState {
     this.identity = options.identity
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
+    this.ruleHook = options.ruleHook
     this.memory = options.memory ?? new MemoryAccount()
     this.sessions = new SessionTable(this.memory)
+    this.retainedPayloads = new RetainedPayloads(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place
@@ -212,6 +251,13 @@ export class BrokerState {
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this
     this.outputs = { sends, questions, closes, readers, events, peerSends }
+  }
+
+  /** From here on messages run these. */
+  setRules(rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>): void {
+    this.routes.setRules(rules)
+    // Who waits for actions may have nothing to wait for.
+    this.hasActionRoom = true
   }
 
   /** A subscription of the session has come (1) or gone (-1); what the session holds is as it is afterwards. */

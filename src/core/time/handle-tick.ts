@@ -8,7 +8,7 @@ import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
 import { stateOf } from '../state/connection-state.ts'
 import { endReauthentication } from '../packets/handle-auth.ts'
 import { handleTakeoverWait } from '../packets/handle-connect.ts'
-import { handlePacket } from '../packets/handle-packet.ts'
+import { handlePacket, resumeWaitingForActions } from '../packets/handle-packet.ts'
 import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
 import type { Deadline } from '../model/deadlines.ts'
@@ -20,7 +20,8 @@ import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.
 import { continueRelief } from '../memory/memory-relief.ts'
 import { continueReplays } from '../retained/retained-replay.ts'
 import { answerRetainedRequests } from '../peer-handlers/handle-retained.ts'
-import { endSession, hasExpired, publishDelayedWill, publishWill } from '../sessions/end-session.ts'
+import { publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
+import { endSession, hasExpired } from '../sessions/end-session.ts'
 import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 
@@ -43,6 +44,7 @@ export function handleTick(state: BrokerState): void {
   continueRelief(state, endGreedy)
   if (state.neighbours !== undefined) answerRetainedRequests(state, state.neighbours)
   continueAccessChecks(state)
+  if (state.hasActionRoom && state.waitingForActions.size > 0) resumeWaitingForActions(state)
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
 }
 

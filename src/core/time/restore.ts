@@ -15,18 +15,20 @@ import {
 } from '../../records/index.ts'
 import { plainIdentity, type Identity } from '../model/identity.ts'
 import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerState, OrphanWill } from '../state/broker-state.ts'
 import { recordHeld } from '../peers/exclusive-subscriptions.ts'
 import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { putRetained } from '../retained/retained-messages.ts'
 import { expiryMs, maxStoredOf, markFull } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
+import { restoredWill } from '../sessions/stored-wills.ts'
 import { fromStored, type Message } from '../model/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
-import { isInternalName } from '../namespaces/internal-session-names.ts'
+import { clientIdIn, isInternalName } from '../namespaces/internal-session-names.ts'
+import type { SessionWill } from '../state/sessions/session-will.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
@@ -208,7 +210,7 @@ function messageOf(state: BrokerState, stored: StoredMessage): Message | undefin
 /** One whose time ended while nobody was there is due at once: it is given to nobody, and its record goes. */
 function restoreRetained(state: BrokerState, stored: StoredMessage): void {
   const message = messageOf(state, stored)
-  if (message !== undefined) putRetained(state, message)
+  if (message !== undefined) putRetained(state, message, 0)
 }
 
 /** One that is of a shard that there is not any more is another's now. */
@@ -221,16 +223,33 @@ function restoreMoving(state: BrokerState, record: MovingRecord): void {
 }
 
 function restoreWill(state: BrokerState, record: WillRecord): void {
-  const message = messageOf(state, record.message)
-  if (message === undefined) return
-  const dueAtMs = record.dueAtMs ?? state.nowMs + record.delaySeconds * 1_000
-  state.deadlines.set('will-due', record.clientId, dueAtMs)
-  const session = state.sessions.get(record.clientId)
+  const will = restoredWill(state, record)
+  if (will === undefined) return
+  const clientId = clientIdIn(record.clientId)
+  const session = state.sessions.get(clientId)
   // One that was published before is no concern of the session any more, nor of the client that comes back to it.
-  if (session === undefined || message.isRepeat) {
-    state.orphanWills.set(record.clientId, { message, dueAtMs })
-    return
+  if (record.message.isRepeat) return restoreOrphan(state, will.name, { will, dueAtMs: state.nowMs })
+  const delayMs = record.delaySeconds * 1_000
+  if (session === undefined) {
+    const before = state.orphanWills.get(clientId)?.will
+    const later = laterOf(state, before, will)
+    return restoreOrphan(state, clientId, { will: later, dueAtMs: record.dueAtMs ?? state.nowMs + delayMs })
   }
-  session.will = { message, delaySeconds: record.delaySeconds }
-  session.willDueAtMs = dueAtMs
+  session.will = laterOf(state, session.will, will)
+  if (session.will !== will) return
+  session.willDueAtMs = record.dueAtMs ?? session.disconnectedAtMs + delayMs
+  state.deadlines.set('will-due', clientId, session.willDueAtMs)
+}
+
+/** The earlier one was to be published already when the client connected again. */
+function laterOf(state: BrokerState, before: SessionWill | undefined, will: SessionWill): SessionWill {
+  if (before === undefined) return will
+  const [earlier, later] = before.createdAtMs <= will.createdAtMs ? [before, will] : [will, before]
+  restoreOrphan(state, earlier.name, { will: earlier, dueAtMs: state.nowMs })
+  return later
+}
+
+function restoreOrphan(state: BrokerState, key: string, orphan: OrphanWill): void {
+  state.orphanWills.set(key, orphan)
+  state.deadlines.set('will-due', key, orphan.dueAtMs)
 }

@@ -10,6 +10,7 @@
 
 import type { QoS } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
+import type { MatchedRule } from '../model/rule-hook.ts'
 import { peerMatchesOf, crossShardGroupsOf, type PeerMatch, type CrossShardGroup } from './peer-matches.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
@@ -106,16 +107,20 @@ export class DeliveryPlan<S extends object, P extends object = object> {
   readonly groups: readonly SharedGroup<S>[]
   readonly peers: readonly PeerMatch<P>[]
   readonly spanning: readonly CrossShardGroup<S, P>[]
+  /** Rules whose topic filters match; undefined: none. */
+  readonly rules: readonly MatchedRule[] | undefined
 
   constructor(
     recipients: readonly MatchedSubscriber<S>[],
     groups: readonly SharedGroup<S>[],
     elsewhere: { peers: readonly PeerMatch<P>[]; spanning: readonly CrossShardGroup<S, P>[] } = nothingElsewhere,
+    rules?: readonly MatchedRule[],
   ) {
     this.recipients = recipients
     this.groups = groups
     this.peers = elsewhere.peers
     this.spanning = elsewhere.spanning
+    this.rules = rules
   }
 
   /** Nobody gets it. */
@@ -140,6 +145,7 @@ export function makePlan<S extends object, P extends object>(
   audiences: readonly FilterSubscribers<S>[],
   admits: (subscriber: S) => boolean,
   peerAudiences: readonly FilterSubscribers<P, Interest>[] = nobody,
+  rules?: readonly MatchedRule[],
 ): DeliveryPlan<S, P> {
   const recipients: MatchedSubscriber<S>[] = []
   const groups: SharedGroup<S>[] = []
@@ -161,10 +167,16 @@ export function makePlan<S extends object, P extends object>(
     })
     audience.forEachGroup((group) => groups.push(group))
   }
-  if (peerAudiences.length === 0) return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups))
+  if (peerAudiences.length === 0)
+    return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups), nothingElsewhere, rules)
   const spanning = crossShardGroupsOf(peerAudiences, groups)
   const groupsHere = groups.filter((group) => !spanning.some(({ own }) => own === group))
-  return new DeliveryPlan(trimmed(recipients), trimmed(groupsHere), { peers: peerMatchesOf(peerAudiences), spanning })
+  return new DeliveryPlan(
+    trimmed(recipients),
+    trimmed(groupsHere),
+    { peers: peerMatchesOf(peerAudiences), spanning },
+    rules,
+  )
 }
 
 /** An array that was pushed to has room for 17, and there may be a million plans of one recipient. */

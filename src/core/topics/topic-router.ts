@@ -22,6 +22,7 @@ import {
 import { PlanWatch, PlanInvalidation } from './plan-invalidation.ts'
 import { DeliveryPlan, makePlan } from './delivery-plan.ts'
 import type { Interest } from '../model/peer-messages.ts'
+import type { MatchedRule } from '../model/rule-hook.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts'
@@ -50,6 +51,8 @@ export class TopicRouter<S extends object, P extends object = object> {
   readonly #trie: SubscriptionTrie<S> = new SubscriptionTrie()
   /** What other shards want, as they tell it: a trie of its own, so that nothing of it is in the way where there are none. */
   readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
+  /** Rules by their topic filters; undefined: there are none. */
+  #rules: SubscriptionTrie<MatchedRule, true> | undefined = undefined
   readonly #cells: PlanInvalidation = new PlanInvalidation()
   readonly #admits: (subscriber: S, topic: Topic) => boolean
   readonly #countsBefore: (peer: P) => boolean
@@ -73,6 +76,20 @@ export class TopicRouter<S extends object, P extends object = object> {
   /** Different filters that subscribers here hold, and none of the peers that count before: over all shards each is one. */
   get filters(): number {
     return this.#trie.filters - this.#countedElsewhere
+  }
+
+  /** From here on messages lead to these rules, by their topic filters. */
+  setRules(rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>): void {
+    const trie = new SubscriptionTrie<MatchedRule, true>()
+    for (const [filter, rule] of rules) trie.add(filter, rule, true)
+    this.#rules = trie.isEmpty ? undefined : trie
+    this.forgetPlans()
+  }
+
+  #rulesFor(topic: TopicName): readonly MatchedRule[] | undefined {
+    const found = new Set<MatchedRule>()
+    for (const audience of this.#rules?.audiencesFor(topic) ?? []) audience.forEach((rule) => found.add(rule))
+    return found.size === 0 ? undefined : [...found]
   }
 
   /** Every plan is made anew when its topic is next used: `admits` has changed its mind. */
@@ -171,9 +188,10 @@ export class TopicRouter<S extends object, P extends object = object> {
     const audiences = route.exact === undefined ? [] : [route.exact]
     this.#trie.addWildcardAudiences(topic.name, audiences)
     const elsewhere = this.#elsewhere.isEmpty ? nowhere : this.#elsewhere.audiencesFor(topic.name)
-    const isEmpty = audiences.length === 0 && elsewhere.length === 0
+    const rules = this.#rules === undefined ? undefined : this.#rulesFor(topic.name)
+    const isEmpty = audiences.length === 0 && elsewhere.length === 0 && rules === undefined
     const admits = (subscriber: S): boolean => this.#admits(subscriber, topic)
-    route.plan = isEmpty ? this.#emptyPlan : makePlan(audiences, admits, elsewhere)
+    route.plan = isEmpty ? this.#emptyPlan : makePlan(audiences, admits, elsewhere, rules)
     this.#cells.renew(route)
     return route.plan
   }

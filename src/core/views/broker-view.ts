@@ -6,7 +6,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import { canAnswer } from '../peer-handlers/handle-retained.ts'
 import { hasUnsentState } from '../peers/sync-peers.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
-import type { Message } from '../model/message.ts'
+import type { RetainedMessage } from '../model/stored-retained.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
 import type { CachedAuthorization } from '../model/authorization-cache.ts'
 import {
@@ -39,6 +39,7 @@ export class BrokerView {
   get hasMoreWork(): boolean {
     const { neighbours, scanning, stayChecks, clientFilters, leaving, reliefFrom } = this.#state
     if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0 || reliefFrom !== undefined) return true
+    if (this.#state.hasActionRoom && this.#state.waitingForActions.size > 0) return true
     return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 
@@ -65,6 +66,11 @@ export class BrokerView {
   /** Payloads that are kept for other shards until these have them. */
   get unconfirmedBytes(): number {
     return this.#state.neighbours?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
+  }
+
+  /** Wills are due whose messages are not read from disk yet. */
+  get isReadingWills(): boolean {
+    return !this.#state.willLoads.isEmpty
   }
 
   get connections(): number {
@@ -186,7 +192,7 @@ export class BrokerView {
     return this.#state.memory
   }
 
-  retained(topic: Topic): Message | undefined {
+  retained(topic: Topic): RetainedMessage | undefined {
     return this.#state.retained.get(topic.name)
   }
 }

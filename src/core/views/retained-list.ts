@@ -2,7 +2,8 @@
 
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { type Message, never } from '../model/message.ts'
+import { never } from '../model/message.ts'
+import { type RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
 
 export interface RetainedView {
   readonly topic: string
@@ -16,8 +17,8 @@ export interface RetainedView {
 }
 
 export interface RetainedMessageView extends RetainedView {
-  /** A copy with a memory of its own. */
-  readonly payload: Uint8Array
+  /** A copy with a memory of its own; undefined: it is on disk only. */
+  readonly payload: Uint8Array | undefined
 }
 
 export interface RetainedWalk {
@@ -38,10 +39,12 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
 /** undefined: the topic has none here. */
 export function findRetained(state: BrokerState, topic: TopicName): RetainedMessageView | undefined {
   const message = state.retained.get(topic)
-  return message === undefined ? undefined : { ...viewOf(message), payload: new Uint8Array(message.payload()) }
+  if (message === undefined) return undefined
+  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(message.payload())
+  return { ...viewOf(message), payload }
 }
 
-function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Message): RetainedView {
+function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: RetainedMessage): RetainedView {
   const expiry = expiresAtMs === never ? undefined : expiresAtMs
   return { topic: topic.name, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs: expiry }
 }

@@ -5,7 +5,14 @@ import { homedir } from 'node:os'
 import type { AccessSettings } from '../../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../../config/index.ts'
 import type { BackupOperations } from '../../management/index.ts'
-import { type BridgeAssignment, clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
+import {
+  type BridgeAssignment,
+  clockBaseMs,
+  readClock,
+  type RulePlan,
+  shardEntry,
+  type ShardStart,
+} from '../../shard/index.ts'
 import { StorageFailure } from '../../storage/index.ts'
 import { createLogger, type Logger } from '../../telemetry/index.ts'
 import { denyAddresses } from '../../transports/index.ts'
@@ -34,6 +41,7 @@ import type { NodeBackups } from '../api/backup.ts'
 import { shutdownRequests, type ShutdownRequest } from '../api/control.ts'
 import { type NodeStore, openNodeStore } from '../shards/node-store.ts'
 import { observeNode } from '../api/monitoring.ts'
+import { planRules, RuleConfig } from '../rules/rule-config.ts'
 import { withoutMissingQuic } from '../listeners/quic-presence.ts'
 import { quarantineText } from '../data-dir/quarantine.ts'
 import { ShardSupervisor } from '../shards/shard-supervisor.ts'
@@ -153,12 +161,23 @@ async function startOnLog(
   if ('problem' in admission) return admission
   const planned = planBridges(config, accessSecret)
   if ('problem' in planned) return planned
+  const ruled = planRules(config, name)
+  if ('problem' in ruled) return ruled
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const listeners = await withoutMissingQuic(resolved.listeners, ground.log)
   const alarms = new Alarms(ground)
   const bridges = planned.plans
-  return startOnStore(options, { ...ground, alarms, name, accessSecret, ...admission, listeners, bridges })
+  return startOnStore(options, {
+    ...ground,
+    alarms,
+    name,
+    accessSecret,
+    ...admission,
+    listeners,
+    bridges,
+    rules: ruled.plan,
+  })
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
@@ -181,6 +200,7 @@ interface Foundation {
   readonly access: AccessSettings
   readonly accessSecret: Uint8Array
   readonly bridges: readonly BridgeAssignment[]
+  readonly rules: RulePlan
   readonly listeners: readonly ListenerAddress[]
 }
 
@@ -198,12 +218,10 @@ async function startOnStore(options: NodeOptions, foundation: Foundation): Promi
 
 async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
   const { config } = options
-  const { log, alarms, directory, name, access } = foundation
+  const { log, alarms, directory, name } = foundation
   const clock = clockBaseMs(await readClock(store.own))
   const live = liveListeners(config, foundation, () => crew)
-  const ofBridges = { bridges: foundation.bridges, nameAmongBridges: brokerIdOf(foundation.accessSecret) }
-  const dealt = { ...ofBridges, listeners: live.dealt, nodeName: name, clockBaseMs: clock }
-  const plan = await planShards({ ...dealt, config, directory, access })
+  const plan = await planShards({ ...partsOfShards(foundation), listeners: live.dealt, clockBaseMs: clock, config })
   const { starts, counters, meters, memory, room, descriptorRoom } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
@@ -211,12 +229,13 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
   const bridges = liveBridges(foundation, crew)
+  const rules = liveRules(foundation, crew)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
   const accessRecords = await openAccessRecords({ store: store.own, ...distributeAccess(crew, namespaceLimits) })
   const hiddenPresets = new ShadowedCredentials({ records: accessRecords, log, presets: config.auth.credentials })
-  const owners = { listeners: live, bridges, hiddenPresets }
+  const owners = { listeners: live, bridges, rules, hiddenPresets }
   const configuration = await configurationOf(options, foundation, { ...owners, crew, room, sysTopics })
   const outcome = await crew.start()
   const reloadFiles = (): void => {
@@ -265,6 +284,11 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const doing = { broken, wished: control.wished, reloadConfiguration, reloadFiles, stop }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
+}
+
+/** What every shard is given of what was prepared. */
+function partsOfShards({ bridges, rules, accessSecret, name: nodeName, directory, access }: Foundation) {
+  return { bridges, nameAmongBridges: brokerIdOf(accessSecret), rules, nodeName, directory, access }
 }
 
 function distributeAccess(
@@ -355,6 +379,14 @@ function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, crew:
   return bridges
 }
 
+function liveRules({ rules: plan, name }: Foundation, crew: ShardSupervisor): RuleConfig {
+  return new RuleConfig({
+    plan,
+    nodeName: name,
+    tell: (changed) => crew.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
+  })
+}
+
 function sysTopicsOf(
   { config, version = '' }: NodeOptions,
   {
@@ -411,10 +443,11 @@ function configurationOf(
     readonly sysTopics: SysTopics
     readonly listeners: ListenerManager
     readonly bridges: BridgeConfig
+    readonly rules: RuleConfig
     readonly hiddenPresets: ShadowedCredentials
   },
 ): Promise<LiveConfig> {
-  const others = [listenersConsumer(parts.listeners), parts.bridges, parts.hiddenPresets]
+  const others = [listenersConsumer(parts.listeners), parts.bridges, parts.rules, parts.hiddenPresets]
   return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
 }
 

@@ -47,9 +47,7 @@ async function setAsideSession(store: Store, dataDirectory: string, clientId: st
 
 async function setAsideRetained(store: Store, dataDirectory: string, topic: string): Promise<string> {
   const path = pathFor(dataDirectory, 'retained', topic)
-  for await (const record of store.read({ kind: 'retained' })) {
-    if (record.kind === 'retained' && record.message.topic === topic) await append(path, [lineOf(record)])
-  }
+  await appendAll(path, store.read({ kind: 'retained', topic }))
   await store.commit([{ change: 'delete', key: { kind: 'retained', topic } }])
   return path
 }

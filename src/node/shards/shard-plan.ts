@@ -8,6 +8,7 @@ import {
   createLoadMark,
   createMemoryTable,
   createNamespaceTable,
+  type RulePlan,
   type ShardListener,
   type ShardStart,
 } from '../../shard/index.ts'
@@ -60,6 +61,7 @@ export interface ShardPlanInput {
   readonly listeners: readonly ShardListener[]
   readonly bridges: readonly BridgeAssignment[]
   readonly nameAmongBridges: string
+  readonly rules: RulePlan
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
@@ -81,7 +83,7 @@ export function shardsOf(config: GodwitConfig): number {
 }
 
 export async function planShards(surroundings: ShardPlanInput): Promise<ShardPlan> {
-  const { config, directory, listeners, bridges, nameAmongBridges, access, clockBaseMs } = surroundings
+  const { config, directory, listeners, bridges, nameAmongBridges, rules, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createMeterTable(shards)
@@ -100,6 +102,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     deniedAddresses: config.node.deniedAddresses,
     bridges,
     nameAmongBridges,
+    rules,
     ...connectionLimitsOf(config, room, shards),
     core: config.core,
     namespaces: config.namespaces,

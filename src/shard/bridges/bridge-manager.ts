@@ -67,7 +67,7 @@ interface RunningBridge {
 const reportIntervalMs = 1_000
 
 /** Bridges are clients that come by no listener. */
-const bridgeListener: ShardListener = {
+export const bridgeListener: ShardListener = {
   number: 0,
   kind: 'tcp',
   name: 'bridges',

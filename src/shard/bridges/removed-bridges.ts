@@ -2,22 +2,28 @@
 // with them a queue that nobody will empty.
 
 import type { BridgeSettings } from '../../bridges/index.ts'
-import { bridgeClientId, type BrokerView, type WalkPosition } from '../../core/index.ts'
+import { actionOfClientId, bridgeClientId, type BrokerView, type WalkPosition } from '../../core/index.ts'
 import { sliceWantedOf } from '../runtime/result-slices.ts'
 
 /** Names of bridges that have a session here, looked for between turns. */
 export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
   const prefix = bridgeClientId('')
-  const names: string[] = []
+  const clientIds = await sessionsWithPrefix(view, prefix)
+  return clientIds.filter((id) => actionOfClientId(id) === undefined).map((id) => id.slice(prefix.length))
+}
+
+/** Client IDs of sessions here that begin so, looked for between turns. */
+export async function sessionsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
+  const clientIds: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
     const slice = view.clientSlice({ clientIdPart: prefix }, sliceWantedOf({ from, skip: 0, most: Infinity }))
     for (const { clientId } of slice.rows) {
-      if (clientId.startsWith(prefix)) names.push(clientId.slice(prefix.length))
+      if (clientId.startsWith(prefix)) clientIds.push(clientId)
     }
     from = slice.next
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return names
+  return clientIds
 }
 
 /** All that is still to happen to it is that its session ends. */

@@ -21,6 +21,7 @@ import type { SeatNotice, SeatRequest } from '../../storage/index.ts'
 import type { LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { TlsSettings } from '../../transports/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
+import type { RulePlan } from './rule-plan.ts'
 import type { ShardQuery } from './query-types.ts'
 
 export type { CertificateField } from '../../config/index.ts'
@@ -137,6 +138,8 @@ export interface ShardStart extends ShardSettings {
   readonly deniedAddresses?: readonly string[]
   /** Undefined: none. */
   readonly bridges?: readonly BridgeAssignment[]
+  /** Undefined: none. */
+  readonly rules?: RulePlan
   /** What bridges of this node mark their messages with. */
   readonly nameAmongBridges?: string
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
@@ -214,6 +217,8 @@ export type NodeToShard =
     }
   /** The bridges are these from now on. Answered by `changed`. */
   | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgeAssignment[] }
+  /** Rules and actions are these from now on. Answered by `changed`. */
+  | { readonly kind: 'rules'; readonly change: number; readonly plan: RulePlan }
   /** What another shard says of what its clients are subscribed to. */
   | { readonly kind: 'client-filters'; readonly from: PeerNumber; readonly notice: FilterNotice }
   /** One step of a change of listeners. Answered by `changed`. */

@@ -23,6 +23,7 @@ import type {
 import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
+import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
 export interface SliceRequest {
@@ -35,6 +36,29 @@ export interface SliceRequest {
 
 /** By the name of the question: what is said, and what comes back. */
 export interface ShardQueries {
+  /** How rules and actions are. */
+  rules: {
+    asked: object
+    answered: { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] }
+  }
+  'reset-rule': { asked: { readonly rule: string }; answered: object }
+  'reset-action': { asked: { readonly action: string }; answered: object }
+  'control-action': {
+    asked: { readonly action: string; readonly what: 'start' | 'stop' | 'restart' }
+    answered: object
+  }
+  /** What is stored for an action that is not configured is given up. */
+  'discard-action': { asked: { readonly action: string }; answered: object }
+  'dead-letters': { asked: { readonly action: string }; answered: readonly DeadLetterReport[] }
+  /** `letter`: undefined: all that can be seen. The answer is how many. */
+  'delete-dead-letters': {
+    asked: { readonly action: string; readonly letter: number | undefined }
+    answered: { readonly count: number }
+  }
+  'retry-dead-letters': {
+    asked: { readonly action: string; readonly letter: number | undefined }
+    answered: { readonly count: number }
+  }
   clients: { asked: SliceRequest & { readonly filter: ClientFilter }; answered: Slice<ClientView> }
   subscriptions: { asked: SliceRequest & { readonly filter: SubscriptionFilter }; answered: Slice<SubscriptionView> }
   /** How many sessions there are, of clients that are there or not. */

@@ -45,6 +45,28 @@ const handlers: QueryHandlers = {
   flapping: ({ access }, { namespace }) => access.flapping(namespace),
   dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),
   bridges: ({ bridges }) => bridges?.reports() ?? [],
+  rules: ({ rules }) => rules.report(),
+  'reset-rule': ({ rules }, { rule }) => {
+    rules.resetRule(rule)
+    return {}
+  },
+  'reset-action': ({ rules }, { action }) => {
+    rules.resetAction(action)
+    return {}
+  },
+  'control-action': ({ rules }, { action, what }) => {
+    rules.controlAction(action, what)
+    return {}
+  },
+  'discard-action': async ({ rules }, { action }) => {
+    await rules.discardAction(action)
+    return {}
+  },
+  'dead-letters': ({ rules }, { action }) => rules.deadLetters(action),
+  'delete-dead-letters': ({ rules }, { action, letter }) => ({ count: rules.deleteDeadLetters(action, letter) }),
+  'retry-dead-letters': async ({ rules }, { action, letter }) => ({
+    count: await rules.retryDeadLetters(action, letter),
+  }),
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }
 

@@ -4,13 +4,27 @@ import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { EventLog } from '../observe/event-log.ts'
+import type { ActionReport, DeadLetterReport, RuleReport } from '../messages/rule-plan.ts'
 import type { BridgeReport } from '../messages/bridge-assignment.ts'
+
+/** Rules and their actions. */
+export interface QueriedRules {
+  report(): { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] }
+  resetRule(rule: string): void
+  resetAction(action: string): void
+  controlAction(action: string, what: 'start' | 'stop' | 'restart'): void
+  discardAction(action: string): Promise<void>
+  deadLetters(action: string): readonly DeadLetterReport[]
+  deleteDeadLetters(action: string, letter: number | undefined): number
+  retryDeadLetters(action: string, letter: number | undefined): Promise<number>
+}
 
 export interface QueriedShard {
   readonly core: BrokerCore
   readonly access: Pick<AccessControl, 'explain' | 'flapping'>
   readonly commands: Pick<PendingCommands, 'run'>
   readonly eventLog: Pick<EventLog, 'ledger' | 'timelines'>
+  readonly rules: QueriedRules
   /** Undefined until the shard accepts clients. */
   readonly bridges: { reports(): readonly BridgeReport[] } | undefined
 }

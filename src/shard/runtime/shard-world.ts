@@ -1,5 +1,6 @@
 // What a shard is given of the world.
 
+import type { RuleHook } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { Counters, Log } from '../../telemetry/index.ts'
 import type { Time } from './clock.ts'
@@ -11,6 +12,8 @@ export interface ShardDependencies {
   readonly clock: Time
   readonly counters: Counters
   readonly log: Log
+  /** Runs rules. */
+  readonly ruleHook: RuleHook
   /** By its number, of whichever shard; undefined: it is closed. */
   listenerOf(number: number): ShardListener | undefined
   /** Random text: nobody is to guess the client ids that are assigned. */

@@ -21,6 +21,7 @@ import type { StoredChange } from '../../../src/records/index.ts'
 import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
 
 type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
+type LoadMessage = Extract<CoreRequest, { kind: 'load-message' }>
 
 export interface CoreSurroundings {
   /** What leaves for clients, in order. */
@@ -47,6 +48,7 @@ export class DrivenCore {
   readonly #keeper: MemoryKeeper
   readonly #around: CoreSurroundings
   readonly #loads: LoadQueue[] = []
+  readonly #messageLoads: LoadMessage[] = []
   #writing: Writing | undefined = undefined
   #committedBatch = 0
 
@@ -102,6 +104,19 @@ export class DrivenCore {
     this.#load()
   }
 
+  /** A message is to be read. */
+  get isReading(): boolean {
+    return this.#messageLoads.length > 0
+  }
+
+  /** Reads one message. */
+  read(): void {
+    const load = this.#messageLoads.shift()
+    if (load === undefined) return
+    const message = this.#keeper.readMessage(load.of)
+    this.handle({ kind: 'message-loaded', question: load.question, message })
+  }
+
   /** There is work that no input stands for. */
   get hasMoreWork(): boolean {
     return this.core.view.hasMoreWork
@@ -125,6 +140,7 @@ export class DrivenCore {
     this.#feedDisk()
     for (const question of asked) {
       if (question.kind === 'load-queue') this.#loads.push(question)
+      else if (question.kind === 'load-message') this.#messageLoads.push(question)
       else if (question.kind === 'may-connect')
         this.handle({ kind: 'connect-verdict', question: question.question, verdict: { allowed: true } })
       else throw new Error(`nobody answers ${question.kind} here`)

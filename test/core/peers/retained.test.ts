@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ownerOf } from '../../../src/core/index.ts'
+import { ownerOf, type CoreSettings } from '../../../src/core/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
 
@@ -189,8 +189,13 @@ const kindsUnderWay = (cores: SeveralCores, from: number, to: number): (string |
   cores.underWay(from, to).map((said) => ('kind' in said ? said.kind : undefined))
 
 /** An author on shard 0 whose message of the topic on shard 1 is old, and a reader on shard 2. */
-function toldBefore(): { cores: SeveralCores; topic: string; author: PacketClient; reader: PacketClient } {
-  const cores = new SeveralCores()
+function toldBefore(settings: Partial<CoreSettings> = {}): {
+  cores: SeveralCores
+  topic: string
+  author: PacketClient
+  reader: PacketClient
+} {
+  const cores = new SeveralCores({ settings })
   const [author, reader] = [cores.client(0, 'author'), cores.client(2, 'reader')]
   cores.settle()
   const topic = topicOn(1, 'a')
@@ -263,6 +268,32 @@ describe('the shard that keeps what a topic remembers', () => {
     assert.equal(reader.payloads.length, 6)
   })
 
+  test('reads a large message before it answers, and does not give it when it has been replaced meanwhile', () => {
+    for (const replaces of [false, true]) {
+      const { cores, author, reader, topic } = toldBefore({ maxRetainedBytesInMemory: 0 })
+      reader.subscribe(topic)
+      const owner = cores.cores[1]
+      assert.ok(owner !== undefined)
+      while (!owner.isReading) assert.ok(cores.step())
+      if (replaces) {
+        cores.hold(1, 2)
+        author.publish(topic, 'new', { retain: true })
+        cores.sayAll(author)
+        cores.carryAll(0, 1)
+        for (let turn = 0; turn < 3; turn++) {
+          while (owner.isReading) owner.read()
+          cores.handle(1, { kind: 'tick' })
+        }
+        const said = cores.underWay(1, 2)
+        const answers = said.flatMap((one) => ('kind' in one && one.kind === 'retained-found' ? one.messages : []))
+        assert.deepEqual(answers, [])
+        cores.letGo(1, 2)
+      }
+      cores.settle()
+      assert.deepEqual(reader.payloads, [replaces ? 'new' : 'old'])
+    }
+  })
+
   test('looks for nothing more when the reader wants it no more', () => {
     const { cores, topic, reader } = wantsWhatIsHeld()
     reader.unsubscribe(topic)
@@ -278,7 +309,7 @@ describe('the shard that keeps what a topic remembers', () => {
 describe('somebody who subscribes while others publish to a topic that remembers', () => {
   test('hears the last message, none twice, and none behind a newer one', () => {
     for (let seed = 1; seed <= seeds; seed++) {
-      const cores = new SeveralCores({ seed })
+      const cores = new SeveralCores({ seed, settings: { maxRetainedBytesInMemory: seed % 2 === 0 ? 0 : 4_096 } })
       const { random } = cores
       const topic = topicOn(random.between(0, 2), 'a')
       const authors = [0, 1, 2].map((shard) => cores.client(shard, `author${shard}`))

@@ -200,6 +200,7 @@ export class SeveralCores {
     }
     for (const core of this.cores) {
       if (core?.isWriting === true) choices.push(() => core.commit())
+      if (core?.isReading === true) choices.push(() => core.read())
       if (core?.hasMoreWork === true) choices.push(() => core.handle({ kind: 'tick' }))
     }
     for (const client of this.clients) {

@@ -148,3 +148,30 @@ test('one that was kept in place of another goes when the shard that was away ha
   assert.equal(owed(), 1)
   assert.deepEqual(heard(told).far, ['gone'])
 })
+
+test('a large will, which is read from disk, reaches every shard once and leaves nothing behind', () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const cores = new SeveralCores({ seed, settings: { maxWillBytesInMemory: 10 } })
+    const [near, far] = [cores.client(0, 'near', stored), cores.client(1, 'far', stored)]
+    const payload = 'gone, and with many words'
+    const author = cores.client(0, 'author', { ...stored, will: { topic: 'w', payload, qos: 1, retain: false } })
+    cores.settle()
+    for (const listener of [near, far]) listener.subscribe('w')
+    cores.settle()
+    const told = { cores, near, far, author }
+    if (seed % 2 === 0) cores.kill(1)
+    comesAgain(told, { topic: 'w', payload: `${payload}, again`, qos: 1, retain: false })
+    cores.cut(author)
+    cores.steps(seed)
+    restart(told)
+    const both = [payload, `${payload}, again`]
+    const found = heard(told)
+    assert.deepEqual([...new Set(found.near)], both)
+    assert.deepEqual([...new Set(found.far)].toSorted(), both)
+    cores.pass(0)
+    assert.deepEqual(
+      cores.keeper.readAll().filter(({ kind }) => kind === 'will'),
+      [],
+    )
+  }
+})

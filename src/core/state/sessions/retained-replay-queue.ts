@@ -2,8 +2,8 @@
 // to a hundred thousand filters with one packet, so nothing that is done for one of them looks at the others.
 
 import { bareFilter, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
-import type { Message } from '../../model/message.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { RetainedMessage } from '../../model/stored-retained.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
 
 /** Of several shards: how far each had come when it learned of the subscription. See retained-from-peers.ts. */
@@ -18,7 +18,11 @@ export interface RetainedMarks {
  * it began; only where this shard is the only one, as the marks say it otherwise.
  */
 export type RetainedSource =
-  | { readonly cursor: RetainedCursor<Message>; readonly marks: RetainedMarks | undefined; readonly begunAfter: number }
+  | {
+      readonly cursor: RetainedCursor<RetainedMessage>
+      readonly marks: RetainedMarks | undefined
+      readonly begunAfter: number
+    }
   | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
 
 /** Retained messages that a new subscription is still to be given. */
@@ -27,7 +31,7 @@ export interface RetainedReplay {
   readonly options: SubscriptionOptions
   readonly source: RetainedSource
   /** Found, and not yet taken by the session. */
-  found: Message[]
+  found: RetainedMessage[]
   isAtEnd: boolean
 }
 

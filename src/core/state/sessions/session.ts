@@ -11,7 +11,6 @@ import type { Identity } from '../../model/identity.ts'
 import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../../model/bridge-client-id.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId } from '../../model/inputs.ts'
-import type { Message } from '../../model/message.ts'
 import type { DropReason } from '../../model/outputs.ts'
 import type { SharedGroup, SubscriptionOptions } from '../../topics/index.ts'
 import type { AckLatency } from './ack-latency.ts'
@@ -22,16 +21,12 @@ import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
 import type { RetainedReplayQueue } from './retained-replay-queue.ts'
 import type { SubscriptionUsage } from './subscription-usage.ts'
+import type { SessionWill } from './session-will.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
 export const neverExpires = 0xffffffff
 
 export type SessionDelivery = Delivery<SharedGroup<Session>>
-
-export interface SessionWill {
-  readonly message: Message
-  readonly delaySeconds: number
-}
 
 /** The part of a session's queue that outlives the process. */
 export interface PersistentQueue {

@@ -1,0 +1,139 @@
+// What a rule does with its results: names of actions, and functions with arguments.
+
+import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
+import { maxTextBytes, notA, scalarText, type ReadValue, type SettingType } from './setting-type.ts'
+
+/** All texts are templates. */
+export interface RepublishArguments {
+  readonly topic: string
+  readonly qos: string
+  readonly retain: string
+  readonly payload: string
+  readonly mqttProperties: Readonly<Record<string, string>>
+  /** A template of a map, or a map of templates. */
+  readonly userProperties: string | Readonly<Record<string, string>>
+}
+
+export type RuleActionConfig =
+  /** `id`: type and name, such as `http:events`. */
+  | { readonly kind: 'action'; readonly id: string }
+  | { readonly kind: 'console' }
+  | { readonly kind: 'republish'; readonly arguments: RepublishArguments }
+
+/** Actions of one rule. */
+const maxActions = 64
+
+const name = 'a list of actions: "type:name", {function = republish, args {...}} or {function = console}'
+
+/** The actions of a rule. */
+export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
+  name,
+  jsonSchema: {
+    type: 'array',
+    maxItems: maxActions,
+    items: {
+      anyOf: [
+        { type: 'string' },
+        {
+          type: 'object',
+          properties: { function: { enum: ['republish', 'console'] }, args: { type: 'object' } },
+          required: ['function'],
+        },
+      ],
+    },
+  },
+  read(value) {
+    const items = value.kind === 'array' ? value.items : [value]
+    if (items.length > maxActions) return { problem: `a rule has at most ${maxActions} actions` }
+    const actions: RuleActionConfig[] = []
+    for (const item of items) {
+      const read = readAction(item)
+      if ('problem' in read) return { at: item.at, ...read }
+      actions.push(read.value)
+    }
+    return { value: actions }
+  },
+  show: (actions) => JSON.stringify(actions.map(plainAction)),
+}
+
+/** The action as it is written in a configuration and in the API. */
+function plainAction(action: RuleActionConfig): PlainValue {
+  if (action.kind === 'action') return action.id
+  if (action.kind === 'console') return { function: 'console', args: {} }
+  const { topic, qos, retain, payload, mqttProperties, userProperties } = action.arguments
+  const args = { topic, qos, retain, payload, mqtt_properties: mqttProperties, user_properties: userProperties }
+  return { function: 'republish', args }
+}
+
+function readAction(value: ConfigValue): ReadValue<RuleActionConfig> {
+  const plain = toPlain(value)
+  if (typeof plain === 'string') return readId(plain)
+  if (!isObject(plain)) return notA(name, value)
+  const written = plain['function']
+  if (written === 'console') return { value: { kind: 'console' } }
+  if (written !== 'republish')
+    return { problem: 'an action with arguments is {function = republish, ...} or {function = console}' }
+  const { args } = plain
+  return isObject(args) ? readRepublish(args) : { problem: 'republish needs args {topic = ...}' }
+}
+
+function readId(id: string): ReadValue<RuleActionConfig> {
+  if (/^[a-z_0-9]+:[^:]+$/.test(id)) return { value: { kind: 'action', id } }
+  return { problem: `${JSON.stringify(id)} is not an action: write "type:name", for example "http:events"` }
+}
+
+const argumentNames = ['topic', 'qos', 'retain', 'payload', 'mqtt_properties', 'user_properties', 'direct_dispatch']
+
+function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<RuleActionConfig> {
+  const unknown = Object.keys(args).find((key) => !argumentNames.includes(key))
+  if (unknown !== undefined) return { problem: `republish has no argument ${JSON.stringify(unknown)}` }
+  const topic = textOf(args['topic'])
+  if (topic === undefined || topic === '') return { problem: 'republish needs args.topic' }
+  const properties = args['mqtt_properties'] ?? {}
+  const userProperties = args['user_properties'] ?? ''
+  if (!isTexts(properties)) return { problem: 'args.mqtt_properties is not an object with text behind each key' }
+  if (typeof userProperties !== 'string' && !isTexts(userProperties))
+    return { problem: 'args.user_properties is neither a template nor an object with text behind each key' }
+  const rest = {
+    qos: textOf(args['qos']) ?? '${qos}',
+    retain: textOf(args['retain']) ?? '${retain}',
+    payload: textOf(args['payload']) ?? '${payload}',
+  }
+  const texts = { topic, ...rest, mqttProperties: texted(properties) }
+  const user = typeof userProperties === 'string' ? userProperties : texted(userProperties)
+  return { value: { kind: 'republish', arguments: { ...texts, userProperties: user } } }
+}
+
+/** SQL and templates: text of several lines. */
+export function linesOfText(maxBytes: number): SettingType<string> {
+  const name = 'text'
+  return {
+    name,
+    jsonSchema: { type: 'string' },
+    read(value) {
+      const found = scalarText(value)
+      if (found === undefined) return notA(name, value)
+      if (Buffer.byteLength(found) > maxBytes) return { problem: `the text is longer than ${maxBytes} bytes` }
+      return /[^\P{Cc}\t\r\n]/u.test(found) ? { problem: 'the text holds a control character' } : { value: found }
+    },
+    show: (text) => JSON.stringify(text),
+  }
+}
+
+function isObject(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isTexts(value: PlainValue): value is Readonly<Record<string, PlainValue>> {
+  return isObject(value) && Object.values(value).every((part) => textOf(part) !== undefined)
+}
+
+function texted(value: Readonly<Record<string, PlainValue>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, textOf(part) ?? '']))
+}
+
+function textOf(value: PlainValue | undefined): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
+  const text = String(value)
+  return Buffer.byteLength(text) > maxTextBytes ? undefined : text
+}

@@ -1,0 +1,15 @@
+// How much memory a message takes for what its publisher has chosen: payload, topic and properties. An estimate for limits and
+// for the memory account; objects are counted by their holders.
+
+import type { MessageProperties } from '../../protocol/index.ts'
+
+export function messageSize(topic: string, payloadBytes: number, properties: MessageProperties | undefined): number {
+  const size = payloadBytes + topic.length
+  return properties === undefined ? size : size + propertiesSize(properties)
+}
+
+function propertiesSize({ contentType, responseTopic, correlationData, userProperties }: MessageProperties): number {
+  let size = (contentType?.length ?? 0) + (responseTopic?.length ?? 0) + (correlationData?.length ?? 0)
+  for (const [name, value] of userProperties ?? []) size += name.length + value.length
+  return size
+}

@@ -1,0 +1,44 @@
+// Memory that wills take: counted for the shard as the use 'wills'. A large will leaves memory when its record is durable.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Message } from '../model/message.ts'
+import { messageSize } from '../model/message-size.ts'
+import type { SessionWill } from '../state/sessions/session-will.ts'
+
+/** The objects of one will without what its client has chosen, measured with 10,000 of them. */
+const willObjectBytes = 200
+
+/** Counts the bytes that the will takes in memory now. */
+export function countWill(state: BrokerState, will: SessionWill): void {
+  changeHeld(state, will, willObjectBytes + will.name.length + sizeOf(will.message))
+}
+
+function changeHeld(state: BrokerState, will: SessionWill, heldBytes: number): void {
+  state.memory.add('wills', heldBytes - will.heldBytes)
+  will.heldBytes = heldBytes
+}
+
+function sizeOf(message: Message | undefined): number {
+  return message === undefined ? 0 : messageSize(message.topic.name, message.payloadBytes, message.properties)
+}
+
+/** Batches up to `number` are durable: large wills in them are on disk only from now on. */
+export function releaseWrittenWills(state: BrokerState, number: number): void {
+  const { unwrittenWills } = state
+  for (let next = unwrittenWills.peek(); next !== undefined && next.batch <= number; next = unwrittenWills.peek()) {
+    unwrittenWills.shift()
+    const { will } = next
+    will.message = undefined
+    if (will.heldBytes > 0) countWill(state, will)
+  }
+}
+
+/** The will is no longer the session's: it is published or deleted. */
+export function releaseWill(state: BrokerState, will: SessionWill): void {
+  changeHeld(state, will, 0)
+}
+
+/** Bytes of a will that was published and is kept until every shard has it. */
+export function pendingWillBytes(message: Message): number {
+  return willObjectBytes + sizeOf(message)
+}

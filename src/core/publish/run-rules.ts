@@ -1,0 +1,101 @@
+// Rules that match a message run when the message has its subscribers, in the same turn: what their actions store is in
+// the batch that the acknowledgement of the message waits for.
+
+import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { Message, never } from '../model/message.ts'
+import type { RuleActionFailure, RulePublication } from '../model/rule-hook.ts'
+import { enqueueForSession } from '../queues/enqueue-for-session.ts'
+import { maxStoredOf } from '../queues/persistent-queue.ts'
+import { publishPermitFor } from '../peers/peer-backpressure.ts'
+import { isBrokerTopic } from '../retained/retained-messages.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
+
+type Route = (state: BrokerState, message: Message, publisher: undefined, packetId: 0) => number
+
+/** Runs what `deliverLocally` found, if it found rules. `route`: `routeMessage`. */
+export function runMatchedRules(state: BrokerState, message: Message, route: Route): void {
+  const { matchedRules, ruleHook } = state
+  if (matchedRules === undefined) return
+  state.matchedRules = undefined
+  ruleHook?.run(matchedRules, message, {
+    publish: (publication) => publishForRule(state, publication, route),
+    spool: (clientId, publication) => spool(state, clientId, publication),
+  })
+}
+
+/** A publication of its own: it is matched like any other, also by rules. The rule hook limits how deep that goes. */
+function publishForRule(state: BrokerState, publication: RulePublication, route: Route): RuleActionFailure | undefined {
+  const message = messageOf(state, publication)
+  const { maxPacketBytes, maxTopicLevels } = state.settings
+  if (message === undefined || isBrokerTopic(message.topic.name)) return 'invalid-topic'
+  if (countLevels(message.topic.name) > maxTopicLevels) return 'invalid-topic'
+  if (message.topic.bytes.length + publication.payload.length > maxPacketBytes) return 'too-large'
+  const failure = failureOf(state, message)
+  if (failure === undefined) route(state, message, undefined, 0)
+  return failure
+}
+
+function messageOf(state: BrokerState, publication: RulePublication): Message | undefined {
+  const { topic, payload, qos, retain, properties } = publication
+  const name = parseTopicName(topic)
+  if (name === undefined) return undefined
+  const expiry = properties?.messageExpiryIntervalSeconds
+  const message = new Message(state.topics.named(name), {
+    qos,
+    retain,
+    properties,
+    publisher: '',
+    publishedAtMs: state.nowMs,
+    expiresAtMs: expiry === undefined ? never : state.nowMs + expiry * 1_000,
+    chunk: payload,
+    payloadStart: 0,
+    payloadEnd: payload.length,
+  })
+  message.isOwned = true
+  // The configuration has allowed it.
+  message.isByOwnRight = true
+  return message
+}
+
+function failureOf(state: BrokerState, message: Message): RuleActionFailure | undefined {
+  const { topic, qos, retain } = message
+  if (retain && !state.settings.retainAvailable) return 'not-available'
+  if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
+  if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
+  const { neighbours } = state
+  if (neighbours === undefined) return undefined
+  return publishPermitFor(state, neighbours, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+}
+
+/** Stores a message in a session for an action. Undefined: done. */
+export function spool(
+  state: BrokerState,
+  clientId: string,
+  publication: RulePublication,
+): RuleActionFailure | undefined {
+  const session = state.sessions.get(clientId)
+  const message = messageOf(state, publication)
+  if (message === undefined) return 'invalid-topic'
+  if (session?.stored === undefined) return 'no-spool'
+  if (!state.storageIsHealthy) return 'storage-failing'
+  const isFull = session.stored.count >= maxStoredOf(state, session)
+  if (isFull && session.spool?.dropsOldest !== true) {
+    state.countDrop(session, message, 'storage-full')
+    return 'spool-full'
+  }
+  const how = { qos: 1, retain: false, subscriptionIdentifiers: undefined, group: undefined } as const
+  enqueueForSession(state, session, message, how)
+  return undefined
+}
+
+/** Whether a rule that runs for the message stores for an action that has no room. A publisher waits until it has. */
+export function isBlockedByActions({ sessions, fullSessions, routes }: BrokerState, topic: Topic): boolean {
+  const { rules } = routes.planFor(topic)
+  if (rules === undefined) return false
+  const isBlocked = (clientId: string): boolean => {
+    const session = sessions.get(clientId)
+    return session !== undefined && fullSessions.has(session)
+  }
+  return rules.some(({ spools }) => spools.some(isBlocked))
+}

@@ -1,0 +1,90 @@
+// Large retained messages are read from disk for the sessions and shards that are to have them. See `sessions/retained-payloads.ts`
+// for the room that they take.
+
+import { failedAssertion } from '../../protocol/index.ts'
+import type { BrokerState, RetainedReader } from '../state/broker-state.ts'
+import { fromStored, type Message } from '../model/message.ts'
+import type { StoredMessage } from '../../records/index.ts'
+import { Session } from '../state/sessions/session.ts'
+import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
+
+/** One reader asks for so much ahead, or for one message: with one at a time each would cost a turn. */
+const maxAheadBytes = 256 * 1_024
+const maxAheadMessages = 64
+
+/** The message itself. `stale`: there is nothing to give. `waits`: it has to be read. */
+export function payloadOf(state: BrokerState, found: RetainedMessage): Message | 'stale' | 'waits' {
+  if (!(found instanceof StoredRetained)) return found
+  // Replaced or deleted meanwhile: the new one has come, or comes, by itself.
+  if (state.retained.get(found.topic.name) !== found) return 'stale'
+  const message = state.retainedPayloads.get(found)
+  return message === 'lost' ? 'stale' : (message ?? 'waits')
+}
+
+/** Has the next messages read, from `first` on. False: there is no room for the first; the reader is woken when there is. */
+export function readAhead(
+  state: BrokerState,
+  reader: RetainedReader,
+  found: readonly RetainedMessage[],
+  first: number,
+): boolean {
+  let bytes = 0
+  for (let index = first; index < found.length && index - first < maxAheadMessages; index++) {
+    const one = found[index]
+    if (!(one instanceof StoredRetained) || payloadOf(state, one) !== 'waits') continue
+    if (bytes > 0 && bytes + one.size > maxAheadBytes) break
+    bytes += one.size
+    const wanted = state.retainedPayloads.want(one, reader)
+    if (wanted === 'full') return index > first
+    if (wanted === 'ask') ask(state, one)
+  }
+  return true
+}
+
+function ask(state: BrokerState, retained: StoredRetained): void {
+  const question = state.ask({ for: 'retained', retained })
+  state.questions.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topic.name } })
+}
+
+/** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
+export function handleRetainedRead(
+  state: BrokerState,
+  retained: StoredRetained,
+  stored: StoredMessage | undefined,
+): void {
+  const isPresent = state.retained.get(retained.topic.name) === retained
+  // Memory is ahead of the disk and never behind: what is read for the present message is this message.
+  if (isPresent && stored !== undefined && stored.payload.length !== retained.payloadBytes)
+    throw failedAssertion(`the retained message of ${retained.topic.name} on disk is another one`)
+  const message = stored === undefined ? undefined : fromStored(stored, retained.topic)
+  wake(state, state.retainedPayloads.noteRead(retained, message))
+  wakeInLine(state)
+}
+
+/** Its topic has another message or none. */
+export function forgetPayload(state: BrokerState, retained: StoredRetained): void {
+  wake(state, state.retainedPayloads.forget(retained))
+  wakeInLine(state)
+}
+
+/** It wants nothing for now. */
+export function stopReading(state: BrokerState, reader: RetainedReader): void {
+  state.retainedPayloads.leave(reader)
+  wakeInLine(state)
+}
+
+/** The reader has the message, or is done with it. */
+export function releasePayload(state: BrokerState, reader: RetainedReader, found: RetainedMessage): void {
+  if (found instanceof StoredRetained) state.retainedPayloads.release(found, reader)
+}
+
+export function wakeInLine(state: BrokerState): void {
+  wake(state, state.retainedPayloads.takeInLine())
+}
+
+function wake(state: BrokerState, readers: readonly RetainedReader[]): void {
+  for (const reader of readers) {
+    if (reader instanceof Session) state.scanning.add(reader)
+    else reader.isReading = false
+  }
+}

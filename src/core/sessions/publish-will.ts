@@ -1,0 +1,158 @@
+// A will is published. The message of a large will is on disk only and is read first:
+//
+//   deliverLocally ──► in memory ────────────────────────────────────► published, its record deleted in the same batch
+//           ──► on disk: `load-message` ──► `message-loaded` ──► the same
+//
+// Until then its record stays. A client that connects again meanwhile waits (`connections/comes-again.ts`), so that the will
+// comes before anything that the client publishes on its new connection. If the shard ends meanwhile, the will is published
+// at the next start.
+
+import { parseTopicName } from '../../protocol/index.ts'
+import type { BrokerState, OrphanWill, DueWill } from '../state/broker-state.ts'
+import { fromStored, Message, copyPublisherRights } from '../model/message.ts'
+import { topicBelow } from '../namespaces/mountpoint.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import type { StoredMessage } from '../../records/index.ts'
+import { clientIdIn } from '../namespaces/internal-session-names.ts'
+import type { Session } from '../state/sessions/session.ts'
+import { forwardToPeers } from '../publish/forward-to-peers.ts'
+import { isBrokerTopic } from '../retained/retained-messages.ts'
+import { routeMessage } from '../publish/route-message.ts'
+import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { releaseWill } from '../outgoing/will-bytes.ts'
+import { deleteWill, storeUntilCommitted } from './stored-wills.ts'
+
+/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
+export function dropWill(state: BrokerState, session: Session): void {
+  const { will } = session
+  if (will === undefined) return
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  releaseWill(state, will)
+  deleteWill(state, will.name)
+}
+
+export function publishWill(state: BrokerState, session: Session): void {
+  const { will, clientId } = session
+  if (will === undefined) return
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  releaseWill(state, will)
+  publishNext(state, { clientId, name: will.name, message: will.message, session })
+}
+
+/** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
+export function publishDelayedWill(state: BrokerState, key: string, { will }: OrphanWill): void {
+  const { name, message } = will
+  state.orphanWills.delete(key)
+  releaseWill(state, will)
+  publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
+}
+
+/** Neither published nor kept. */
+export function dropOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
+  state.orphanWills.delete(key)
+  releaseWill(state, will)
+  deleteWill(state, will.name)
+}
+
+/** Wills that are being read are neither published nor kept. */
+export function dropDueWills(state: BrokerState, isOf: (clientId: string) => boolean): void {
+  for (const { name } of state.willLoads.drop(isOf)) deleteWill(state, name)
+}
+
+/** At once, or behind an earlier will of the same client. */
+function publishNext(state: BrokerState, will: DueWill): void {
+  const { message, clientId } = will
+  if (message !== undefined && !state.willLoads.has(clientId)) return publishLoaded(state, will, message)
+  state.willLoads.add(will)
+  loadNext(state)
+}
+
+function loadNext(state: BrokerState): void {
+  for (let will = state.willLoads.next(); will !== undefined; will = state.willLoads.next()) {
+    const question = state.ask({ for: 'will', will })
+    state.questions.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+  }
+}
+
+/** Batches up to `number` are durable: what they have of wills needs no memory any more, and further wills may be read. */
+export function continueWillLoads(state: BrokerState, number: number): void {
+  state.willLoads.noteCommitted(number)
+  loadNext(state)
+}
+
+/** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
+export function handleWillLoaded(state: BrokerState, will: DueWill, stored: StoredMessage | undefined): void {
+  const isDropped = !state.willLoads.isFirst(will)
+  const topic = stored === undefined ? undefined : parseTopicName(stored.topic)
+  if (!isDropped && stored !== undefined && topic !== undefined)
+    publishLoaded(state, will, fromStored(stored, state.topics.named(topic)))
+  else deleteWill(state, will.name)
+  let next = state.willLoads.end(will)
+  for (; next?.message !== undefined; next = state.willLoads.end(next)) publishLoaded(state, next, next.message)
+  state.willLoads.noteRead(state.gathering.number)
+  loadNext(state)
+}
+
+function publishLoaded(state: BrokerState, { name, session }: DueWill, message: Message): void {
+  deleteWill(state, name)
+  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
+  else publishWillMessage(state, name, message, session)
+}
+
+/** What it brought here was stored with the word that it was published. */
+function tellOthersAgain(state: BrokerState, neighbours: PeerTable, name: string, message: Message): void {
+  if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
+  const plan = state.routes.planFor(message.topic)
+  forwardToPeers(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
+  storeUntilCommitted(state, name, message)
+}
+
+/** `session`: the one that it belongs to, where there is one still. */
+function publishWillMessage(state: BrokerState, name: string, message: Message, session: Session | undefined): void {
+  if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
+  const timed = withExpiryFrom(message, state.nowMs)
+  // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
+  routeMessage(state, timed, session, 0)
+  storeUntilCommitted(state, name, timed)
+}
+
+/**
+ * It was allowed at CONNECT; that may have changed. Where nobody knows at once it stays at that. Of a client that is only
+ * known from a record it is asked what is asked of a retained message.
+ */
+function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
+  const { permissions } = state
+  const { name } = message.topic
+  if (isBrokerTopic(name)) return false
+  if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
+  if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
+  const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
+  if (session === undefined || session.identityIsFromDisk) {
+    if (message.isByOwnRight) return true
+    return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
+  }
+  const permission = permissions.mayPublish(session.identity, topic, message)
+  return permission === 'allow' || permission === 'ask'
+}
+
+/** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
+function withExpiryFrom(will: Message, nowMs: number): Message {
+  const expiry = will.properties?.messageExpiryIntervalSeconds
+  if (expiry === undefined) return will
+  const message = new Message(will.topic, {
+    qos: will.qos,
+    retain: will.retain,
+    properties: will.properties,
+    publisher: will.publisher,
+    publishedAtMs: nowMs,
+    expiresAtMs: nowMs + expiry * 1_000,
+    chunk: will.chunk,
+    payloadStart: will.payloadStart,
+    payloadEnd: will.frameEnd,
+  })
+  copyPublisherRights(message, will)
+  message.isOwned = true
+  return message
+}

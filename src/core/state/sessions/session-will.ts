@@ -1,0 +1,29 @@
+// The will of a client, from its CONNECT until it is published or deleted.
+//
+//   small:  record under the client ID         message in memory
+//   large:  record under a reserved name       message in memory until the record is durable, then on disk only
+//
+// The reserved name keeps a large will apart from its session: the record stays while its message is read, although the session
+// may end and another may begin.
+
+import type { Message } from '../../model/message.ts'
+
+export class SessionWill {
+  /** The name of its record: the client ID or a reserved name. */
+  readonly name: string
+  readonly delaySeconds: number
+  /** The time of the CONNECT packet. */
+  readonly createdAtMs: number
+  /** Undefined: on disk only. */
+  message: Message | undefined
+  /** What the memory account counts for it. */
+  heldBytes: number
+
+  constructor(from: { name: string; delaySeconds: number; createdAtMs: number; message: Message | undefined }) {
+    this.name = from.name
+    this.delaySeconds = from.delaySeconds
+    this.createdAtMs = from.createdAtMs
+    this.message = from.message
+    this.heldBytes = 0
+  }
+}

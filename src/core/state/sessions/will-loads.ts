@@ -1,0 +1,99 @@
+// Wills that are to be published and whose messages are read from disk. The wills of one client are read and published one after
+// the other, in the order in which they became due.
+//
+//   waiting ──► being read ──► published ──its batch is durable──► done       at most 128 between the first and the last arrow
+//
+// Where very many clients are lost at once, their wills would otherwise all be in memory, on their way into queues on disk.
+
+import { PendingQueue } from './pending-queue.ts'
+
+/** 8 MiB of the largest payloads that a will can have. */
+const maxUnderWay = 128
+
+/** A will on its way from disk to its subscribers. */
+export interface WillLoad<Session extends object, Message extends object> {
+  /** The client ID of its publisher. */
+  readonly clientId: string
+  /** The name of its record. */
+  readonly name: string
+  /** Undefined: it is to be read. Otherwise the will only waits for an earlier will of the same client. */
+  readonly message: Message | undefined
+  /** The session that it belongs to or belonged to; undefined: known from a record only. */
+  readonly session: Session | undefined
+}
+
+export class WillLoads<Session extends object, Message extends object> {
+  readonly #byClient = new Map<string, WillLoad<Session, Message>[]>()
+  /** Each the first of its client. */
+  readonly #waiting = new PendingQueue<WillLoad<Session, Message>>()
+  readonly #unwritten = new PendingQueue<{ readonly batch: number }>()
+  #underWay = 0
+
+  get isEmpty(): boolean {
+    return this.#byClient.size === 0
+  }
+
+  /** An earlier will of this client is not published yet. */
+  has(clientId: string): boolean {
+    return this.#byClient.has(clientId)
+  }
+
+  add(load: WillLoad<Session, Message>): void {
+    const loads = this.#byClient.get(load.clientId)
+    if (loads !== undefined) return void loads.push(load)
+    this.#byClient.set(load.clientId, [load])
+    this.#waiting.push(load)
+  }
+
+  /** The next one to read; undefined: none, or enough are under way. */
+  next(): WillLoad<Session, Message> | undefined {
+    while (this.#underWay < maxUnderWay) {
+      const load = this.#waiting.shift()
+      if (load === undefined) return undefined
+      if (!this.isFirst(load)) continue
+      this.#underWay++
+      return load
+    }
+    return undefined
+  }
+
+  /** One that was read needs no memory any more when this batch is durable. */
+  noteRead(batch: number): void {
+    this.#unwritten.push({ batch })
+  }
+
+  noteCommitted(number: number): void {
+    for (let next = this.#unwritten.peek(); next !== undefined && next.batch <= number; next = this.#unwritten.peek()) {
+      this.#unwritten.shift()
+      this.#underWay--
+    }
+  }
+
+  /** Removes the first will of its client, which has been published. Returns the next one if that is in memory; else it is read. */
+  end(load: WillLoad<Session, Message>): WillLoad<Session, Message> | undefined {
+    const loads = this.#byClient.get(load.clientId)
+    // It was dropped while it was being read.
+    if (loads?.[0] !== load) return undefined
+    loads.shift()
+    const [next] = loads
+    if (next === undefined) this.#byClient.delete(load.clientId)
+    else if (next.message === undefined) this.#waiting.push(next)
+    return next
+  }
+
+  /** It was not dropped while it was being read. */
+  isFirst(load: WillLoad<Session, Message>): boolean {
+    return this.#byClient.get(load.clientId)?.[0] === load
+  }
+
+  /** Removes all wills of the clients that `isOf` selects. */
+  drop(isOf: (clientId: string) => boolean): WillLoad<Session, Message>[] {
+    const dropped: WillLoad<Session, Message>[] = []
+    for (const [clientId, loads] of this.#byClient) {
+      if (!isOf(clientId)) continue
+      dropped.push(...loads)
+      this.#byClient.delete(clientId)
+    }
+    return dropped
+  }
+}

@@ -1,0 +1,121 @@
+// Rules and actions of the node while it runs: what the configuration makes of them, and what the shards say of them.
+//
+//   planRules: SQL compiled, settings of actions read, names looked up      here, for a sentence with the key
+//     -> all shards, each of which runs all rules for its own messages      see `shard/rules/`
+
+import { isDeepStrictEqual } from 'node:util'
+import type { GodwitConfig } from '../../config/index.ts'
+import { compileRule, RuleCompileError } from '../../rules/index.ts'
+import type { ActionAssignment, RuleAssignment, RulePlan } from '../../shard/index.ts'
+import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
+import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
+
+/** Rules and actions of one node. */
+const maxRules = 10_000
+const maxActions = 1_000
+
+export interface RuleConfigOptions {
+  readonly plan: RulePlan
+  readonly nodeName: string
+  /** Resolves when every shard has it in force. */
+  tell(plan: RulePlan): Promise<void>
+}
+
+const sections = ['rule_engine.', 'connectors.', 'actions.']
+
+export class RuleConfig implements ConfigConsumer {
+  readonly #options: RuleConfigOptions
+  #plan: RulePlan
+
+  constructor(options: RuleConfigOptions) {
+    this.#options = options
+    this.#plan = options.plan
+  }
+
+  get plan(): RulePlan {
+    return this.#plan
+  }
+
+  owns(key: string): boolean {
+    return sections.some((section) => key.startsWith(section))
+  }
+
+  async apply(config: GodwitConfig): Promise<Problem | undefined> {
+    const planned = planRules(config, this.#options.nodeName)
+    if ('problem' in planned) return planned
+    if (isDeepStrictEqual(planned.plan, this.#plan)) return undefined
+    await this.#options.tell(planned.plan)
+    this.#plan = planned.plan
+    return undefined
+  }
+}
+
+/** A problem begins with the key of a setting. */
+export function planRules(config: GodwitConfig, nodeName: string): { readonly plan: RulePlan } | Problem {
+  const actions = planActions(config)
+  if ('problem' in actions) return actions
+  const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))
+  if ('problem' in rules) return rules
+  const ignoresSysMessages = config.ruleEngine.ignore_sys_message
+  return { plan: { nodeName, ignoresSysMessages, rules: rules.rules, actions: actions.actions } }
+}
+
+function planAllRules(
+  { ruleEngine }: GodwitConfig,
+  actions: ReadonlySet<string>,
+): { readonly rules: readonly RuleAssignment[] } | Problem {
+  const rules: RuleAssignment[] = []
+  const { named } = ruleEngine.rules
+  if (named.size > maxRules) return { problem: `rule_engine.rules: there are more than ${maxRules} rules` }
+  for (const [id, rule] of named) {
+    const key = `rule_engine.rules.${id}`
+    const problem = problemOfSql(rule.sql)
+    if (problem !== undefined) return { problem: `${key}.sql: ${problem}` }
+    for (const action of rule.actions) {
+      if (action.kind === 'action' && !actions.has(action.id))
+        return {
+          problem: `${key}.actions: there is no action ${action.id}: configure actions.${action.id.replace(':', '.')}`,
+        }
+    }
+    rules.push({ id, sql: rule.sql, isEnabled: rule.enable, actions: rule.actions })
+  }
+  return { rules }
+}
+
+/** What keeps SQL from being a rule, with line, column and a caret. */
+export function problemOfSql(sql: string): string | undefined {
+  try {
+    compileRule(sql)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof RuleCompileError)) throw error
+    return error.message
+  }
+}
+
+function planActions(config: GodwitConfig): { readonly actions: readonly ActionAssignment[] } | Problem {
+  const actions: ActionAssignment[] = []
+  for (const type of Object.keys(sinkTypes) as SinkTypeName[]) {
+    const connectors: ReadonlyMap<string, ConnectorSettings> = config.connectors[type].named
+    const configured: ReadonlyMap<string, ActionSettings> = config.actions[type].named
+    for (const [name, connector] of connectors) {
+      const problem = sinkTypes[type].problemOfConnector(connector)
+      if (problem !== undefined) return { problem: `connectors.${type}.${name}.${problem}` }
+    }
+    for (const [name, action] of configured) {
+      const key = `actions.${type}.${name}`
+      const connector = action.connector === undefined ? undefined : connectors.get(action.connector)
+      if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, action.connector)}` }
+      const problem = sinkTypes[type].problemOfAction(action)
+      if (problem !== undefined) return { problem: `${key}.${problem}` }
+      actions.push({ id: `${type}:${name}`, type, action, connector: connector.enable ? connector : undefined })
+    }
+  }
+  if (actions.length > maxActions) return { problem: `actions: there are more than ${maxActions} actions` }
+  return { actions }
+}
+
+function connectorProblem(type: SinkTypeName, name: string | undefined): string {
+  if (name === undefined) return `an action needs the name of a connector: configure connectors.${type}`
+  return `there is no connector ${JSON.stringify(name)}: configure connectors.${type}.${name}`
+}

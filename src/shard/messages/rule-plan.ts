@@ -1,0 +1,86 @@
+// What the main thread and a shard say to each other of rules and their actions.
+
+import type { RuleActionConfig } from '../../config/index.ts'
+import type { ActionSettings, ActionState, ConnectorSettings, SinkTypeName } from '../../sinks/index.ts'
+
+/** A rule as it is configured. */
+export interface RuleAssignment {
+  readonly id: string
+  readonly sql: string
+  readonly isEnabled: boolean
+  readonly actions: readonly RuleActionConfig[]
+}
+
+/** An action as it is configured, with its connector. Each shard has a spool for it. */
+export interface ActionAssignment {
+  /** `type:name` */
+  readonly id: string
+  readonly type: SinkTypeName
+  readonly action: ActionSettings
+  /** Undefined: there is none of that name, or it is disabled. */
+  readonly connector: ConnectorSettings | undefined
+}
+
+/** All of them. Every shard has all. */
+export interface RulePlan {
+  readonly nodeName: string
+  readonly ignoresSysMessages: boolean
+  readonly rules: readonly RuleAssignment[]
+  readonly actions: readonly ActionAssignment[]
+}
+
+/** Counters of one rule in one shard since the start or the last reset. */
+export interface RuleCounters {
+  /** matched = passed + failed; failed = exceptions + noResult. */
+  matched: number
+  passed: number
+  exceptions: number
+  noResult: number
+  /** Actions: total = success + failed + discarded, when nothing is under way. */
+  actionsTotal: number
+  actionsSuccess: number
+  actionsFailed: number
+  actionsDiscarded: number
+}
+
+export interface RuleReport {
+  readonly id: string
+  readonly counters: Readonly<RuleCounters>
+  /** Messages in a second: in the last second, at most, and over five minutes. */
+  readonly rate: number
+  readonly rateMax: number
+  readonly rateLast5m: number
+  /** '': none. */
+  readonly lastError: string
+}
+
+export interface DeadLetterReport {
+  /** For `delete` and `retry`, in this shard until it starts anew. */
+  readonly id: number
+  readonly why: string
+  /** Milliseconds since 1970. */
+  readonly atMs: number
+  readonly rule: string
+  readonly attributes: readonly (readonly [string, string])[]
+  readonly payload: Uint8Array
+}
+
+export interface ActionReport {
+  readonly id: string
+  readonly state: ActionState
+  readonly stateReason: string
+  /** Results of rules. matched = success + failed + dropped + queuing + inflight, since the start. */
+  readonly matched: number
+  readonly success: number
+  /** Became dead letters. */
+  readonly failed: number
+  readonly droppedQueueFull: number
+  readonly droppedOther: number
+  readonly retried: number
+  readonly queuing: number
+  readonly inflight: number
+  /** Age of the oldest that waits in ms; undefined: none waits. */
+  readonly oldestAgeMs: number | undefined
+  readonly deadLetters: number
+  readonly lastError: string
+}

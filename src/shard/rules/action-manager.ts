@@ -1,0 +1,471 @@
+// The actions of a shard that send to services. Each has a spool: a persistent session that belongs to this shard, so
+// that what a rule stores is in the same batch as the effects of the message that it ran for.
+//
+//   rule ──store──► session $bridge/$action/q<salt>/http:hook ──► ActionDelivery ──► Sink ──► service
+//                           $bridge/$action/d<salt>/http:hook     dead letters
+//
+// Where `node.shards` was changed, sessions of other shards are here as well: they are emptied, and end.
+
+import { isDeepStrictEqual } from 'node:util'
+import {
+  actionClientId,
+  actionClientPrefix,
+  actionOfClientId,
+  type BrokerCore,
+  type CommandResult,
+  type Command,
+  type PeerNumber,
+  type RuleActionFailure,
+  type RuleActions,
+  type RulePublication,
+  shardOf,
+  spoolProperties,
+} from '../../core/index.ts'
+import { joinedStreams } from '../../bridges/index.ts'
+import { compileTemplate, valueAsJson, type RuleMap } from '../../rules/index.ts'
+import {
+  ActionDelivery,
+  type ActionState,
+  type CompileTemplate,
+  type DeadLetter,
+  deadLetterOf,
+  DeadLetters,
+  type Render,
+  type Sink,
+  sinkTypes,
+  type SpoolEntry,
+  type WriteOutcome,
+} from '../../sinks/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
+import { bridgeListener } from '../bridges/bridge-manager.ts'
+import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
+import type { ShardListener } from '../messages/messages.ts'
+import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
+import type { RuleSinks } from './rule-runner.ts'
+
+export interface ActionManagerDependencies {
+  readonly shard: {
+    readonly core: Pick<BrokerCore, 'view'>
+    readonly commands: { run(command: Command): Promise<CommandResult> }
+    welcome(stream: ByteStream, listener: ShardListener): unknown
+  }
+  readonly own: PeerNumber
+  readonly shards: number
+  readonly log: Log
+  nowMs(): number
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
+  fail(error: unknown): void
+  noteDelivered(rule: string, isDone: boolean, why: string): void
+}
+
+interface RunningAction {
+  readonly assignment: ActionAssignment
+  readonly clientId: string
+  readonly deadClientId: string
+  readonly render: Render
+  /** The first is that of this shard. */
+  readonly deliveries: ActionDelivery[]
+  readonly deadLetters: DeadLetters
+  isStopped: boolean
+}
+
+interface ActionCounters {
+  matched: number
+  droppedQueueFull: number
+  droppedOther: number
+  success: number
+  failed: number
+  retried: number
+}
+
+/** In front of what a spool holds: nobody subscribes to it. */
+const spoolTopic = '$action'
+const ruleAttribute = 'rule'
+const tidyIntervalMs = 5_000
+const readyTimeoutMs = 10_000
+
+export class ActionManager implements RuleSinks {
+  readonly #dependencies: ActionManagerDependencies
+  readonly #actions = new Map<string, RunningAction>()
+  /** They outlive changes of an action. */
+  readonly #counters = new Map<string, ActionCounters>()
+  readonly #waiting = new Set<string>()
+  #ready = Promise.withResolvers<void>()
+  #tidier: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(dependencies: ActionManagerDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** From here on these actions store and send. Their settings were checked. */
+  take(assignments: readonly ActionAssignment[]): void {
+    if (this.#isClosed) return
+    for (const assignment of assignments) {
+      const running = this.#actions.get(assignment.id)
+      if (running !== undefined && isDeepStrictEqual(running.assignment, assignment)) continue
+      if (running !== undefined) this.#close(running)
+      this.#actions.set(assignment.id, this.#start(assignment))
+    }
+    if (this.#actions.size > 0) this.#tidier ??= setInterval(() => this.#tidy(), tidyIntervalMs).unref()
+  }
+
+  /** All others end. No rule stores for them any more. */
+  removeOthers(assignments: readonly ActionAssignment[]): void {
+    const wanted = new Set(assignments.map(({ id }) => id))
+    for (const [id, running] of this.#actions) {
+      if (!wanted.has(id)) this.#remove(id, running)
+    }
+  }
+
+  /** Resolves when every action can store. */
+  whenReady(): Promise<void> {
+    if (this.#waiting.size === 0) return Promise.resolve()
+    const late = setTimeout(() => this.#ready.resolve(), readyTimeoutMs)
+    return this.#ready.promise.finally(() => clearTimeout(late))
+  }
+
+  /** Looks for spools that earlier configurations have left in this shard. */
+  async adopt(): Promise<void> {
+    for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
+      const id = actionOfClientId(clientId)
+      if (id !== undefined && !this.#isClosed) this.#adoptOne(id, clientId)
+    }
+  }
+
+  spoolOf(action: string): string | undefined {
+    return this.#actions.get(action)?.clientId
+  }
+
+  store(
+    action: string,
+    { rule, output, actions }: { readonly rule: string; readonly output: RuleMap; readonly actions: RuleActions },
+  ): RuleActionFailure | 'no-action' | undefined {
+    const running = this.#actions.get(action)
+    if (running === undefined) return 'no-action'
+    const counters = this.#countersOf(action)
+    const { payload, attributes } = running.render(output)
+    const failure = actions.spool(
+      running.clientId,
+      publicationOf({ payload, attributes: [...attributes, [ruleAttribute, rule]] }),
+    )
+    counters.matched++
+    if (failure === 'spool-full') counters.droppedQueueFull++
+    else if (failure !== undefined) counters.droppedOther++
+    return failure
+  }
+
+  reports(): readonly ActionReport[] {
+    return [...this.#actions].map(([id, running]) => this.#reportOf(id, running))
+  }
+
+  deadLetters(action: string): readonly DeadLetterReport[] {
+    return this.#actions.get(action)?.deadLetters.list().map(deadLetterReport) ?? []
+  }
+
+  /** Returns how many there were. */
+  deleteDeadLetters(action: string, letter: number | undefined): number {
+    return this.#actions.get(action)?.deadLetters.delete(letter) ?? 0
+  }
+
+  /** Returns how many go to the service again. */
+  async retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
+    const running = this.#actions.get(action)
+    if (running === undefined) return 0
+    return running.deadLetters.retry(letter, (entry) => this.#spool(running.clientId, entry))
+  }
+
+  resetCounters(action: string): void {
+    this.#counters.delete(action)
+    for (const { counters } of this.#actions.get(action)?.deliveries ?? [])
+      counters.success = counters.failed = counters.retried = 0
+  }
+
+  /** Until the next change of the configuration or the next start. */
+  control(action: string, what: 'start' | 'stop' | 'restart'): void {
+    const running = this.#actions.get(action)
+    if (running === undefined) return
+    running.isStopped = what === 'stop'
+    const sink = running.isStopped ? undefined : sinkOf(running.assignment)
+    const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
+    for (const delivery of running.deliveries) delivery.changeSink(sink, why)
+  }
+
+  stop(): void {
+    this.#isClosed = true
+    clearInterval(this.#tidier)
+    for (const running of this.#actions.values()) this.#close(running)
+  }
+
+  #start(assignment: ActionAssignment): RunningAction {
+    const { id, type, action } = assignment
+    const render = sinkTypes[type].renderer(action, compile, (data) => valueAsJson(data as RuleMap))
+    const clientId = this.#ownClientId(id, 'q')
+    const deadClientId = this.#ownClientId(id, 'd')
+    const deadLetters = new DeadLetters({ ...this.#spoolOptions(deadClientId, assignment, true), after: this.#after })
+    const running: RunningAction = {
+      assignment,
+      clientId,
+      deadClientId,
+      render,
+      deliveries: [],
+      deadLetters,
+      isStopped: false,
+    }
+    this.#waiting.add(id)
+    running.deliveries.push(this.#deliver(running, clientId, sinkOf(assignment)))
+    deadLetters.start()
+    return running
+  }
+
+  /** Takes over the dead letters of another shard. */
+  #moveTo(clientId: string): Sink {
+    const move = async (entry: SpoolEntry): Promise<WriteOutcome> =>
+      (await this.#spool(clientId, entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
+    return { write: (batch) => Promise.all(batch.map(move)), check: async () => undefined, close: () => {} }
+  }
+
+  #deliver(running: RunningAction, clientId: string, sink: Sink | undefined): ActionDelivery {
+    const { assignment, deadClientId } = running
+    const { id } = assignment
+    const options = assignment.action.resource_opts
+    const delivery = new ActionDelivery(
+      {
+        batchSize: options.batch_size,
+        batchTimeMs: options.batch_time,
+        inflightWindow: options.inflight_window,
+        maxRetries: options.max_retries,
+        retryIntervalMs: options.retry_interval,
+        healthCheckIntervalMs: options.health_check_interval,
+      },
+      {
+        nowMs: () => this.#dependencies.nowMs(),
+        random: Math.random,
+        after: this.#after,
+        spool: this.#spoolOptions(clientId, assignment, false),
+        bury: (entry, why) => this.#spool(deadClientId, deadLetterOf(entry, why, this.#dependencies.nowMs())),
+        noteOutcome: (entry, isDone, why) => this.#noteOutcome(entry, isDone, why),
+        noteState: (state, why) => this.#noteState(id, state, why),
+        noteReady: () => this.#noteReady(id),
+      },
+    )
+    delivery.start(sink, reasonForNoSink(assignment))
+    return delivery
+  }
+
+  readonly #after = (delayMs: number, work: () => void): { cancel(): void } => {
+    const timer = setTimeout(() => this.#guarded(work), delayMs)
+    return { cancel: () => clearTimeout(timer) }
+  }
+
+  #spoolOptions(clientId: string, { action }: ActionAssignment, isForDeadLetters: boolean) {
+    const { max_buffer_messages: maxMessages, overflow } = action.resource_opts
+    const dropsNewest = overflow === 'drop' && !isForDeadLetters
+    return {
+      clientId,
+      userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
+      open: () => {
+        const [ours, theirs] = joinedStreams((work) => process.nextTick(() => this.#guarded(work)))
+        this.#dependencies.shard.welcome(theirs, bridgeListener)
+        return ours
+      },
+      later: (work: () => void) => void setImmediate(() => this.#guarded(work)),
+    }
+  }
+
+  async #spool(clientId: string, entry: SpoolEntry): Promise<boolean> {
+    const { commands } = this.#dependencies.shard
+    return (await commands.run({ name: 'spool', clientId, publication: publicationOf(entry) })).done
+  }
+
+  /** The name of a session that this shard has. */
+  #ownClientId(action: string, kind: 'q' | 'd'): string {
+    const { own, shards } = this.#dependencies
+    for (let salt = 0; ; salt++) {
+      const clientId = actionClientId(action, `${kind}${salt}`)
+      if (shardOf(clientId, shards) === own) return clientId
+    }
+  }
+
+  #adoptOne(id: string, clientId: string): void {
+    const running = this.#actions.get(id)
+    if (running === undefined) return this.#noteOrphan(id, clientId)
+    if (clientId === running.clientId || clientId === running.deadClientId) return
+    const sink = isOfDeadLetters(clientId) ? this.#moveTo(running.deadClientId) : sinkOf(running.assignment)
+    running.deliveries.push(this.#deliver(running, clientId, sink))
+  }
+
+  /** The action is not configured any more. What is stored stays, and is named. */
+  #noteOrphan(id: string, clientId: string): void {
+    const stored = this.#storedIn(clientId)
+    if (stored === 0) return this.#endSession(clientId)
+    const text = `the action ${id} is not configured, and ${stored} messages are stored for it: configure it again, or delete it with force=true`
+    this.#dependencies.alarm(alarmOf(id), text)
+  }
+
+  #remove(id: string, running: RunningAction): void {
+    this.#close(running)
+    this.#actions.delete(id)
+    this.#waiting.delete(id)
+    this.#dependencies.alarmOver(alarmOf(id), `the action ${id} is not configured any more`)
+    for (const clientId of [running.clientId, running.deadClientId]) this.#noteOrphan(id, clientId)
+  }
+
+  /** Ends the sessions of an action that is not configured, with what they hold. */
+  async discard(id: string): Promise<void> {
+    if (this.#actions.has(id)) return
+    for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
+      if (actionOfClientId(clientId) === id) this.#endSession(clientId)
+    }
+    this.#dependencies.alarmOver(alarmOf(id), `what was stored for the action ${id} was discarded`)
+  }
+
+  #endSession(clientId: string): void {
+    const { commands } = this.#dependencies.shard
+    commands
+      .run({ name: 'kick', clientId, endsSession: true })
+      .catch((error: unknown) => this.#dependencies.fail(error))
+  }
+
+  #close({ deliveries, deadLetters }: RunningAction): void {
+    for (const delivery of deliveries) delivery.stop()
+    deadLetters.stop()
+  }
+
+  /** Spools of other shards that are empty end. */
+  #tidy(): void {
+    for (const [id, { clientId, deliveries }] of this.#actions) {
+      if (deliveries.length === 1) continue
+      const adopted = deliveries.splice(1)
+      for (const delivery of adopted) {
+        if (delivery.clientId === clientId || this.#storedIn(delivery.clientId) > 0) deliveries.push(delivery)
+        else {
+          this.#addTo(id, delivery)
+          delivery.stop()
+          this.#endSession(delivery.clientId)
+        }
+      }
+    }
+  }
+
+  #storedIn(clientId: string): number {
+    return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
+  }
+
+  #noteOutcome({ attributes }: SpoolEntry, isDone: boolean, why: string): void {
+    const rule = attributes.find(([name]) => name === ruleAttribute)?.[1]
+    if (rule !== undefined) this.#dependencies.noteDelivered(rule, isDone, why)
+  }
+
+  #noteState(id: string, state: ActionState, why: string): void {
+    const { log } = this.#dependencies
+    if (state === 'disconnected') {
+      log.warn('action disconnected', { action: id, reason: why })
+      this.#dependencies.alarm(alarmOf(id), `the action ${id} cannot send: ${why}`)
+    } else if (state === 'connected') {
+      log.info('action connected', { action: id })
+      this.#dependencies.alarmOver(alarmOf(id), `the action ${id} sends again`)
+    }
+  }
+
+  #noteReady(id: string): void {
+    this.#waiting.delete(id)
+    if (this.#waiting.size > 0) return
+    this.#ready.resolve()
+    this.#ready = Promise.withResolvers<void>()
+  }
+
+  #countersOf(id: string): ActionCounters {
+    const known = this.#counters.get(id)
+    if (known !== undefined) return known
+    const counters = { matched: 0, droppedQueueFull: 0, droppedOther: 0, success: 0, failed: 0, retried: 0 }
+    this.#counters.set(id, counters)
+    return counters
+  }
+
+  /** Of a delivery that ends. */
+  #addTo(id: string, { counters }: ActionDelivery): void {
+    const sum = this.#countersOf(id)
+    sum.success += counters.success
+    sum.failed += counters.failed
+    sum.retried += counters.retried
+  }
+
+  #reportOf(id: string, running: RunningAction): ActionReport {
+    const { deliveries, deadClientId } = running
+    const own = this.#countersOf(id)
+    const sum = (of: (delivery: ActionDelivery) => number): number =>
+      deliveries.reduce((total, delivery) => total + of(delivery), 0)
+    const stored = sum(({ clientId }) => this.#storedIn(clientId))
+    const inflight = sum((delivery) => delivery.inflight)
+    const oldest = deliveries.map(
+      ({ clientId }) => this.#dependencies.shard.core.view.bridgeSession(clientId)?.oldestAtMs,
+    )
+    const oldestAtMs = Math.min(...oldest.map((atMs) => atMs ?? Infinity))
+    const worst = deliveries.find(({ state }) => state !== 'connected') ?? deliveries[0]
+    return {
+      id,
+      state: worst?.state ?? 'stopped',
+      stateReason: worst?.stateReason ?? '',
+      matched: own.matched,
+      success: own.success + sum(({ counters }) => counters.success),
+      failed: own.failed + sum(({ counters }) => counters.failed),
+      droppedQueueFull: own.droppedQueueFull,
+      droppedOther: own.droppedOther,
+      retried: own.retried + sum(({ counters }) => counters.retried),
+      queuing: Math.max(0, stored - inflight),
+      inflight,
+      oldestAgeMs: oldestAtMs === Infinity ? undefined : Math.max(0, this.#dependencies.nowMs() - oldestAtMs),
+      deadLetters: this.#storedIn(deadClientId),
+      lastError: deliveries.find(({ lastError }) => lastError !== '')?.lastError ?? '',
+    }
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#dependencies.fail(error)
+    }
+  }
+}
+
+/** Results of rules are maps of the rule language. */
+const compile: CompileTemplate = (text) => {
+  const template = compileTemplate(text)
+  return {
+    parts: template.parts,
+    render: (data) => template.render(data as RuleMap),
+    values: (data) => template.values(data as RuleMap),
+  }
+}
+
+/** Undefined: it stores and does not send. */
+function sinkOf({ type, action, connector }: ActionAssignment): Sink | undefined {
+  if (!action.enable || connector === undefined) return undefined
+  return sinkTypes[type].open(connector, action, { requestTimeoutMs: action.resource_opts.request_timeout })
+}
+
+function reasonForNoSink({ action, connector }: ActionAssignment): string {
+  if (!action.enable) return 'the action is disabled'
+  return connector === undefined ? 'the connector is missing or disabled' : ''
+}
+
+function publicationOf({ payload, attributes }: SpoolEntry): RulePublication {
+  return { topic: spoolTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
+}
+
+function isOfDeadLetters(clientId: string): boolean {
+  return clientId.startsWith(`${actionClientPrefix}d`)
+}
+
+function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
+  const rule = entry.attributes.find(([name]) => name === ruleAttribute)?.[1] ?? ''
+  return { id, why, atMs, rule, attributes: entry.attributes, payload: entry.payload }
+}
+
+function alarmOf(id: string): string {
+  return `action:${id}`
+}

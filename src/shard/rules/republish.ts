@@ -1,0 +1,142 @@
+// The action `republish`: templates that make a publication of a result of a rule.
+
+import type { RepublishArguments } from '../../config/index.ts'
+import type { RulePublication } from '../../core/index.ts'
+import type { MessageProperties, QoS, UserProperties } from '../../protocol/index.ts'
+import {
+  compileTemplate,
+  RuleError,
+  valueAsJson,
+  type CompiledTemplate,
+  type RuleMap,
+  type RuleValue,
+} from '../../rules/index.ts'
+
+export type MakePublication = (
+  output: RuleMap,
+  original: { readonly qos: QoS; readonly retain: boolean },
+) => RulePublication
+
+/** Compiles the templates. Rendering throws RuleError. */
+export function compileRepublish(args: RepublishArguments): MakePublication {
+  const topic = compileTemplate(args.topic)
+  const qos = compileTemplate(args.qos)
+  const retain = compileTemplate(args.retain)
+  const payload = args.payload === '' ? undefined : compileTemplate(args.payload)
+  const properties = compileProperties(args)
+  return (output, original) => ({
+    topic: textFrom(topic.render(output), 'the topic'),
+    payload: payload === undefined ? Buffer.from(valueAsJson(output)) : bytesFrom(payload.render(output)),
+    qos: qosFrom(simpleValue(qos, output), original.qos),
+    retain: flagFrom(simpleValue(retain, output), original.retain),
+    properties: properties(output),
+  })
+}
+
+/** A template that is one placeholder gives its value as it is, others give text. */
+function simpleValue(template: CompiledTemplate, output: RuleMap): RuleValue {
+  const isOnePlaceholder = template.parts.length === 1 && typeof template.parts[0] !== 'string'
+  return isOnePlaceholder ? template.values(output)[0] : template.render(output)
+}
+
+/** Undefined: as the message that the rule ran for, so that no message loses its QoS unnoticed. -1: the same. */
+function qosFrom(value: RuleValue, original: QoS): QoS {
+  if (value === undefined || value === '' || Number(value) === -1) return original
+  const qos = Number(value)
+  if (qos === 0 || qos === 1 || qos === 2) return qos
+  throw new RuleError(`republish: qos ${valueAsJson(value)} is not 0, 1 or 2`)
+}
+
+function flagFrom(value: RuleValue, original: boolean): boolean {
+  if (value === undefined || value === '' || value === false || value === 'false' || value === 0 || value === '0')
+    return false
+  if (value === true || value === 'true' || value === 1 || value === '1') return true
+  if (value === -1 || value === '-1') return original
+  throw new RuleError(`republish: retain ${valueAsJson(value)} is not true or false`)
+}
+
+type MakeProperties = (output: RuleMap) => MessageProperties | undefined
+
+function compileProperties({ mqttProperties, userProperties }: RepublishArguments): MakeProperties {
+  const templates = Object.entries(mqttProperties).map(([name, text]) => [name, compileTemplate(text)] as const)
+  const user = compileUserProperties(userProperties)
+  if (templates.length === 0 && user === undefined) return () => undefined
+  return (output) => {
+    const properties: MessageProperties = {}
+    for (const [name, template] of templates) setProperty(properties, name, simpleValue(template, output))
+    const pairs = user?.(output) ?? []
+    if (pairs.length > 0) properties.userProperties = pairs
+    return properties
+  }
+}
+
+function setProperty(properties: MessageProperties, name: string, value: RuleValue): void {
+  if (value === undefined || value === null || value === '') return
+  const text = (): string => (typeof value === 'string' ? value : valueAsJson(value))
+  switch (name) {
+    case 'Payload-Format-Indicator':
+      properties.payloadFormatIndicator = Number(value) === 1 ? 1 : 0
+      return
+    case 'Message-Expiry-Interval':
+      properties.messageExpiryIntervalSeconds = secondsFrom(value)
+      return
+    case 'Content-Type':
+      properties.contentType = text()
+      return
+    case 'Response-Topic':
+      properties.responseTopic = text()
+      return
+    case 'Correlation-Data':
+      properties.correlationData = value instanceof Uint8Array ? bytesFrom(value) : Buffer.from(text())
+      return
+    default:
+      throw new RuleError(`republish: there is no MQTT property ${JSON.stringify(name)}`)
+  }
+}
+
+const maxSeconds = 0xffff_ffff
+
+function secondsFrom(value: RuleValue): number {
+  const seconds = Number(value)
+  if (Number.isInteger(seconds) && seconds >= 0 && seconds <= maxSeconds) return seconds
+  throw new RuleError(`republish: Message-Expiry-Interval ${valueAsJson(value)} is not a number of seconds`)
+}
+
+function compileUserProperties(
+  written: RepublishArguments['userProperties'],
+): ((output: RuleMap) => UserProperties) | undefined {
+  if (written === '') return undefined
+  if (typeof written === 'string') {
+    const template = compileTemplate(written)
+    return (output) => pairsFrom(simpleValue(template, output))
+  }
+  const templates = Object.entries(written).map(([name, text]) => [name, compileTemplate(text)] as const)
+  return (output) => templates.map(([name, template]) => [name, textFrom(template.render(output), name)] as const)
+}
+
+/** A map, or a list of {key, value}. What is undefined brings none. */
+function pairsFrom(value: RuleValue): UserProperties {
+  if (value === undefined || value === null) return []
+  if (Array.isArray(value)) return value.flatMap((item: RuleValue) => pairOf(item))
+  if (typeof value !== 'object' || value instanceof Uint8Array)
+    throw new RuleError('republish: user_properties is neither a map nor a list of {key, value}')
+  return Object.entries(value).map(([name, member]: [string, RuleValue]) => [name, shownText(member)] as const)
+}
+
+function pairOf(item: RuleValue): (readonly [string, string])[] {
+  if (typeof item !== 'object' || item === null || !('key' in item) || !('value' in item)) return []
+  return [[shownText(item.key), shownText(item.value)]]
+}
+
+function shownText(value: RuleValue): string {
+  return typeof value === 'string' ? value : valueAsJson(value)
+}
+
+function textFrom(text: string | Uint8Array, subject: string): string {
+  if (typeof text === 'string') return text
+  throw new RuleError(`republish: ${subject} is not valid UTF-8`)
+}
+
+function bytesFrom(text: string | Uint8Array): Buffer {
+  return typeof text === 'string' ? Buffer.from(text, 'utf8') : Buffer.from(text)
+}

@@ -1,0 +1,57 @@
+// What functions of rules need: time, randomness, hashes, compression, stored values.
+
+import { createHash, getHashes, randomUUID } from 'node:crypto'
+import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
+import { RuleError, type HostFunctions, type RuleValue } from '../../rules/index.ts'
+
+const compressors = { gzip: gzipSync, 'deflate-raw': deflateRawSync, zlib: deflateSync }
+const decompressors = { gzip: gunzipSync, 'deflate-raw': inflateRawSync, zlib: inflateSync }
+const algorithms = new Set(getHashes().map((name) => name.toLowerCase()))
+const nanosecondsPerMs = 1_000_000n
+const minuteMs = 60_000
+
+/** Values that rules may store, and characters of a key. */
+const maxStoredValues = 100_000
+const maxKeyLength = 4_096
+
+/** `nowMs`: milliseconds since 1970. */
+export function ruleHost(nowMs: () => number): HostFunctions {
+  const stored = { node: new Map<string, RuleValue>(), shard: new Map<string, RuleValue>() }
+  return {
+    nowNanoseconds: () => BigInt(Math.floor(nowMs())) * nanosecondsPerMs,
+    localOffsetSeconds: (atSeconds) => -new Date(atSeconds * 1_000).getTimezoneOffset() * (minuteMs / 1_000),
+    random: Math.random,
+    uuid: randomUUID,
+    hash: (algorithm, data) =>
+      algorithms.has(algorithm.toLowerCase()) ? createHash(algorithm).update(data).digest() : undefined,
+    compress: (format, data) => compressors[format](data),
+    decompress(format, data, maxOutputLength) {
+      try {
+        return decompressors[format](data, { maxOutputLength })
+      } catch (error) {
+        throw new RuleError(`decompression failed: ${error instanceof Error ? error.message : String(error)}`)
+      }
+    },
+    jq: () => {
+      throw new RuleError('jq is not available in this version')
+    },
+    encodeBySchema: (schema) => {
+      throw new RuleError(`there is no schema ${JSON.stringify(schema)}: this version has no schema registry`)
+    },
+    decodeBySchema: (schema) => {
+      throw new RuleError(`there is no schema ${JSON.stringify(schema)}: this version has no schema registry`)
+    },
+    environmentVariable: (name) => process.env[name],
+    storedValue: (area, key) => stored[area].get(key),
+    storeValue(area, key, value) {
+      const values = stored[area]
+      const previous = values.get(key)
+      if (value === undefined) values.delete(key)
+      else if (key.length > maxKeyLength) throw new RuleError(`the key is longer than ${maxKeyLength} characters`)
+      else if (previous === undefined && values.size >= maxStoredValues)
+        throw new RuleError(`more than ${maxStoredValues} values are stored: delete some of them`)
+      else values.set(key, value)
+      return previous
+    },
+  }
+}

@@ -1,0 +1,262 @@
+// The rules of a shard. The core names those whose topic filters match a message; here they are evaluated, and their
+// actions run, within the turn of the message.
+//
+//   core ──run(rules, message)──► evaluate ──► republish: a publication in the core
+//                                        ├───► console: a line in the log
+//                                        └───► type:name: an entry in the spool of an action
+//
+// A rule never harms the message: what goes wrong is counted and shown as the last error of the rule.
+
+import { randomBytes } from 'node:crypto'
+import type { RuleActionConfig } from '../../config/index.ts'
+import type { MatchedRule, Message, RuleActionFailure, RuleActions, RuleHook } from '../../core/index.ts'
+import type { TopicFilter } from '../../protocol/index.ts'
+import {
+  compileRule,
+  RuleError,
+  RuleEvent,
+  valueAsJson,
+  type CompiledRule,
+  type HostFunctions,
+  type RuleMap,
+} from '../../rules/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { RuleAssignment, RuleReport } from '../messages/rule-plan.ts'
+import { MessageColumns, type MessageColumnsContext, type PublisherFacts } from './message-columns.ts'
+import { compileRepublish } from './republish.ts'
+import { RuleStatistics } from './rule-statistics.ts'
+
+/** Rules that republish to each other: so many publications within one. */
+const maxRuleDepth = 16
+
+/** Characters of an output that the action `console` writes. */
+const maxConsoleLength = 10_000
+
+/** What an action did with one output. */
+type ActionOutcome = 'success' | 'spooled' | 'discarded' | { readonly failure: string }
+
+type RunAction = (output: RuleMap, message: Message, actions: RuleActions) => ActionOutcome
+
+interface RunningRule extends MatchedRule {
+  readonly compiled: CompiledRule
+  readonly actions: readonly RunAction[]
+  readonly statistics: RuleStatistics
+  /** It does not run for what it publishes itself. */
+  isRunning: boolean
+}
+
+/** The actions that go to services. */
+export interface RuleSinks {
+  /** Client ID of the session that stores for the action; undefined: there is no such action. */
+  spoolOf(action: string): string | undefined
+  /** Stores one result. Undefined: done. */
+  store(
+    action: string,
+    entry: { readonly rule: string; readonly output: RuleMap; readonly actions: RuleActions },
+  ): RuleActionFailure | 'no-action' | undefined
+}
+
+export interface RuleRunnerDependencies {
+  readonly log: Log
+  readonly host: HostFunctions
+  readonly nodeName: string
+  publisher(clientId: string): PublisherFacts | undefined
+  readonly sinks: RuleSinks
+  /** To the core. */
+  setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[]): void
+}
+
+export class RuleRunner implements RuleHook {
+  readonly #dependencies: RuleRunnerDependencies
+  readonly #context: MessageColumnsContext
+  #rules = new Map<string, RunningRule>()
+  #depth = 0
+  #messageIds = 0
+  readonly #idPrefix = randomBytes(10).toString('hex').toUpperCase()
+  #seconds: NodeJS.Timeout | undefined
+
+  constructor(dependencies: RuleRunnerDependencies) {
+    this.#dependencies = dependencies
+    this.#context = {
+      nodeName: dependencies.nodeName,
+      publisher: (clientId) => dependencies.publisher(clientId),
+      nextMessageId: () => this.#idPrefix + (++this.#messageIds).toString(16).toUpperCase().padStart(12, '0'),
+    }
+  }
+
+  /** From here on the rules are these. Their SQL was compiled before. */
+  take(assignments: readonly RuleAssignment[], options: { readonly ignoresSysMessages: boolean }): void {
+    const rules = new Map<string, RunningRule>()
+    const filters: (readonly [TopicFilter, MatchedRule])[] = []
+    for (const assignment of assignments) {
+      const rule = this.#compile(assignment)
+      rules.set(rule.id, rule)
+      if (!assignment.isEnabled) continue
+      for (const filter of rule.compiled.topicFilters) {
+        if (!options.ignoresSysMessages || !filter.startsWith('$SYS/')) filters.push([filter, rule])
+      }
+    }
+    this.#rules = rules
+    this.#dependencies.setRules(filters)
+    clearInterval(this.#seconds)
+    if (rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
+  }
+
+  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
+    if (this.#depth >= maxRuleDepth) return this.#noteDepth(matched as readonly RunningRule[])
+    const event = new RuleEvent(new MessageColumns(message, this.#context))
+    this.#depth++
+    for (const rule of matched as readonly RunningRule[]) {
+      if (rule.isRunning) continue
+      rule.isRunning = true
+      this.#runOne(rule, event, { message, actions })
+      rule.isRunning = false
+    }
+    this.#depth--
+  }
+
+  /** An entry of the rule has come to its service, or will not. */
+  noteDelivered(ruleId: string, isDone: boolean, why: string): void {
+    const statistics = this.#rules.get(ruleId)?.statistics
+    if (statistics === undefined) return
+    if (isDone) statistics.counters.actionsSuccess++
+    else this.#noteFailedAction(ruleId, statistics, why)
+  }
+
+  reports(): readonly RuleReport[] {
+    return [...this.#rules.values()].map(({ id, statistics }) => statistics.report(id))
+  }
+
+  reset(ruleId: string): void {
+    this.#rules.get(ruleId)?.statistics.reset()
+  }
+
+  stop(): void {
+    clearInterval(this.#seconds)
+  }
+
+  #compile(assignment: RuleAssignment): RunningRule {
+    const { id, sql } = assignment
+    const known = this.#rules.get(id)
+    const compiled = known?.compiled.sql === sql ? known.compiled : compileRule(sql, { ruleId: id })
+    const spools = assignment.actions.flatMap((action) => {
+      const spool = action.kind === 'action' ? this.#dependencies.sinks.spoolOf(action.id) : undefined
+      return spool === undefined ? [] : [spool]
+    })
+    const actions = assignment.actions.map((action) => this.#compileAction(id, action))
+    return { id, spools, compiled, actions, statistics: known?.statistics ?? new RuleStatistics(), isRunning: false }
+  }
+
+  #compileAction(rule: string, action: RuleActionConfig): RunAction {
+    const { log, sinks } = this.#dependencies
+    switch (action.kind) {
+      case 'console':
+        return (output) => {
+          const text = valueAsJson(output)
+          log.info('rule output', { rule, output: text.slice(0, maxConsoleLength) })
+          return 'success'
+        }
+      case 'republish': {
+        const make = compileRepublish(action.arguments)
+        return (output, message, actions) => {
+          const failure = actions.publish(make(output, message))
+          return failure === undefined ? 'success' : { failure: `republish: ${failureText(failure)}` }
+        }
+      }
+      case 'action':
+        return (output, _message, actions) => {
+          const failure = sinks.store(action.id, { rule, output, actions })
+          if (failure === undefined) return 'spooled'
+          return failure === 'spool-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
+        }
+      default:
+        throw action satisfies never
+    }
+  }
+
+  #runOne(
+    rule: RunningRule,
+    event: RuleEvent,
+    { message, actions }: { readonly message: Message; readonly actions: RuleActions },
+  ): void {
+    const { statistics, compiled } = rule
+    const { counters } = statistics
+    counters.matched++
+    const result = compiled.evaluate(event, this.#dependencies.host)
+    if (result.outcome === 'no-result') {
+      counters.noResult++
+      return
+    }
+    if (result.outcome === 'failed') {
+      counters.exceptions++
+      statistics.noteError(result.error.message)
+      if (result.error.kind === 'internal')
+        this.#dependencies.log.error('rule failed', { rule: rule.id, error: result.error.message })
+      return
+    }
+    counters.passed++
+    for (const output of result.outputs) {
+      for (const action of rule.actions) {
+        counters.actionsTotal++
+        this.#noteOutcome(rule, runAction(action, output, { message, actions }))
+      }
+    }
+  }
+
+  #noteOutcome({ id, statistics }: RunningRule, outcome: ActionOutcome): void {
+    const { counters } = statistics
+    if (outcome === 'success') counters.actionsSuccess++
+    else if (outcome === 'discarded') {
+      counters.actionsDiscarded++
+      statistics.noteError('the spool of the action is full')
+    } else if (outcome !== 'spooled') this.#noteFailedAction(id, statistics, outcome.failure)
+  }
+
+  #noteFailedAction(rule: string, statistics: RuleStatistics, why: string): void {
+    statistics.counters.actionsFailed++
+    statistics.noteError(why)
+    this.#dependencies.log.debug('rule action failed', { rule, why })
+  }
+
+  #noteDepth(matched: readonly RunningRule[]): void {
+    for (const { statistics } of matched) {
+      statistics.counters.matched++
+      statistics.counters.exceptions++
+      statistics.noteError(`rules republish to each other more than ${maxRuleDepth} times for one message`)
+    }
+  }
+
+  #noteSecond(): void {
+    for (const { statistics } of this.#rules.values()) statistics.noteSecond()
+  }
+}
+
+/** A template that cannot be rendered ends this action only. */
+function runAction(
+  action: RunAction,
+  output: RuleMap,
+  { message, actions }: { readonly message: Message; readonly actions: RuleActions },
+): ActionOutcome {
+  try {
+    return action(output, message, actions)
+  } catch (error) {
+    if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
+    throw error
+  }
+}
+
+const failureTexts: Readonly<Record<RuleActionFailure | 'no-action', string>> = {
+  'invalid-topic': 'the topic is not a topic name that messages can have',
+  'too-large': 'the message is larger than mqtt.max_packet_size',
+  'not-available': 'retained messages are not available: see mqtt.retain_available',
+  'storage-failing': 'the disk fails',
+  'receiver-full': 'a persistent session that matches holds as many messages as it may',
+  'shard-behind': 'another shard takes no more messages at the moment',
+  'spool-full': 'the spool of the action is full',
+  'no-spool': 'the spool of the action is not open',
+  'no-action': 'there is no such action',
+}
+
+function failureText(failure: RuleActionFailure | 'no-action'): string {
+  return failureTexts[failure]
+}

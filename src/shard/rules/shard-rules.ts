@@ -1,0 +1,105 @@
+// Rules and actions of a shard: made before the shard, as its core runs the rules, and in force when the spools are open.
+
+import type { MatchedRule, Message, RuleActions, RuleHook } from '../../core/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { ActionReport, DeadLetterReport, RulePlan, RuleReport } from '../messages/rule-plan.ts'
+import type { QueriedRules } from '../queries/queried-shard.ts'
+import type { Shard } from '../shard.ts'
+import { ActionManager, type ActionManagerDependencies } from './action-manager.ts'
+import { ruleHost } from './rule-host.ts'
+import { RuleRunner } from './rule-runner.ts'
+
+export interface ShardRulesDependencies extends Omit<ActionManagerDependencies, 'shard' | 'noteDelivered'> {
+  readonly log: Log
+}
+
+/** The hook of a core that has no rules yet. */
+export class LateRuleHook implements RuleHook {
+  hook: RuleHook | undefined
+
+  run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): void {
+    this.hook?.run(rules, message, actions)
+  }
+}
+
+export class ShardRules implements QueriedRules {
+  readonly #actions: ActionManager
+  readonly #runner: RuleRunner
+  /** Changes go one after the other. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(shard: Shard, hook: LateRuleHook, nodeName: string, dependencies: ShardRulesDependencies) {
+    this.#actions = new ActionManager({
+      ...dependencies,
+      shard,
+      noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
+    })
+    this.#runner = new RuleRunner({
+      log: dependencies.log,
+      host: ruleHost(() => dependencies.nowMs()),
+      nodeName,
+      publisher: (clientId) => {
+        const client = shard.core.view.client(clientId)
+        if (client === undefined) return undefined
+        const { username, address, port, version } = client
+        return { username, peerAddress: address, peerPort: port, version }
+      },
+      sinks: this.#actions,
+      setRules: (rules) => shard.input({ kind: 'rules', rules }),
+    })
+    hook.hook = this.#runner
+  }
+
+  /** Resolves when they are in force. */
+  take(plan: RulePlan): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      this.#actions.take(plan.actions)
+      await this.#actions.whenReady()
+      this.#runner.take(plan.rules, plan)
+      this.#actions.removeOthers(plan.actions)
+    })
+    return this.#last
+  }
+
+  /** Looks for what earlier configurations have left. */
+  adopt(): Promise<void> {
+    return this.#actions.adopt()
+  }
+
+  stop(): void {
+    this.#runner.stop()
+    this.#actions.stop()
+  }
+
+  report(): { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] } {
+    return { rules: this.#runner.reports(), actions: this.#actions.reports() }
+  }
+
+  resetRule(rule: string): void {
+    this.#runner.reset(rule)
+  }
+
+  resetAction(action: string): void {
+    this.#actions.resetCounters(action)
+  }
+
+  controlAction(action: string, what: 'start' | 'stop' | 'restart'): void {
+    this.#actions.control(action, what)
+  }
+
+  discardAction(action: string): Promise<void> {
+    return this.#actions.discard(action)
+  }
+
+  deadLetters(action: string): readonly DeadLetterReport[] {
+    return this.#actions.deadLetters(action)
+  }
+
+  deleteDeadLetters(action: string, letter: number | undefined): number {
+    return this.#actions.deleteDeadLetters(action, letter)
+  }
+
+  retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
+    return this.#actions.retryDeadLetters(action, letter)
+  }
+}

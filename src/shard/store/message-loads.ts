@@ -1,0 +1,119 @@
+// Single messages that the core wants back from disk: wills that are due and payloads of retained messages. A disk that fails is
+// asked again, with growing pauses.
+
+import { type CoreRequest, type Input, type MessageRecordKey, PendingQueue } from '../../core/index.ts'
+import type { StoredMessage } from '../../records/index.ts'
+import { StorageFailure, type Store } from '../../storage/index.ts'
+import type { CrashMarker, CrashCandidate } from './crash-marker.ts'
+
+type LoadMessage = Extract<CoreRequest, { kind: 'load-message' }>
+type MessageLoaded = Extract<Input, { kind: 'message-loaded' }>
+
+const firstPauseMs = 100
+const longestPauseMs = 5_000
+
+/** The process has four threads for them, and each may bring a megabyte. */
+const maxUnderWay = 8
+
+export interface MessageLoadsCallbacks {
+  /** `marked` runs what takes the answer in, and its mark stays if that throws. */
+  answer(answer: MessageLoaded, marked: (work: () => void) => void): void
+  noteFailure(text: string): void
+  /** Everything that could not be read has been read since. */
+  noteRecovery(): void
+  /** An internal error: the shard cannot go on. */
+  fail(error: unknown): void
+}
+
+export class MessageLoads {
+  readonly #store: Store
+  readonly #callbacks: MessageLoadsCallbacks
+  readonly #mark: CrashMarker | undefined
+  readonly #inLine = new PendingQueue<LoadMessage>()
+  #underWay = 0
+  #failing = 0
+  #isEnding = false
+  #whenIdle: (() => void) | undefined
+
+  constructor(store: Store, callbacks: MessageLoadsCallbacks, mark?: CrashMarker) {
+    this.#store = store
+    this.#callbacks = callbacks
+    this.#mark = mark
+  }
+
+  add(load: LoadMessage): void {
+    this.#inLine.push(load)
+    this.#readNext()
+  }
+
+  /** No reading begins any more; resolves when none is under way. */
+  async end(): Promise<void> {
+    this.#isEnding = true
+    if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+  }
+
+  #readNext(): void {
+    if (this.#isEnding || this.#underWay >= maxUnderWay) return
+    const load = this.#inLine.shift()
+    if (load !== undefined) this.#read(load)
+  }
+
+  #read(load: LoadMessage): void {
+    this.#underWay++
+    this.#readUntilRead(load.of).then(
+      (read) => {
+        this.#underWay--
+        if (read !== undefined) this.#take(load, read.message)
+        this.#readNext()
+        if (this.#underWay === 0) this.#whenIdle?.()
+      },
+      (error: unknown) => {
+        this.#mark?.set(suspectOf(load))
+        this.#callbacks.fail(error)
+      },
+    )
+  }
+
+  /** An internal error in it is caught by the shard, which ends: then the mark stays. */
+  #take(load: LoadMessage, message: StoredMessage | undefined): void {
+    const answer = { kind: 'message-loaded', question: load.question, message } as const
+    this.#callbacks.answer(answer, (work) =>
+      this.#mark === undefined ? work() : this.#mark.during(suspectOf(load), work),
+    )
+  }
+
+  /** Undefined: the shard ends. */
+  async #readUntilRead(of: MessageRecordKey): Promise<{ message: StoredMessage | undefined } | undefined> {
+    let hasFailed = false
+    for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      try {
+        const message = await readMessage(this.#store, of)
+        if (hasFailed && --this.#failing === 0) this.#callbacks.noteRecovery()
+        return { message }
+      } catch (error) {
+        if (!(error instanceof StorageFailure)) throw error
+        if (!hasFailed) this.#failing++
+        hasFailed = true
+        const what = of.kind === 'will' ? 'a will' : 'a retained message'
+        this.#callbacks.noteFailure(`${what} could not be read: ${error.message}`)
+      }
+      await pause(pauseMs)
+    }
+    return undefined
+  }
+}
+
+/** Undefined: there is no such record, or it is damaged, which the store reports. Throws StorageFailure. */
+async function readMessage(store: Store, of: MessageRecordKey): Promise<StoredMessage | undefined> {
+  for await (const record of store.read(of))
+    if (record.kind === 'will' || record.kind === 'retained') return record.message
+  return undefined
+}
+
+function suspectOf({ of }: LoadMessage): CrashCandidate {
+  return of.kind === 'will' ? { kind: 'session', clientId: of.clientId } : { kind: 'retained', topic: of.topic }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

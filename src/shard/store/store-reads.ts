@@ -1,0 +1,61 @@
+// All that the core reads from disk while the shard serves: parts of queues and single messages. They share one alarm, which is
+// over when neither of them fails.
+
+import type { Input, CoreRequest } from '../../core/index.ts'
+import type { Store } from '../../storage/index.ts'
+import type { CrashMarker } from './crash-marker.ts'
+import { MessageLoads } from './message-loads.ts'
+import { QueueReads } from './queue-reads.ts'
+
+type StoreRead = Extract<CoreRequest, { kind: 'load-queue' | 'load-message' }>
+
+export function isStoreRead(request: CoreRequest): request is StoreRead {
+  return request.kind === 'load-queue' || request.kind === 'load-message'
+}
+
+export interface StoreReadsCallbacks {
+  /** `marked` runs what takes the answer in, and its mark stays if that throws. */
+  answer(answer: Extract<Input, { kind: 'queue-loaded' | 'message-loaded' }>, marked: (work: () => void) => void): void
+  noteFailure(text: string): void
+  noteRecovery(): void
+  fail(error: unknown): void
+}
+
+export class StoreReads {
+  readonly #queues: QueueReads
+  readonly #messages: MessageLoads
+  readonly #failing = new Set<'queues' | 'messages'>()
+
+  constructor(store: Store, callbacks: StoreReadsCallbacks, mark?: CrashMarker) {
+    this.#queues = new QueueReads(store, this.#callbacksFor('queues', callbacks), mark)
+    this.#messages = new MessageLoads(store, this.#callbacksFor('messages', callbacks), mark)
+  }
+
+  add(request: StoreRead, committedBatch: number): void {
+    if (request.kind === 'load-queue') this.#queues.add(request, committedBatch)
+    else this.#messages.add(request)
+  }
+
+  noteCommitted(batch: number): void {
+    this.#queues.noteCommitted(batch)
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.#queues.end(), this.#messages.end()])
+  }
+
+  #callbacksFor(name: 'queues' | 'messages', callbacks: StoreReadsCallbacks): StoreReadsCallbacks {
+    return {
+      answer: (answer, marked) => callbacks.answer(answer, marked),
+      noteFailure: (text) => {
+        this.#failing.add(name)
+        callbacks.noteFailure(text)
+      },
+      noteRecovery: () => {
+        this.#failing.delete(name)
+        if (this.#failing.size === 0) callbacks.noteRecovery()
+      },
+      fail: (error) => callbacks.fail(error),
+    }
+  }
+}

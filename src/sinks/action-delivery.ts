@@ -1,0 +1,326 @@
+// From the spool of an action to its service: in order, in batches, as often as needed.
+//
+//   spool ──► waiting ──► batch ──► Sink.write ──► done: acknowledged, gone from the spool
+//                ▲                        ├─────► retry: all wait, longer each time
+//                └────── delayed ◄────────┴─────► refused: tried again by itself, then a dead letter
+//
+// Nothing here is stored: after a crash the spool hands out again what was not acknowledged.
+
+import { Backoff } from './backoff.ts'
+import type { Sink, SpoolEntry, WriteOutcome } from './sink.ts'
+import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './spool-client.ts'
+
+export interface DeliverySettings {
+  readonly batchSize: number
+  readonly batchTimeMs: number
+  readonly inflightWindow: number
+  readonly maxRetries: number
+  readonly retryIntervalMs: number
+  readonly healthCheckIntervalMs: number
+}
+
+/** `connecting`: the service has not answered yet. `stopped`: the action is disabled or stopped. */
+export type ActionState = 'connecting' | 'connected' | 'disconnected' | 'stopped'
+
+export interface DeliveryCounters {
+  success: number
+  /** Became dead letters. */
+  failed: number
+  retried: number
+}
+
+export interface ActionDeliveryDependencies {
+  nowMs(): number
+  random(): number
+  after(delayMs: number, work: () => void): { cancel(): void }
+  readonly spool: Pick<SpoolClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
+  /** Stores a dead letter; false: not stored, to be tried again. */
+  bury(entry: SpoolEntry, why: string): Promise<boolean>
+  /** For the rule that the entry came from. */
+  noteOutcome(entry: SpoolEntry, isDone: boolean, why: string): void
+  /** The state has changed. */
+  noteState(state: ActionState, why: string): void
+  /** The session is there for the first time. */
+  noteReady(): void
+}
+
+interface Attempted {
+  readonly entry: SpooledEntry
+  readonly sequence: number
+  refusals: number
+}
+
+/** The spool hands out so much more than is under way, so that the next batch is complete. */
+const lookaheadFactor = 2
+const maxReceiveMaximum = 2_000
+
+export class ActionDelivery {
+  readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
+  readonly #dependencies: ActionDeliveryDependencies
+  readonly #settings: DeliverySettings
+  readonly #client: SpoolClient
+  readonly #backoff: Backoff
+  #sink: Sink | undefined
+  #state: ActionState = 'stopped'
+  #stateReason = ''
+  #lastError = ''
+  /** In order. */
+  #waiting: Attempted[] = []
+  /** Refused, and waiting for their next attempt. */
+  readonly #delayed = new Set<Attempted>()
+  #inflight = 0
+  #sequence = 0
+  /** Entries of an earlier connection to the spool come again. */
+  #epoch = 0
+  #pause: { cancel(): void } | undefined
+  #batchTimer: { cancel(): void } | undefined
+  #healthTimer: { cancel(): void } | undefined
+  #isClosed = false
+  #wasReady = false
+
+  constructor(settings: DeliverySettings, dependencies: ActionDeliveryDependencies) {
+    this.#settings = settings
+    this.#dependencies = dependencies
+    this.#backoff = new Backoff(settings.retryIntervalMs, () => dependencies.random())
+    const wanted = Math.max(settings.inflightWindow, settings.batchSize) * lookaheadFactor
+    const receiveMaximum = Math.min(maxReceiveMaximum, wanted)
+    const options = {
+      ...dependencies.spool,
+      receiveMaximum,
+      after: (delayMs: number, work: () => void) => dependencies.after(delayMs, work),
+    }
+    this.#client = new SpoolClient(options, {
+      noteOpened: () => this.#restart(),
+      noteEntry: (entry) => this.#take(entry),
+      noteClosed: () => this.#forget(),
+    })
+  }
+
+  get clientId(): string {
+    return this.#dependencies.spool.clientId
+  }
+
+  get state(): ActionState {
+    return this.#state
+  }
+
+  get stateReason(): string {
+    return this.#stateReason
+  }
+
+  get lastError(): string {
+    return this.#lastError
+  }
+
+  /** Entries that are with the service. */
+  get inflight(): number {
+    return this.#inflight
+  }
+
+  /** Opens the spool, and sends if there is a sink. */
+  start(sink: Sink | undefined, why: string): void {
+    this.#sink = sink
+    this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
+    this.#client.start()
+    this.#checkHealth()
+  }
+
+  /** Another sink, or none: what is under way with the one before is sent again. */
+  changeSink(sink: Sink | undefined, why: string): void {
+    const before = this.#sink
+    this.#sink = sink
+    this.#backoff.reset()
+    this.#pause?.cancel()
+    this.#pause = undefined
+    before?.close()
+    this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
+    this.#checkHealth()
+    this.#pump()
+  }
+
+  stop(): void {
+    this.#isClosed = true
+    for (const timer of [this.#pause, this.#batchTimer, this.#healthTimer]) timer?.cancel()
+    this.#client.stop()
+    this.#sink?.close()
+    this.#sink = undefined
+  }
+
+  #restart(): void {
+    this.#forget()
+    if (this.#wasReady) return
+    this.#wasReady = true
+    this.#dependencies.noteReady()
+  }
+
+  #forget(): void {
+    this.#epoch++
+    this.#waiting = []
+    this.#delayed.clear()
+    this.#inflight = 0
+  }
+
+  #take(entry: SpooledEntry): void {
+    this.#waiting.push({ entry, sequence: ++this.#sequence, refusals: 0 })
+    this.#pump()
+  }
+
+  /** Sends as long as it may. */
+  #pump(): void {
+    while (this.#canSend()) {
+      const batch = this.#waiting.splice(0, Math.min(this.#settings.batchSize, this.#room()))
+      this.#inflight += batch.length
+      this.#send(batch)
+    }
+  }
+
+  #room(): number {
+    return Math.max(this.#settings.inflightWindow, this.#settings.batchSize) - this.#inflight
+  }
+
+  #canSend(): boolean {
+    if (this.#sink === undefined || this.#pause !== undefined || this.#isClosed) return false
+    if (this.#waiting.length === 0 || this.#room() < 1) return false
+    // After a failure one batch finds out whether the service is there again.
+    if (this.#backoff.failures > 0 && this.#inflight > 0) return false
+    const { batchSize, batchTimeMs } = this.#settings
+    if (this.#waiting.length >= batchSize || batchTimeMs === 0) return true
+    return this.#isBatchDue(batchTimeMs)
+  }
+
+  #batchIsDue = false
+
+  #isBatchDue(batchTimeMs: number): boolean {
+    if (this.#batchIsDue) {
+      this.#batchIsDue = false
+      return true
+    }
+    this.#batchTimer ??= this.#dependencies.after(batchTimeMs, () => {
+      this.#batchTimer = undefined
+      this.#batchIsDue = true
+      this.#pump()
+    })
+    return false
+  }
+
+  #send(batch: readonly Attempted[]): void {
+    const sink = this.#sink
+    const epoch = this.#epoch
+    if (sink === undefined) return
+    sink.write(batch.map(({ entry }) => entry)).then((outcomes) => {
+      if (epoch !== this.#epoch || this.#isClosed) return
+      this.#inflight -= batch.length
+      // A sink that was exchanged has failed what was under way: that says nothing about the service.
+      this.#note(batch, outcomes, sink === this.#sink)
+      this.#pump()
+    }, this.#rethrow)
+  }
+
+  /** Sinks do not reject: this is a mistake in one of them. */
+  readonly #rethrow = (error: unknown): void => {
+    this.#dependencies.after(0, () => {
+      throw error
+    })
+  }
+
+  #note(batch: readonly Attempted[], outcomes: readonly WriteOutcome[], isPresent: boolean): void {
+    const again: Attempted[] = []
+    let failure: string | undefined
+    for (const [index, attempted] of batch.entries()) {
+      const outcome = outcomes[index] ?? { outcome: 'retry', why: 'the sink gave no outcome' }
+      if (outcome.outcome === 'done') this.#noteDone(attempted)
+      else if (outcome.outcome === 'refused') this.#noteRefused(attempted, outcome.why)
+      else {
+        failure ??= outcome.why
+        again.push(attempted)
+      }
+    }
+    if (again.length > 0) {
+      this.counters.retried += again.length
+      this.#waiting = [...again, ...this.#waiting].sort((a, b) => a.sequence - b.sequence)
+    }
+    if (!isPresent) return
+    if (failure === undefined) return this.#noteReached()
+    this.#noteFailure(failure)
+  }
+
+  #noteDone({ entry }: Attempted): void {
+    this.counters.success++
+    this.#client.acknowledge(entry)
+    this.#dependencies.noteOutcome(entry, true, '')
+  }
+
+  #noteRefused(attempted: Attempted, why: string): void {
+    this.#lastError = why
+    attempted.refusals++
+    if (attempted.refusals > this.#settings.maxRetries) return this.#bury(attempted, why)
+    this.counters.retried++
+    this.#tryLater(attempted, this.#settings.retryIntervalMs * 2 ** Math.min(attempted.refusals - 1, 10))
+  }
+
+  #tryLater(attempted: Attempted, delayMs: number): void {
+    const epoch = this.#epoch
+    this.#delayed.add(attempted)
+    this.#dependencies.after(delayMs, () => {
+      if (epoch !== this.#epoch || !this.#delayed.delete(attempted)) return
+      this.#waiting.unshift(attempted)
+      this.#pump()
+    })
+  }
+
+  #bury(attempted: Attempted, why: string): void {
+    const epoch = this.#epoch
+    this.#dependencies.bury(attempted.entry, why).then((isStored) => {
+      if (epoch !== this.#epoch || this.#isClosed) return
+      if (!isStored) return this.#tryLater(attempted, this.#settings.retryIntervalMs)
+      this.counters.failed++
+      this.#client.acknowledge(attempted.entry)
+      this.#dependencies.noteOutcome(attempted.entry, false, why)
+    }, this.#rethrow)
+  }
+
+  #noteReached(): void {
+    this.#backoff.reset()
+    this.#setState('connected', '')
+  }
+
+  #noteFailure(why: string): void {
+    this.#lastError = why
+    this.#setState('disconnected', why)
+    if (this.#pause !== undefined) return
+    this.#pause = this.#dependencies.after(this.#backoff.nextMs(), () => {
+      this.#pause = undefined
+      this.#pump()
+    })
+  }
+
+  /** While there is nothing to send, the service is asked from time to time. */
+  #checkHealth(): void {
+    this.#healthTimer?.cancel()
+    this.#healthTimer = undefined
+    const sink = this.#sink
+    if (sink === undefined || this.#isClosed) return
+    const isIdle = this.#waiting.length === 0 && this.#inflight === 0
+    const planNext = (): void => {
+      if (sink !== this.#sink || this.#isClosed) return
+      this.#healthTimer = this.#dependencies.after(this.#settings.healthCheckIntervalMs, () => this.#checkHealth())
+    }
+    if (!isIdle) return planNext()
+    sink.check().then((problem) => {
+      if (sink !== this.#sink || this.#isClosed) return
+      // What was sent meanwhile knows better.
+      if (this.#waiting.length === 0 && this.#inflight === 0) {
+        if (problem === undefined) this.#setState('connected', '')
+        else this.#setState('disconnected', problem)
+      }
+      planNext()
+    }, this.#rethrow)
+  }
+
+  #setState(state: ActionState, why: string): void {
+    if (state === this.#state && why === this.#stateReason) return
+    this.#state = state
+    this.#stateReason = why
+    this.#dependencies.noteState(state, why)
+  }
+}

@@ -1,0 +1,90 @@
+// Entries that a service has refused for good. They wait in a spool of their own for an administrator.
+
+import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './spool-client.ts'
+import type { SpoolEntry } from './sink.ts'
+
+/** Dead letters that can be seen at a time: the oldest. */
+const maxVisible = 1_000
+const maxWhyLength = 300
+
+const whyAttribute = '!why'
+const atAttribute = '!at'
+
+export interface DeadLetter {
+  readonly id: number
+  readonly why: string
+  readonly atMs: number
+  /** As it was to be sent. */
+  readonly entry: SpoolEntry
+}
+
+/** Returns what is stored for an entry that became a dead letter. */
+export function deadLetterOf({ payload, attributes }: SpoolEntry, why: string, atMs: number): SpoolEntry {
+  const text = why
+    .slice(0, maxWhyLength)
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, ' ')
+  return { payload, attributes: [...attributes, [whyAttribute, text], [atAttribute, String(Math.floor(atMs))]] }
+}
+
+export class DeadLetters {
+  readonly #client: SpoolClient
+  readonly #letters = new Map<number, SpooledEntry>()
+  #last = 0
+
+  constructor(options: Omit<SpoolClientOptions, 'receiveMaximum'>) {
+    this.#client = new SpoolClient(
+      { ...options, receiveMaximum: maxVisible },
+      {
+        noteOpened: () => this.#letters.clear(),
+        noteEntry: (entry) => this.#letters.set(++this.#last, entry),
+        noteClosed: () => this.#letters.clear(),
+      },
+    )
+  }
+
+  start(): void {
+    this.#client.start()
+  }
+
+  stop(): void {
+    this.#client.stop()
+  }
+
+  list(): readonly DeadLetter[] {
+    return [...this.#letters].map(([id, entry]) => letterOf(id, entry))
+  }
+
+  /** Deletes those that can be seen, or one of them. Returns how many. */
+  delete(id: number | undefined): number {
+    const ids = id === undefined ? [...this.#letters.keys()] : this.#letters.has(id) ? [id] : []
+    for (const each of ids) {
+      const entry = this.#letters.get(each)
+      this.#letters.delete(each)
+      if (entry !== undefined) this.#client.acknowledge(entry)
+    }
+    return ids.length
+  }
+
+  /** Stores them again for the service with `store`; one that is stored is a dead letter no longer. Returns how many. */
+  async retry(id: number | undefined, store: (entry: SpoolEntry) => Promise<boolean>): Promise<number> {
+    let count = 0
+    for (const letter of this.list()) {
+      if ((id !== undefined && id !== letter.id) || !this.#letters.has(letter.id)) continue
+      if (!(await store(letter.entry))) break
+      count += this.delete(letter.id)
+    }
+    return count
+  }
+}
+
+function letterOf(id: number, { payload, attributes }: SpooledEntry): DeadLetter {
+  const said = new Map(attributes)
+  const own = attributes.filter(([name]) => name !== whyAttribute && name !== atAttribute)
+  return {
+    id,
+    why: said.get(whyAttribute) ?? '',
+    atMs: Number(said.get(atAttribute) ?? 0),
+    entry: { payload, attributes: own },
+  }
+}

@@ -1,0 +1,162 @@
+// Actions over HTTP: one request for each entry.
+
+import { readFileSync } from 'node:fs'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import type { UserProperties } from '../../protocol/index.ts'
+import { problemOfDialFiles } from '../../transports/index.ts'
+import { bytesOfText, textOf, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
+import { HttpRequests, type HttpTls } from './http-requests.ts'
+
+type Named<Section> = Section extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
+export type HttpConnector = Named<ConnectorsConfig['http']>
+export type HttpAction = Named<ActionsConfig['http']>
+
+const pathAttribute = 'path'
+const headerAttribute = 'header '
+
+/** Answers that another attempt may change. */
+const retriedStatuses = new Set([408, 425, 429])
+
+const done: WriteOutcome = { outcome: 'done' }
+
+export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
+  problemOfConnector(connector) {
+    if (connector.url === undefined) return 'url: an HTTP connector needs a url'
+    const url = URL.parse(connector.url)
+    if (url === null || !['http:', 'https:'].includes(url.protocol)) return 'url: write http://host:port/path'
+    const problem = problemOfHeaders(connector.headers)
+    if (problem !== undefined) return `headers: ${problem}`
+    const files = url.protocol === 'https:' ? problemOfDialFiles(dialFilesOf(connector)) : undefined
+    return files === undefined ? undefined : `ssl.${files}`
+  },
+
+  problemOfAction({ parameters: { headers } }) {
+    const problem = problemOfHeaders(headers)
+    return problem === undefined ? undefined : `parameters.headers: ${problem}`
+  },
+
+  renderer({ parameters }, compile, allColumns) {
+    const path = compile(parameters.path)
+    const headers = [...parameters.headers].map(([name, value]) => ({ name, value: compile(value) }))
+    const body = parameters.body === undefined ? undefined : compile(parameters.body)
+    const hasBody = parameters.method === 'post' || parameters.method === 'put'
+    return (data) => {
+      const text = body === undefined ? (hasBody ? allColumns(data) : '') : body.render(data)
+      const attributes: (readonly [string, string])[] = []
+      if (path.parts.length > 0) attributes.push([pathAttribute, textOf(path.render(data), 'the path')])
+      for (const { name, value } of headers)
+        attributes.push([headerAttribute + name, textOf(value.render(data), `the header ${name}`)])
+      return { payload: bytesOfText(text), attributes }
+    }
+  },
+
+  open: (connector, action, { requestTimeoutMs }) => new HttpSink(connector, action, requestTimeoutMs),
+}
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** What describes the body is the broker's to say. */
+const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection']
+
+function problemOfHeaders(headers: ReadonlyMap<string, string>): string | undefined {
+  for (const name of headers.keys()) {
+    if (!headerName.test(name)) return `${JSON.stringify(name)} is not the name of a header`
+    if (ownHeaders.includes(name.toLowerCase())) return `${name} is set by the broker`
+  }
+  return undefined
+}
+
+class HttpSink implements Sink {
+  readonly #requests: HttpRequests
+  readonly #url: URL
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #method: string
+  readonly #hasBody: boolean
+
+  constructor(connector: HttpConnector, action: HttpAction, requestTimeoutMs: number) {
+    this.#url = new URL(connector.url ?? '')
+    this.#headers = { 'content-type': 'application/json', ...lowerCase(connector.headers) }
+    this.#method = action.parameters.method.toUpperCase()
+    this.#hasBody = this.#method === 'POST' || this.#method === 'PUT'
+    this.#requests = new HttpRequests({
+      poolSize: connector.pool_size,
+      connectTimeoutMs: connector.connect_timeout,
+      requestTimeoutMs,
+      tls: this.#url.protocol === 'https:' ? tlsOf(connector) : undefined,
+    })
+  }
+
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    return Promise.all(batch.map((entry) => this.#send(entry)))
+  }
+
+  async #send({ payload, attributes }: SpoolEntry): Promise<WriteOutcome> {
+    const headers: Record<string, string> = { ...this.#headers }
+    for (const [name, value] of attributes) {
+      if (name.startsWith(headerAttribute)) headers[name.slice(headerAttribute.length).toLowerCase()] = value
+    }
+    const url = this.#urlFor(attributes)
+    if (url === undefined) return { outcome: 'refused', why: 'the path gives no address of the service' }
+    const unusable = Object.entries(headers).find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value))
+    if (unusable !== undefined)
+      return { outcome: 'refused', why: `the header ${unusable[0]} has a forbidden character` }
+    const body = this.#hasBody ? payload : undefined
+    const result = await this.#requests.send({ url, method: this.#method, headers, body })
+    if ('failure' in result) return { outcome: 'retry', why: result.failure }
+    const { status, text } = result
+    if (status >= 200 && status < 300) return done
+    const why = `HTTP status ${status}${text === '' ? '' : `: ${text}`}`
+    return { outcome: status >= 500 || retriedStatuses.has(status) ? 'retry' : 'refused', why }
+  }
+
+  /** The path can not lead to another host. */
+  #urlFor(attributes: UserProperties): URL | undefined {
+    const path = attributes.find(([name]) => name === pathAttribute)?.[1] ?? ''
+    if (path === '') return this.#url
+    const base = this.#url.href.replace(/\/$/, '')
+    const separator = path.startsWith('/') || path.startsWith('?') ? '' : '/'
+    const url = URL.parse(base + separator + path)
+    return url !== null && url.host === this.#url.host ? url : undefined
+  }
+
+  /** Whoever answers is there, whatever the answer is. */
+  async check(): Promise<string | undefined> {
+    const result = await this.#requests.send({
+      url: this.#url,
+      method: 'HEAD',
+      headers: this.#headers,
+      body: undefined,
+    })
+    return 'failure' in result ? result.failure : undefined
+  }
+
+  close(): void {
+    this.#requests.close()
+  }
+}
+
+function lowerCase(headers: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.fromEntries([...headers].map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function named(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function dialFilesOf({ ssl }: HttpConnector) {
+  return {
+    verifyPeer: ssl.verify_peer,
+    caFile: named(ssl.cacertfile),
+    certFile: named(ssl.certfile),
+    keyFile: named(ssl.keyfile),
+    keyPassword: named(ssl.key_password),
+  }
+}
+
+function tlsOf(connector: HttpConnector): HttpTls {
+  const { verifyPeer, caFile, certFile, keyFile } = dialFilesOf(connector)
+  return { verifyPeer, ca: read(caFile), certificate: read(certFile), key: read(keyFile) }
+}
+
+function read(file: string | undefined): string | undefined {
+  return file === undefined ? undefined : readFileSync(file, 'utf8')
+}

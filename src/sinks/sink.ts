@@ -1,0 +1,75 @@
+// What an action of a rule is, seen from the spool: a renderer of entries, and a sink that takes them.
+//
+//   rule output ──render──► SpoolEntry ──► spool (a persistent session) ──► Sink.write(batch) ──► service
+
+import type { UserProperties } from '../protocol/index.ts'
+
+/** What is stored for one result of a rule. It is complete: later changes of the rule do not change it. */
+export interface SpoolEntry {
+  readonly payload: Buffer
+  /** What the payload does not say: a path, a key. */
+  readonly attributes: UserProperties
+}
+
+/** A result of a rule. */
+export type RuleData = Readonly<Record<string, unknown>>
+
+/** A compiled text with placeholders. It throws for data that has no text form. */
+export interface Template {
+  readonly parts: readonly unknown[]
+  render(data: RuleData): string | Uint8Array
+  values(data: RuleData): unknown[]
+}
+
+export type CompileTemplate = (text: string) => Template
+
+export type Render = (data: RuleData) => SpoolEntry
+
+/** What became of one entry. */
+export type WriteOutcome =
+  | { readonly outcome: 'done' }
+  /** The service can not be reached, or is not able to take it now. */
+  | { readonly outcome: 'retry'; readonly why: string }
+  /** The service does not take this entry, whenever it is asked. */
+  | { readonly outcome: 'refused'; readonly why: string }
+
+export interface Sink {
+  /** One outcome for each entry. Never rejects. */
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]>
+  /** Why the service is not there; undefined: it is. Never rejects. */
+  check(): Promise<string | undefined>
+  /** What is under way fails. */
+  close(): void
+}
+
+/** What all sinks have of `resource_opts`. */
+export interface SinkTimes {
+  readonly requestTimeoutMs: number
+}
+
+/** One kind of service. `Action` and `Connector`: their settings. */
+export interface SinkType<Action, Connector> {
+  /** What keeps the settings from working, beginning with the name of a setting; undefined: nothing. */
+  problemOfConnector(connector: Connector): string | undefined
+  problemOfAction(action: Action): string | undefined
+  renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
+  open(connector: Connector, action: Action, times: SinkTimes): Sink
+}
+
+/** Bytes of a text. */
+export function bytesOfText(text: string | Uint8Array): Buffer {
+  if (typeof text === 'string') return Buffer.from(text)
+  return Buffer.from(text.buffer, text.byteOffset, text.byteLength)
+}
+
+/** Bytes of one attribute at most: those of a text of MQTT. */
+const maxAttributeBytes = 65_535
+
+/** A text that becomes an attribute, such as a path. */
+export function textOf(text: string | Uint8Array, subject: string): string {
+  if (typeof text !== 'string' || !text.isWellFormed()) throw new TypeError(`${subject} is not valid UTF-8`)
+  if (/\p{Cc}/u.test(text)) throw new TypeError(`${subject} has a control character`)
+  if (Buffer.byteLength(text) > maxAttributeBytes)
+    throw new TypeError(`${subject} is longer than ${maxAttributeBytes} bytes`)
+  return text
+}

@@ -1,0 +1,187 @@
+// Reads a spool: a persistent session of this broker, as an MQTT client over a stream within the process. What it has
+// handed out and not acknowledged comes again with the next connection.
+
+import {
+  measurePacket,
+  PacketDecoder,
+  ProtocolError,
+  TopicTable,
+  writeAck,
+  writePacket,
+  type ControlPacket,
+  type Packet,
+  type PacketId,
+  type PublishPacket,
+  type UserProperties,
+} from '../protocol/index.ts'
+import type { ByteStream } from '../transports/index.ts'
+import type { SpoolEntry } from './sink.ts'
+
+/** An entry and how it is acknowledged. */
+export interface SpooledEntry extends SpoolEntry {
+  /** Of this connection. */
+  readonly packetId: PacketId
+  readonly connection: number
+}
+
+export interface SpoolClientOptions {
+  readonly clientId: string
+  /** Entries that are handed out at a time. */
+  readonly receiveMaximum: number
+  /** Limits of the session, as the broker reads them. */
+  readonly userProperties: UserProperties
+  open(): ByteStream
+  /** Behind what is done now. */
+  later(work: () => void): void
+  /** After that time. */
+  after(delayMs: number, work: () => void): { cancel(): void }
+}
+
+export interface SpoolReader {
+  /** The session is there. What was handed out before comes again. */
+  noteOpened(): void
+  noteEntry(entry: SpooledEntry): void
+  /** The connection is gone; it is opened again. */
+  noteClosed(why: string): void
+}
+
+const largest = 268_435_460
+const limits = { maxPacketBytes: largest, maxPropertyBytes: largest, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
+const topicsRemembered = 16
+const neverExpires = 0xffff_ffff
+const reopenMs = 500
+const ackBytes = 4
+
+export class SpoolClient {
+  readonly #options: SpoolClientOptions
+  readonly #reader: SpoolReader
+  #stream: ByteStream | undefined
+  #connection = 0
+  #isOpen = false
+  #isStopped = false
+  #acks: PacketId[] = []
+  #isWriting = false
+  #reopen: { cancel(): void } | undefined
+
+  constructor(options: SpoolClientOptions, reader: SpoolReader) {
+    this.#options = options
+    this.#reader = reader
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  start(): void {
+    const { clientId, receiveMaximum, userProperties } = this.#options
+    const stream = this.#options.open()
+    const connection = ++this.#connection
+    const topics = new TopicTable(topicsRemembered)
+    const decoder = new PacketDecoder({ role: 'client', version: 5, topics, ...limits })
+    stream.onData = (chunk) => this.#read(decoder, chunk, connection)
+    stream.onClose = () => {
+      if (connection === this.#connection) this.#noteGone('the broker closed the connection')
+    }
+    this.#stream = stream
+    this.#acks = []
+    this.#isWriting = false
+    const properties = { sessionExpiryIntervalSeconds: neverExpires, receiveMaximum, userProperties }
+    this.#send({
+      type: 'connect',
+      version: 5,
+      clientId,
+      cleanStart: false,
+      keepAliveSeconds: 0,
+      username: undefined,
+      password: undefined,
+      will: undefined,
+      properties,
+      isBridge: false,
+    })
+  }
+
+  /** The entry is done with. One of an earlier connection has come again. */
+  acknowledge({ packetId, connection }: SpooledEntry): void {
+    if (connection !== this.#connection || !this.#isOpen) return
+    this.#acks.push(packetId)
+    if (this.#acks.length === 1) this.#options.later(() => this.#flush())
+  }
+
+  /** What is not acknowledged stays in the session. */
+  stop(): void {
+    this.#isStopped = true
+    this.#reopen?.cancel()
+    this.#flush()
+    this.#isOpen = false
+    this.#connection++
+    this.#stream?.end()
+    this.#stream = undefined
+  }
+
+  #read(decoder: PacketDecoder, chunk: Buffer, connection: number): void {
+    try {
+      decoder.push(chunk)
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
+        if (connection !== this.#connection) return
+        this.#take(packet)
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      this.#noteGone(error.message)
+    }
+  }
+
+  #take(packet: Packet): void {
+    if (packet.type === 'publish') return this.#reader.noteEntry(this.#entryOf(packet))
+    if (packet.type === 'connack') {
+      if (packet.reasonCode !== 0) return this.#noteGone(`the broker refuses the session with ${packet.reasonCode}`)
+      this.#isOpen = true
+      return this.#reader.noteOpened()
+    }
+    if (packet.type === 'disconnect') this.#noteGone('the broker ended the connection')
+  }
+
+  #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): SpooledEntry {
+    // The chunk belongs to the broker.
+    const payload = Buffer.from(chunk.subarray(payloadStart, frameEnd))
+    return { payload, attributes: properties?.userProperties ?? [], packetId, connection: this.#connection }
+  }
+
+  #noteGone(why: string): void {
+    if (this.#isStopped) return
+    this.#isOpen = false
+    this.#connection++
+    this.#stream?.destroy()
+    this.#stream = undefined
+    this.#reader.noteClosed(why)
+    this.#reopen = this.#options.after(reopenMs, () => {
+      if (!this.#isStopped) this.start()
+    })
+  }
+
+  #send(packet: ControlPacket): void {
+    const bytes = Buffer.allocUnsafeSlow(measurePacket(packet, 5))
+    writePacket(packet, 5, bytes, 0)
+    this.#write(bytes)
+  }
+
+  #flush(): void {
+    if (this.#isWriting || this.#acks.length === 0 || this.#stream === undefined) return
+    const acks = this.#acks
+    this.#acks = []
+    const bytes = Buffer.allocUnsafeSlow(acks.length * ackBytes)
+    let at = 0
+    for (const packetId of acks) at = writeAck('puback', packetId, bytes, at)
+    this.#write(bytes)
+  }
+
+  #write(bytes: Buffer): void {
+    const connection = this.#connection
+    this.#isWriting = true
+    this.#stream?.write(bytes, () => {
+      if (connection !== this.#connection) return
+      this.#isWriting = false
+      this.#flush()
+    })
+  }
+}

@@ -1,0 +1,292 @@
+// Of large retained messages only the metadata is in memory: payloads are read when somebody is to have them.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { MessageRecordKey } from '../../src/core/index.ts'
+import type { StoredMessage } from '../../src/records/index.ts'
+import { MemoryKeeper } from '../simulator/keeper.ts'
+import { World, type WorldOptions } from '../simulator/world.ts'
+import { worldWith } from './rulebook.ts'
+
+const settings = { maxRetainedBytesInMemory: 100 }
+const stored = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+const large = 'state '.repeat(200).trim()
+const retained = { qos: 1, retain: true } as const
+const mebibyte = 1_024 * 1_024
+
+class CountingKeeper extends MemoryKeeper {
+  reads = 0
+
+  override readMessage(of: MessageRecordKey): StoredMessage | undefined {
+    this.reads++
+    return super.readMessage(of)
+  }
+}
+
+function world(options: WorldOptions = {}): { told: World; keeper: CountingKeeper } {
+  const keeper = new CountingKeeper()
+  const told = new World({ shards: 1, keeper, ...options, settings: { ...settings, ...options.settings } })
+  return { told, keeper }
+}
+
+describe('a large retained message', () => {
+  test('leaves memory when its record is durable, comes back whole, and is counted as nothing when it is deleted', () => {
+    const { told, keeper } = world()
+    told.disk.hold()
+    const author = told.connect('author')
+    const properties = { contentType: 'text', userProperties: [['a', 'b']] as [string, string][] }
+    author.publish('a', large, { ...retained, properties })
+    assert.ok(told.heldBytes('retained') > 2 * large.length)
+    assert.deepEqual(told.subscriber('a').payloads, [large])
+    assert.equal(keeper.reads, 0)
+    told.disk.release()
+    told.settle()
+    const metadataBytes = told.heldBytes('retained')
+    const reader = told.subscriber('a')
+    assert.deepEqual(reader.payloads, [large])
+    assert.deepEqual(reader.messages[0]?.properties?.userProperties, [['a', 'b']])
+    assert.equal(reader.messages[0]?.retain, true)
+    assert.equal(keeper.reads, 1)
+    assert.ok(told.heldBytes('retained') <= metadataBytes + large.length + 10)
+    author.publish('a', '', retained)
+    assert.equal(told.heldBytes('retained'), 0)
+    assert.deepEqual(told.subscriber('a').payloads, [])
+  })
+
+  test('stays in memory until its own record is durable, whatever is written before', () => {
+    const { told, keeper } = world()
+    const author = told.connect('author')
+    told.disk.maxStepMs = 10
+    author.publish('a', large, retained)
+    author.publish('b', large, retained)
+    for (let ms = 0; ms < 100; ms++) {
+      told.passMs(1)
+      const isWritten = told.records().some((record) => record.kind === 'retained' && record.message.topic === 'b')
+      if (!isWritten) assert.equal(told.subscriber('b').payloads.length, 1)
+    }
+    assert.equal(keeper.reads, 0)
+    told.passSeconds(1)
+    const reader = told.subscriber('b')
+    told.passSeconds(1)
+    assert.deepEqual(reader.payloads, [large])
+    assert.equal(keeper.reads, 1)
+  })
+
+  test('is not read at the start, and is there for who subscribes', () => {
+    const { told, keeper } = world()
+    told.publish('a', large, retained)
+    told.publish('b', 'small', retained)
+    told.restart()
+    assert.equal(keeper.reads, 0)
+    const metadataBytes = told.heldBytes('retained')
+    assert.deepEqual(told.subscriber('#').payloads.toSorted(), ['small', large].toSorted())
+    assert.ok(told.heldBytes('retained') > metadataBytes)
+    for (const topic of ['a', 'b']) told.publish(topic, '', retained)
+    assert.equal(told.heldBytes('retained'), 0)
+  })
+
+  test('is read once for all who want it at the same time, and is cached after that', () => {
+    const { told, keeper } = world()
+    told.publish('a', large, retained)
+    told.disk.holdReads()
+    const readers = [1, 2, 3].map(() => told.subscriber('a'))
+    told.disk.releaseReads()
+    told.settle()
+    readers.push(told.subscriber('#'))
+    for (const reader of readers) assert.deepEqual(reader.payloads, [large])
+    assert.equal(keeper.reads, 1)
+  })
+
+  test('that is replaced or deleted while it is read is not given any more', () => {
+    for (const next of [`${large}, later`, 'small', '']) {
+      const { told } = world()
+      told.publish('a', large, retained)
+      told.disk.holdReads()
+      const reader = told.subscriber('a')
+      told.publish('a', next, retained)
+      assert.deepEqual(reader.payloads, [next])
+      told.disk.releaseReads()
+      told.settle()
+      assert.deepEqual(reader.payloads, [next])
+      assert.deepEqual(told.subscriber('a').payloads, next === '' ? [] : [next])
+    }
+  })
+
+  test('[MQTT5-3.3.2-5] that expires while it is read is not given any more', () => {
+    const { told } = world()
+    told.publish('a', large, { ...retained, properties: { messageExpiryIntervalSeconds: 10 } })
+    told.disk.holdReads()
+    const reader = told.subscriber('a')
+    told.passSeconds(11)
+    told.disk.releaseReads()
+    told.settle()
+    assert.deepEqual(reader.payloads, [])
+    assert.equal(told.heldBytes('retained'), 0)
+  })
+
+  test('is not given to who may not have it by the time when it is read', () => {
+    const keeper = new CountingKeeper()
+    const { world: told, rulebook } = worldWith([], { shards: 1, keeper, settings })
+    told.publish('a', large, retained)
+    told.disk.holdReads()
+    const reader = told.subscriber('a')
+    rulebook.change(told, { action: 'receive' })
+    told.disk.releaseReads()
+    told.settle()
+    assert.deepEqual(reader.payloads, [])
+  })
+
+  test('is not given to who has unsubscribed or gone meanwhile, and holds up nobody', () => {
+    const { told } = world()
+    for (const topic of ['a', 'b']) told.publish(topic, `${large} ${topic}`, retained)
+    told.disk.holdReads()
+    const [one, other] = [told.subscriber(['a', 'b']), told.subscriber('a')]
+    one.unsubscribe('a')
+    other.drop()
+    told.disk.releaseReads()
+    told.settle()
+    assert.deepEqual(one.payloads, [`${large} b`])
+    assert.deepEqual(told.subscriber('a').payloads, [`${large} a`])
+  })
+
+  test('of which the record is lost is passed over', () => {
+    const { told, keeper } = world()
+    for (const topic of ['a', 'b', 'c']) told.publish(topic, `${large} ${topic}`, retained)
+    keeper.apply([{ change: 'delete', key: { kind: 'retained', topic: 'b' } }])
+    assert.deepEqual(told.subscriber('#').payloads.toSorted(), [`${large} a`, `${large} c`])
+  })
+
+  test('waits in a queue like any other', () => {
+    const { told } = world()
+    for (let number = 0; number < 30; number++) told.publish(`a/${number}`, `${large} ${number}`, retained)
+    const reader = told.connect('reader', { ...stored, receiveMaximum: 2 })
+    reader.subscribe('a/+', { qos: 1 })
+    assert.equal(new Set(reader.payloads).size, 30)
+    assert.equal(reader.payloads.length, 30)
+  })
+
+  test('is known again when a backup brings it, and replaced when the backup has another one', () => {
+    const { told, keeper } = world()
+    told.publish('a', large, { ...retained, properties: { contentType: 'text' } })
+    const message = keeper.readMessage({ kind: 'retained', topic: 'a' })
+    assert.ok(message !== undefined)
+    const kept = (of: StoredMessage) => {
+      const result = commandOf(told, of)
+      return result?.done === true ? result.kept : undefined
+    }
+    assert.equal(kept(message)?.unchanged, 1)
+    assert.equal(kept({ ...message, payload: Buffer.from(`${large}!`) })?.updated, 1)
+    assert.deepEqual(told.subscriber('a').payloads, [`${large}!`])
+  })
+})
+
+/** To the only shard. */
+function commandOf(told: World, message: StoredMessage) {
+  const question = 77_000 + told.events('command-done').length
+  told.host.shards[0].handle({
+    kind: 'command',
+    question,
+    command: { name: 'keep-retained', messages: [message] },
+  })
+  told.settle()
+  return told.events('command-done').find((event) => event.question === question)?.result
+}
+
+describe('many large retained messages', () => {
+  const count = 60
+  const payload = Buffer.alloc(mebibyte / 2, 'x')
+
+  function filled(): World {
+    const { told } = world()
+    const author = told.connect('author')
+    for (let number = 0; number < count; number++) author.publish(`a/${number}`, payload, retained)
+    told.restart()
+    return told
+  }
+
+  /** What may be read and what may be cached. */
+  const mostHeld = 16 * mebibyte + 8 * mebibyte + count * 2_000
+
+  test('go to a client as fast as it reads', () => {
+    const told = filled()
+    const reader = told.connect('reader')
+    reader.stopReading()
+    reader.subscribe('a/+', { qos: 0 })
+    told.passSeconds(10)
+    const { publishesSent } = told.view.counts
+    assert.ok(publishesSent > 0 && publishesSent * payload.length < 3 * mebibyte, `${publishesSent}`)
+    reader.resumeReading()
+    told.passSeconds(10)
+    assert.equal(reader.messages.length, count)
+    assert.ok(told.heldBytes('retained') <= mostHeld)
+  })
+
+  test('go to a client as fast as it acknowledges', () => {
+    const told = filled()
+    const reader = told.connect('reader')
+    reader.acknowledges = false
+    reader.subscribe('a/+', { qos: 1 })
+    told.passSeconds(10)
+    assert.ok(reader.messages.length > 0 && reader.messages.length * payload.length <= 9 * mebibyte)
+    for (let given = 0; given < count; given++) {
+      const message = reader.messages[given]
+      assert.ok(message !== undefined, `${given}`)
+      reader.acknowledge(message)
+      told.passMs(10)
+    }
+    assert.equal(reader.messages.length, count)
+  })
+
+  test('go to very many clients at once within the room that they share', () => {
+    const told = filled()
+    told.disk.holdReads()
+    const readers = Array.from({ length: count }, (_, number) => told.connect(`reader-${number}`))
+    readers.forEach((reader, number) => reader.subscribe(`a/${number}`))
+    assert.ok(told.heldBytes('retained') <= mostHeld)
+    told.disk.releaseReads()
+    told.settle()
+    for (const reader of readers) assert.equal(reader.messages.length, 1, reader.id)
+    assert.ok(told.heldBytes('retained') <= mostHeld)
+  })
+
+  test('that nobody wants any more leave their room to others', () => {
+    const told = filled()
+    told.disk.holdReads()
+    const fickle = told.connect('fickle')
+    fickle.subscribe(`a/${count - 1}`)
+    for (let number = 0; number < count / 2; number++) {
+      fickle.subscribe(`a/${number}`)
+      fickle.unsubscribe(`a/${count - 1}`)
+      fickle.subscribe(`a/${count - 1}`)
+    }
+    told.disk.releaseReads()
+    told.settle()
+    told.disk.holdReads()
+    const readers = Array.from({ length: 30 }, (_, number) => told.subscriber(`a/${count - 2 - number}`))
+    told.disk.releaseReads()
+    told.settle()
+    for (const reader of readers) assert.equal(reader.messages.length, 1)
+  })
+})
+
+test('what the broker says of itself has no record and stays in memory', () => {
+  const { told, keeper } = world()
+  const author = told.connect('author')
+  author.drop()
+  told.host.shards[0].handle({
+    kind: 'command',
+    question: 5,
+    command: {
+      name: 'publish',
+      topic: '$SYS/broker/words',
+      payload: Buffer.from(large),
+      qos: 0,
+      retain: true,
+      properties: undefined,
+      clientId: '',
+    },
+  })
+  told.settle()
+  assert.deepEqual(told.subscriber('$SYS/#').payloads, [large])
+  assert.equal(keeper.reads, 0)
+})

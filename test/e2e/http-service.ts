@@ -1,0 +1,82 @@
+// An HTTP server for actions of rules, on a port that stays the same while it is away.
+
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Scope } from './godwit-process.ts'
+
+export interface ReceivedRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export class HttpService {
+  readonly port: number
+  readonly received: ReceivedRequest[] = []
+  /** The status of the answer to a request; undefined: it is not answered. */
+  answer: (request: ReceivedRequest) => number | undefined = () => 200
+  #server: Server | undefined
+  readonly #waiting = new Set<() => void>()
+
+  private constructor(port: number) {
+    this.port = port
+  }
+
+  /** A service whose port is known, and which is not there yet. */
+  static async prepare(t: Scope): Promise<HttpService> {
+    const reserved = createServer()
+    reserved.listen(0, '127.0.0.1')
+    await once(reserved, 'listening')
+    const service = new HttpService((reserved.address() as AddressInfo).port)
+    reserved.close()
+    await once(reserved, 'close')
+    t.after(() => service.stop())
+    return service
+  }
+
+  static async start(t: Scope): Promise<HttpService> {
+    const service = await HttpService.prepare(t)
+    await service.start()
+    return service
+  }
+
+  async start(): Promise<void> {
+    const server = createServer((request, response) => {
+      const parts: Buffer[] = []
+      request.on('data', (part: Buffer) => parts.push(part))
+      request.on('end', () => {
+        const { method = '', url: path = '', headers } = request
+        const received = { method, path, headers, body: Buffer.concat(parts).toString() }
+        const status = method === 'HEAD' ? 200 : this.answer(received)
+        if (method !== 'HEAD') this.received.push(received)
+        if (status !== undefined) response.writeHead(status).end()
+        for (const look of this.#waiting) look()
+      })
+      request.on('error', () => {})
+    })
+    server.listen(this.port, '127.0.0.1')
+    await once(server, 'listening')
+    this.#server = server
+  }
+
+  stop(): void {
+    this.#server?.closeAllConnections()
+    this.#server?.close()
+    this.#server = undefined
+  }
+
+  /** Resolves when the requests are as wanted. */
+  until(isAsWanted: (received: readonly ReceivedRequest[]) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!isAsWanted(this.received)) return
+        this.#waiting.delete(look)
+        resolve()
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+}

@@ -1,0 +1,109 @@
+// Wills and retained messages that are read one by one: a failing disk is asked again, and the alarm is over when all is read.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { StoredMessage } from '../../src/records/index.ts'
+import { StoreReads } from '../../src/shard/store/store-reads.ts'
+import { openMemoryStore, StorageFailure, type Store } from '../../src/storage/index.ts'
+import { put } from '../storage/read-all.ts'
+import { message, queued } from '../storage/sample-records.ts'
+
+const maxUnderWay = 8
+const firstPauseMs = 100
+/** So many passes of the event loop are more than one reading needs. */
+const enoughTurns = 16
+
+test('a will and a retained message are read by their keys, and what is not there is answered as well', async (context) => {
+  const stage = await Stage.open(context)
+  stage.reads.add({ kind: 'load-message', question: 1, of: { kind: 'will', clientId: 'client' } }, 0)
+  stage.reads.add({ kind: 'load-message', question: 2, of: { kind: 'retained', topic: 'topic-3' } }, 0)
+  stage.reads.add({ kind: 'load-message', question: 3, of: { kind: 'retained', topic: 'nothing' } }, 0)
+  await turns()
+  const texts = [1, 2, 3].map((question) => stage.textOf(question))
+  assert.deepEqual(texts, ['the will', 'retained 3', undefined])
+  await stage.reads.end()
+})
+
+test('a disk that fails is asked again, and the alarm is over when neither queues nor messages fail', async (context) => {
+  const stage = await Stage.open(context)
+  stage.fails = true
+  stage.reads.add({ kind: 'load-message', question: 1, of: { kind: 'will', clientId: 'client' } }, 0)
+  const part = { clientId: 'client', fromSequence: 1, limit: 16, part: undefined }
+  stage.reads.add({ kind: 'load-queue', question: 2, afterBatch: 0, ...part }, 0)
+  await turns()
+  assert.equal(stage.failures.length, 2)
+  assert.match(stage.failures.join(), /a will could not be read: no medium/)
+  stage.fails = false
+  assert.equal(stage.recoveries, 0)
+  context.mock.timers.tick(firstPauseMs)
+  await turns()
+  assert.equal(stage.recoveries, 1)
+  assert.equal(stage.textOf(1), 'the will')
+  assert.equal(stage.answered.size, 2)
+  await stage.reads.end()
+})
+
+test('messages are read eight at a time, and those in line when the shard ends are not read', async (context) => {
+  const stage = await Stage.open(context)
+  stage.isHeld = true
+  for (let question = 0; question < 100; question++)
+    stage.reads.add({ kind: 'load-message', question, of: { kind: 'retained', topic: `topic-${question}` } }, 0)
+  await turns()
+  assert.equal(stage.held.length, maxUnderWay)
+  const ending = stage.reads.end()
+  for (const goOn of stage.held.splice(0)) goOn()
+  await ending
+  await turns()
+  assert.equal(stage.held.length, 0)
+  assert.equal(stage.answered.size, maxUnderWay)
+})
+
+class Stage {
+  readonly reads: StoreReads
+  readonly answered = new Map<number, StoredMessage | undefined>()
+  readonly failures: string[] = []
+  recoveries = 0
+  fails = false
+  isHeld = false
+  readonly held: (() => void)[] = []
+
+  static async open(context: TestContext): Promise<Stage> {
+    context.mock.timers.enable({ apis: ['setTimeout'] })
+    const store = openMemoryStore()
+    const will = { kind: 'will', clientId: 'client', delaySeconds: 0, dueAtMs: undefined } as const
+    const topics = Array.from({ length: 100 }, (_, number) => message(`topic-${number}`, `retained ${number}`))
+    const retained = topics.map((one) => ({ kind: 'retained', message: one }) as const)
+    await store.commit(put({ ...will, message: message('wills/client', 'the will') }, queued('client', 1), ...retained))
+    return new Stage(store)
+  }
+
+  private constructor(store: Store) {
+    const read = store.read.bind(store)
+    const readQueue = store.readQueue.bind(store)
+    store.read = (range) => this.#failing(read(range))
+    store.readQueue = (range) => this.#failing(readQueue(range))
+    this.reads = new StoreReads(store, {
+      answer: (answer) => void this.answered.set(answer.question, 'message' in answer ? answer.message : undefined),
+      noteFailure: (text) => void this.failures.push(text),
+      noteRecovery: () => void this.recoveries++,
+      fail: (error) => {
+        throw error
+      },
+    })
+  }
+
+  textOf(question: number): string | undefined {
+    const found = this.answered.get(question)
+    return found === undefined ? undefined : Buffer.from(found.payload).toString()
+  }
+
+  async *#failing<T>(found: AsyncIterable<T>): AsyncIterable<T> {
+    if (this.isHeld) await new Promise<void>((resolve) => this.held.push(resolve))
+    if (this.fails) throw new StorageFailure('no medium')
+    yield* found
+  }
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < enoughTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
