@@ -51,6 +51,7 @@ export type {
   WebSocketConfig,
 } from './listener-config.ts'
 export type { AccessRule } from './schema/access-rule.ts'
+export { describeSettings, type DescribedSetting } from './write/setting-list.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'
 export { fromPlain } from './hocon/from-plain.ts'

@@ -6,6 +6,7 @@ export type {
   CertificateReading,
   HighestName,
   MetricOperations,
+  MonitorPoint,
   NodeReading,
   ShardReading,
 } from './operations/metrics.ts'
@@ -14,7 +15,7 @@ export type { SlowSubscription, SlowSubscriptionOperations } from './operations/
 export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'
 export type * from './operations/backup.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
-export type { ConfigurationOperations, ConfigurationOutcome } from './operations/configuration.ts'
+export type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from './operations/configuration.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/diagnostics.ts'

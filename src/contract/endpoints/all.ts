@@ -22,6 +22,7 @@ import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
 import { loginEndpoints } from './v5/login.ts'
+import { monitorEndpoints } from './v5/monitor.ts'
 import { namespaceEndpoints } from './v5/namespaces.ts'
 import { userEndpoints } from './v5/users.ts'
 
@@ -50,6 +51,7 @@ export const endpoints = {
   ...loginEndpoints,
   ...userEndpoints,
   ...namespaceEndpoints,
+  ...monitorEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

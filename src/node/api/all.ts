@@ -59,7 +59,7 @@ export function operationsOf(
   const ofAll = {
     clients: clientOperations(ground.crew, ground.nodeName),
     publishing: publishingOperations(ground.crew),
-    retained: retainedOperations(ground.crew),
+    retained: retainedOperations(ground.crew, ground.ownStore),
     insight: insightOperations(ground.crew, ground.counters),
     ...ground.observation.operations,
   }

@@ -154,44 +154,44 @@ export class LiveConfig {
   /** The whole configuration is from now on what `text` says. What the API has changed before counts no more. */
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
-      const read = readSentText(text, this.#options)
-      if ('isDone' in read) return read
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
-      const stored = this.#written()
-      const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
-      const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
-      const changes = mergeObjects(kept, masked)
-      return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
+      const layers = this.#layersOf(text)
+      return 'isDone' in layers ? layers : this.#carryOut(layers, act)
     })
   }
 
-  /** What `replaceText` (or with `merges`, `mergeText`) would change. Nothing is changed. */
-  async previewText(text: string, { merges }: { readonly merges: boolean }): Promise<ConfigOutcome> {
-    const read = readSentText(text, this.#options)
-    if ('isDone' in read) return read
-    const { document, changes, untilRestart } = this.#layers
-    const stored = this.#written()
-    const layers: ConfigLayers = merges
-      ? { document, changes: mergeObjects(changes, read.values), untilRestart }
-      : {
-          document: read,
-          changes: mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored)),
-          untilRestart: nothingChanged,
-        }
-    const loaded = this.#load(layers, { origin: 'api' })
-    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
-    const problem = this.#options.problemOf(loaded.config)
-    if (problem !== undefined) return refuseProblem(problem, loaded.config)
-    const found = differences(this.#wanted, loaded.config)
+  /** What `replaceText` (or with `merges`, `mergeText`) would do. Nothing is changed. */
+  async tryText(text: string, { merges }: { readonly merges: boolean }): Promise<ConfigOutcome> {
+    const found = this.previewText(text, merges)
+    if ('isDone' in found) return found
     const [changed, needsRestart] = [true, false].map((isLive) => found.filter((one) => this.#isLive(one) === isLive))
-    return { isDone: true, changed, needsRestart, withoutEngine: [], pinned: [], warnings: loaded.warnings }
+    return { isDone: true, changed, needsRestart, withoutEngine: [], pinned: [], warnings: [] }
   }
 
   /** The settings in `text` are from now on so; others stay as they are. */
   async mergeText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     const read = readSentText(text, this.#options)
+    return 'isDone' in read ? read : this.change(read.values, { author, persists: true, name: 'config_update' })
+  }
+
+  /** What `text` would change. Nothing is changed. */
+  previewText(text: string, merges = false): readonly Difference[] | ConfigRefusal {
+    const layers = this.#layersOf(text, merges)
+    const loaded = 'isDone' in layers ? layers : this.#load(layers, { origin: 'api' })
+    if ('isDone' in loaded) return loaded
+    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const why = this.#options.problemOf(loaded.config)
+    return why === undefined ? differences(this.#wanted, loaded.config) : refuseProblem(why, loaded.config)
+  }
+
+  #layersOf(text: string, merges = false): ConfigLayers | ConfigRefusal {
+    const read = readSentText(text, this.#options)
     if ('isDone' in read) return read
-    return this.change(read.values, { author, persists: true, name: 'config_update' })
+    if (merges) return { ...this.#layers, changes: mergeObjects(this.#layers.changes, read.values) }
+    const stored = this.#written()
+    const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
+    const changes = mergeObjects(kept, storedAt(stored, maskedPaths(read.values, this.#wanted)))
+    return { document: read, changes, untilRestart: nothingChanged }
   }
 
   /** Some settings are from now on otherwise. `persists`: after the next start as well. A function is given what they were before. */

@@ -48,7 +48,7 @@ export type ConfigurationReading =
   | { readonly problem: string }
   | { readonly faults: readonly Fault[] }
 
-const changesFileName = 'changed-settings.conf'
+export const changesFileName = 'changed-settings.conf'
 const ownFileName = 'godwit.conf'
 
 /** Reads everything that there is. Where something is wrong nothing is told but that. */

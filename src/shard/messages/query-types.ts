@@ -12,6 +12,7 @@ import type {
   Outlook,
   Quota,
   RememberedVerdict,
+  RetainedMessageView,
   RetainedView,
   Slice,
   SlowSession,
@@ -19,7 +20,7 @@ import type {
   SubscriptionView,
   WalkPosition,
 } from '../../core/index.ts'
-import type { MessageProperties, QoS, TopicFilter } from '../../protocol/index.ts'
+import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
@@ -73,6 +74,8 @@ export interface ShardQueries {
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
   /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
   retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
+  /** The retained message of one topic, where this shard has it. null: it has none. */
+  'retained-message': { asked: { readonly topic: TopicName }; answered: RetainedMessageView | null }
   /** Clients that are behind by so much or more: the slowest. */
   slow: {
     asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }

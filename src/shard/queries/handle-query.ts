@@ -29,6 +29,7 @@ const handlers: QueryHandlers = {
     return client === undefined ? [] : [client]
   },
   retained: retainedFor,
+  'retained-message': ({ core }, { topic }) => core.view.retainedMessage(topic) ?? null,
   slow: slowFor,
   'memory-users': memoryUsersFor,
   publish: publishFor,
