@@ -1,7 +1,8 @@
 // The one place that knows commander: which commands there are, and their options. What only some commands need, as the
 // broker itself, is loaded by them: `ctl` answers in half the time without.
 
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
+import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -36,6 +37,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
+  addCompletion(godwit, terminal, run)
   return godwit
 }
 
@@ -119,6 +121,30 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .command('schema')
     .description('print the JSON Schema of the configuration')
     .action(() => run(async () => (await configCommands()).configSchema(terminal)))
+}
+
+function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
+  godwit
+    .command('completion')
+    .description('print the completion script of a shell: source <(godwit completion bash)')
+    .addArgument(new Argument('<shell>').choices(completedShells))
+    .action((shell: CompletedShell) =>
+      run(() => {
+        terminal.say(completionScript(shell, completedCommands(godwit, [])))
+        return exitCodes.done
+      }),
+    )
+}
+
+/** The command and all below it, as `--help` lists them. */
+function completedCommands(command: Command, path: readonly string[]): CompletedCommand[] {
+  const help = command.createHelp()
+  const below = help.visibleCommands(command).filter((each) => command.commands.includes(each))
+  const options = help
+    .visibleOptions(command)
+    .flatMap(({ long, description }) => (long ? [{ word: long, description }] : []))
+  const words = [...below.map((each) => ({ word: each.name(), description: each.description() })), ...options]
+  return [{ path: path.join(' '), words }, ...below.flatMap((each) => completedCommands(each, [...path, each.name()]))]
 }
 
 /** The commands of `ctl` are data: one is `words of its name`, the first of two words is a group. */
