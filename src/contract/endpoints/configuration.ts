@@ -106,6 +106,10 @@ export const configurationEndpoints = {
     path: '/config_update',
     summary:
       'Puts a whole configuration, as HOCON, in the place of the one there is, and in force as far as that can be.',
+    query: Type.Object({
+      merge: Type.Optional(Type.Boolean({ description: 'Change only the settings in the text. Default: false.' })),
+      dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and answer what would change.' })),
+    }),
     body: 'text',
     reply: answer(outcome),
     failures: [...changeFailures, 'notHocon'],

@@ -28,7 +28,10 @@ export function configurationHandlers(
     ...reloadHandlers(configuration),
     ...sectionHandlers(configuration, bridges),
     ...historyHandlers(configuration),
-    update_config: async ({ body, caller }) => replyOf(await configuration.replaceText(body, caller)),
+    update_config: async ({ query: { merge: merges = false, dry_run: isDry = false }, body, caller }) => {
+      if (isDry) return replyOf(await configuration.tryText(body, { merges }))
+      return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
+    },
     get_configuration_schema: () => ({ code: 0, data: configuration.settings().map(settingRow) }),
     check_configuration: ({ body }) => {
       const found = configuration.previewText(body)

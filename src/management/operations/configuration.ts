@@ -25,6 +25,10 @@ export interface ConfigurationOperations {
   /** What a text would change in the place of the configuration; nothing is changed. */
   previewText(text: string): readonly SettingDifference[] | ConfigurationRefusal
   replaceText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  /** Only the settings in `text`, as HOCON. */
+  mergeText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  /** What either would do. */
+  tryText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
   /** The oldest first. */
   versions(): readonly ConfigurationVersion[]

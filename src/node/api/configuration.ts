@@ -25,6 +25,8 @@ export function configurationOperations(live: LiveConfig): ConfigurationOperatio
       }
       return outcomeOf(await live.change(read.value, { author: by, persists, name: act }))
     },
+    mergeText: async (text, by) => outcomeOf(await live.mergeText(text, by)),
+    tryText: async (text, how) => outcomeOf(await live.tryText(text, how)),
     settings: () => describeSettings(live.config).map((setting) => listedSetting(setting, live)),
     previewText: (text) => live.previewText(text),
     replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
