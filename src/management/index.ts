@@ -11,6 +11,7 @@ export type {
   ShardReading,
 } from './operations/metrics.ts'
 export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
+export type { LiveOperations, LiveWanted } from './operations/live.ts'
 export type { SlowSubscription, SlowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'
 export type * from './operations/backup.ts'

@@ -21,6 +21,7 @@ import { traceEndpoints } from './traces.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
+import { liveEndpoints } from './v5/live.ts'
 import { loginEndpoints } from './v5/login.ts'
 import { monitorEndpoints } from './v5/monitor.ts'
 import { namespaceEndpoints } from './v5/namespaces.ts'
@@ -52,6 +53,7 @@ export const endpoints = {
   ...userEndpoints,
   ...namespaceEndpoints,
   ...monitorEndpoints,
+  ...liveEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

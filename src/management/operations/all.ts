@@ -7,6 +7,7 @@ import type { BackupOperations } from './backup.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './diagnostics.ts'
+import type { LiveOperations } from './live.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
 import type { RetainedOperations } from './retained.ts'
@@ -45,5 +46,6 @@ export interface Operations extends NamespacedOperations {
   readonly listeners: ListenerOperations
   readonly namespaces: NamespaceOperations
   readonly metrics: MetricOperations
+  readonly live: LiveOperations
   readonly alarms: AlarmOperations
 }

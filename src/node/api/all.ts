@@ -18,6 +18,7 @@ import { clientOperations } from './clients.ts'
 import { configurationOperations } from './configuration.ts'
 import type { ShutdownRequests } from './control.ts'
 import { insightOperations } from './insight.ts'
+import { liveOperations } from './live.ts'
 import { listenerOperations } from './listeners.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
@@ -65,6 +66,7 @@ export function operationsOf(
   }
   return {
     ...ofAll,
+    live: liveOperations(ground.crew, ofAll.retained),
     within: (namespace) => namespacedOperationsOf({ ...ofAll, ground }, namespace),
     audit: ground.audit,
     backup: backupOperations(ground),

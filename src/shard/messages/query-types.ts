@@ -22,6 +22,7 @@ import type {
 } from '../../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
+import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
 
@@ -36,6 +37,12 @@ export interface SliceRequest {
 
 /** By the name of the question: what is said, and what comes back. */
 export interface ShardQueries {
+  /** What a page watches: the messages since the last time. The first time begins it. */
+  'take-watch': {
+    asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number }
+    answered: LiveBatch
+  }
+  'end-watch': { asked: { readonly watch: string }; answered: true }
   /** How rules and actions are. */
   rules: {
     asked: object
