@@ -1,3 +1,4 @@
+import 'uplot/dist/uPlot.min.css'
 import './styles.css'
 import { type JSX, render } from 'preact'
 import { session } from './state/session.ts'

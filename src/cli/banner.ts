@@ -21,11 +21,19 @@ export function banner(facts: BannerFacts): string {
     `Godwit ${version}, node ${name}, profile ${profile}`,
     `  data directory  ${dataDirectory}`,
     `  configuration   ${configFile ?? 'built-in defaults'}`,
+    ...(isDefaults(configFile)
+      ? ['                  to change settings, write a file of your own with godwit init']
+      : []),
     ...listeners.flatMap(listenerLines),
     ...managementLines(facts.management),
   ]
   if (listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
   return `${lines.join('\n')}\n`
+}
+
+/** Of the package, or built in: an upgrade replaces them. */
+function isDefaults(configFile: string | undefined): boolean {
+  return configFile === undefined || configFile.endsWith(' (defaults of the package)')
 }
 
 function managementLines({ address, newPassword }: RunningNode['management']): string[] {

@@ -7,6 +7,7 @@ import { Terminal } from './terminal.ts'
 
 // src/cli/ and dist/cli/ lie equally deep.
 const root = fileURLToPath(new URL('../../', import.meta.url))
+const isCheckout = existsSync(`${root}src`)
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
 
 // A reader that went away (`godwit start | head -1`) is no reason to stop serving.
@@ -14,6 +15,10 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 process.exitCode = await runProgram(
   process.argv.slice(2),
-  { version, installation: { root, isCheckout: existsSync(`${root}src`) } },
+  {
+    version,
+    installation: { root, isCheckout, ...(isCheckout ? {} : { systemConfig: '/etc/godwit/godwit.conf' }) },
+    environment: process.env,
+  },
   new Terminal(process.stdout, process.stderr, process.stdin),
 )

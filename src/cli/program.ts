@@ -1,7 +1,8 @@
 // The one place that knows commander: which commands there are, and their options. What only some commands need, as the
 // broker itself, is loaded by them: `ctl` answers in half the time without.
 
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
+import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -30,23 +31,62 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
     .description('An MQTT 3.1, 3.1.1 and 5.0 broker that loses nothing it has acknowledged.')
     .version(program.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-  addStart(godwit, (options) =>
+  addStart(godwit, program, (options) =>
     run(async () => (await import('./start-command.ts')).startCommand(options, program, terminal)),
   )
+  addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
+  addCompletion(godwit, terminal, run)
   return godwit
 }
 
-function addStart(godwit: Command, start: (options: StartOptions) => Promise<void>): void {
+function addStart(
+  godwit: Command,
+  { environment = {} }: Program,
+  start: (options: StartOptions) => Promise<void>,
+): void {
   godwit
     .command('start')
     .description('run the broker in the foreground; SIGTERM and SIGINT stop it, SIGHUP reads the configuration again')
-    .option('--config <file>', 'configuration file (default: etc/godwit.conf beside the installation, if there)')
-    .option('--data <directory>', 'data directory: what must survive a restart', named)
+    .option(
+      '--config <file>',
+      'configuration file (default: $GODWIT_CONFIG, then godwit.conf in the data directory, /etc/godwit/godwit.conf, the defaults)',
+    )
+    .option('--data <directory>', 'data directory: what must survive a restart (default: $GODWIT_DATA)', named)
     .option('--set <key=value>', 'override a setting by its dotted key; may be repeated', gather, [])
     .action((options: { config?: string; data?: string; set: string[] }) =>
-      start({ config: options.config, data: options.data, set: options.set }),
+      start({ ...placesOf(options, environment), set: options.set }),
+    )
+}
+
+interface Places {
+  readonly config: string | undefined
+  readonly data: string | undefined
+}
+
+/** An option counts before the variable. An empty variable says nothing. */
+function placesOf(
+  options: { config?: string; data?: string },
+  environment: NonNullable<Program['environment']>,
+): Places {
+  const said = (name: string): string | undefined => (environment[name]?.trim() === '' ? undefined : environment[name])
+  return { config: options.config ?? said('GODWIT_CONFIG'), data: options.data ?? said('GODWIT_DATA') }
+}
+
+function addInit(godwit: Command, { installation, environment = {} }: Program, terminal: Terminal, run: Run): void {
+  godwit
+    .command('init')
+    .description('write a configuration file of your own, with every setting and its default as comments')
+    .option(
+      '--config <file>',
+      'the file (default: $GODWIT_CONFIG, then /etc/godwit/godwit.conf for root, else in the data directory)',
+    )
+    .option('--data <directory>', 'data directory, in which the file is written (default: $GODWIT_DATA)', named)
+    .action((options: { config?: string; data?: string }) =>
+      run(async () =>
+        (await import('./init-command.ts')).initCommand(placesOf(options, environment), installation, terminal),
+      ),
     )
 }
 
@@ -83,6 +123,30 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .action(() => run(async () => (await configCommands()).configSchema(terminal)))
 }
 
+function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
+  godwit
+    .command('completion')
+    .description('print the completion script of a shell: source <(godwit completion bash)')
+    .addArgument(new Argument('<shell>').choices(completedShells))
+    .action((shell: CompletedShell) =>
+      run(() => {
+        terminal.say(completionScript(shell, completedCommands(godwit, [])))
+        return exitCodes.done
+      }),
+    )
+}
+
+/** The command and all below it, as `--help` lists them. */
+function completedCommands(command: Command, path: readonly string[]): CompletedCommand[] {
+  const help = command.createHelp()
+  const below = help.visibleCommands(command).filter((each) => command.commands.includes(each))
+  const options = help
+    .visibleOptions(command)
+    .flatMap(({ long, description }) => (long ? [{ word: long, description }] : []))
+  const words = [...below.map((each) => ({ word: each.name(), description: each.description() })), ...options]
+  return [{ path: path.join(' '), words }, ...below.flatMap((each) => completedCommands(each, [...path, each.name()]))]
+}
+
 /** The commands of `ctl` are data: one is `words of its name`, the first of two words is a group. */
 function addCtl(godwit: Command, program: Program, terminal: Terminal, run: Run): void {
   const ctl = godwit.command('ctl').description('look at a running broker, and tell it what to do')
@@ -106,7 +170,15 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
   added.option('--json', 'print one JSON document')
   if (command.isLocal !== true) {
     added
-      .option('--data <directory>', 'data directory of the broker, which is asked over the socket in it', named)
+      .option(
+        '--data <directory>',
+        'data directory of the broker, which is asked over the socket in it (default: $GODWIT_DATA)',
+        named,
+      )
+      .option(
+        '--config <file>',
+        'configuration of the broker, which names its data directory (default: $GODWIT_CONFIG)',
+      )
       .option('--url <url>', 'ask a broker over HTTP: http://host:port')
       .option('--username <name>', 'of an account there, or the id of an application')
       .option('--password-stdin', 'read the password from stdin; without it a terminal is asked')
@@ -116,10 +188,16 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
   added.action(() => {
     const options = added.opts<Record<string, string | true | undefined>>()
     const words = added.processedArgs.flat().filter((word): word is string => typeof word === 'string')
-    const said = { words, options, reach: options, asJson: options['json'] === true }
-    const { installation } = program
+    const { installation, environment = {} } = program
+    const { url } = options
+    const reach = url === undefined ? { ...options, ...definedOnly(placesOf(options, environment)) } : options
+    const said = { words, options, reach, asJson: options['json'] === true }
     return run(() => runCtl(command, said, { installation, terminal }))
   })
+}
+
+function definedOnly({ config, data }: Places): { config?: string; data?: string } {
+  return { ...(config === undefined ? {} : { config }), ...(data === undefined ? {} : { data }) }
 }
 
 /** `--data "$UNSET"` means no directory, and not the one where somebody happens to be. */

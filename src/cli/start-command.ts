@@ -11,6 +11,7 @@ import {
 } from '../node/index.ts'
 import { keepHeapTidy, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
+import { join } from 'node:path'
 import { banner } from './banner.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -24,6 +25,8 @@ export interface StartOptions {
 export interface Program {
   readonly version: string
   readonly installation: Installation
+  /** GODWIT_CONFIG and GODWIT_DATA stand for --config and --data. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
 type Loaded = Exclude<ConfigurationReading, { readonly problem: string } | { readonly faults: readonly Fault[] }>
@@ -91,7 +94,9 @@ async function runNode(configured: Loaded, { options, program, terminal, signals
   const { config, file } = configured
   if (signals.node === undefined) endOnOurMistakes(signals)
   signals.node = node
-  terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
+  const isShipped = file !== undefined && file === join(program.installation.root, 'etc', 'godwit.conf')
+  const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
+  terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile }))
   node.log.info('the node serves', {
     version: program.version,
     node: node.name,

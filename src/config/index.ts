@@ -51,6 +51,7 @@ export type {
   WebSocketConfig,
 } from './listener-config.ts'
 export type { AccessRule } from './schema/access-rule.ts'
+export { describeSettings, type DescribedSetting } from './write/setting-list.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'
 export { fromPlain } from './hocon/from-plain.ts'
@@ -75,3 +76,4 @@ export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './server-url.ts'
 export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'
+export { nearestOf } from './check/suggest-key.ts'

@@ -47,6 +47,15 @@ export class Refusal implements Refused {
   }
 }
 
+/** Characters of a value that a message repeats. */
+const maxRepeatedCharacters = 100
+
+/** A value of a request in quotes, for a message. */
+export function shortened(value: string): string {
+  const isLong = value.length > maxRepeatedCharacters
+  return JSON.stringify(isLong ? `${value.slice(0, maxRepeatedCharacters)}...` : value)
+}
+
 /** `status`: where it is not the one that goes with the code. */
 export function refuse(name: ResultCodeName, message: string, status?: number): Refusal {
   const { code, status: usual } = resultCodes[name]

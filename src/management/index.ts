@@ -6,15 +6,17 @@ export type {
   CertificateReading,
   HighestName,
   MetricOperations,
+  MonitorPoint,
   NodeReading,
   ShardReading,
 } from './operations/metrics.ts'
 export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
+export type { LiveOperations, LiveWanted } from './operations/live.ts'
 export type { SlowSubscription, SlowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'
 export type * from './operations/backup.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
-export type { ConfigurationOperations, ConfigurationOutcome } from './operations/configuration.ts'
+export type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from './operations/configuration.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/diagnostics.ts'

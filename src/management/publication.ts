@@ -3,7 +3,7 @@
 import type { publishMessage, Static } from '../contract/index.ts'
 import { isUtf8, type MessageProperties, parseTopicName, type QoS } from '../protocol/index.ts'
 import type { Publication } from './operations/publishing.ts'
-import { Refusal, refuse } from './api-error.ts'
+import { Refusal, refuse, shortened } from './api-error.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type WrittenProperties = NonNullable<PublishMessage['properties']>
@@ -19,7 +19,7 @@ export function readPublication(message: PublishMessage): Publication | Refusal 
   if (topics instanceof Refusal) return topics
   for (const topic of topics) {
     if (parseTopicName(topic) === undefined || topic.startsWith('$share/')) {
-      return refuse('invalidTopic', `"${topic}" is no topic to publish to`)
+      return refuse('invalidTopic', `${shortened(topic)} is no topic to publish to`)
     }
   }
   const payload = payloadOf(message)
@@ -57,7 +57,12 @@ function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Re
   if (encoding !== undefined && decoding !== undefined && encoding !== decoding) {
     return refuse('invalidParameter', 'encoding and decoding are two names of one thing and differ')
   }
-  if ((encoding ?? decoding) !== 'base64') return Buffer.from(payload)
+  if ((encoding ?? decoding) !== 'base64') {
+    // Buffer.from would publish U+FFFD in its place.
+    if (!payload.isWellFormed())
+      return refuse('invalidParameter', 'the payload has a lone surrogate; send it as base64')
+    return Buffer.from(payload)
+  }
   const text = payload.replace(/\s/g, '')
   const digits = text.replace(/={1,2}$/, '')
   if (!/^[A-Za-z0-9+/_-]*$/.test(digits) || digits.length % 4 === 1) {

@@ -8,15 +8,34 @@ class BodyFault extends Error {
   readonly statusCode = 413
 }
 
+/**
+ * A body that is too large is read and discarded before the answer, up to so many times its limit. Most HTTP clients read no
+ * answer before they have sent all, and would see a broken connection instead.
+ */
+const drainedPerLimit = 64
+
 /** First size of the buffer that a body is gathered in. */
 const firstBytes = 1_024
 
 /** Rejects when it has more than `maxBytes`, said or sent, or when the client leaves before its end. */
 export function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const breakOff = (): void => reject(new BodyFault('the body broke off'))
+  message.once('error', breakOff).once('close', breakOff)
   const tooLarge = (): void => reject(new BodyFault(`the body is too large: ${maxBytes} bytes are the most`))
-  if (Number(message.headers['content-length'] ?? 0) > maxBytes) {
-    tooLarge()
+  const maxDrainedBytes = maxBytes * drainedPerLimit
+  const discardRest = (): void => {
+    let drained = 0
+    message.on('data', (piece: Buffer) => {
+      drained += piece.length
+      if (drained > maxDrainedBytes) tooLarge()
+    })
+    message.once('end', tooLarge)
+  }
+  const announcedBytes = Number(message.headers['content-length'] ?? 0)
+  if (announcedBytes > maxBytes) {
+    if (announcedBytes > maxDrainedBytes) tooLarge()
+    else discardRest()
     return promise
   }
   // One buffer that doubles: a body sent byte by byte takes no more memory than one sent whole.
@@ -25,9 +44,8 @@ export function readBody(message: IncomingMessage, maxBytes: number): Promise<Bu
   const take = (piece: Buffer): void => {
     const end = bytes + piece.length
     if (end > maxBytes) {
-      // What still comes is thrown away.
-      message.off('data', take).resume()
-      return tooLarge()
+      message.off('data', take).off('end', complete)
+      return discardRest()
     }
     if (end > gathered.length) {
       const larger = Buffer.allocUnsafe(Math.min(Math.max(end, gathered.length * 2), maxBytes))
@@ -37,9 +55,8 @@ export function readBody(message: IncomingMessage, maxBytes: number): Promise<Bu
     piece.copy(gathered, bytes)
     bytes = end
   }
+  const complete = (): void => resolve(gathered.subarray(0, bytes))
   message.on('data', take)
-  message.once('end', () => resolve(gathered.subarray(0, bytes)))
-  const breakOff = (): void => reject(new BodyFault('the body broke off'))
-  message.once('error', breakOff).once('close', breakOff)
+  message.once('end', complete)
   return promise
 }

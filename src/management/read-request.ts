@@ -11,6 +11,7 @@ import {
   shapeOf,
 } from '../contract/index.ts'
 import { type Refusal, refuse } from './api-error.ts'
+import { refusalOfMisspelled } from './misspelled-key.ts'
 import { refusalOfUnknownRights } from './unknown-rights.ts'
 
 /** The checks of one endpoint, compiled once. */
@@ -67,6 +68,9 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
   const unknownRights = refusalOfUnknownRights(endpoint, raw.query, body)
   if (unknownRights !== undefined) return unknownRights
+  const isCheckedHere = typeof endpoint.body === 'object' && endpoint.bodyCheckedBy === undefined
+  const misspelled = isCheckedHere ? refusalOfMisspelled(endpoint.body, body, 'body') : undefined
+  if (misspelled !== undefined) return misspelled
   const bodyFault = shapes.body?.faultOf(body)
   return bodyFault === undefined ? { params, query, body: body as never, caller } : refuseShape('body', bodyFault)
 }

@@ -322,7 +322,7 @@ function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<Fastify
       if (endpoint.status !== undefined) void reply.code(endpoint.status)
       if (endpoint.status === 204) return reply.send()
       if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
-      if (endpoint.reply === 'bytes') return reply.type('application/octet-stream').send(result)
+      if (endpoint.reply === 'bytes') return reply.type(endpoint.replyType ?? 'application/octet-stream').send(result)
       if (endpoint.replyType !== undefined) void reply.header('content-security-policy', pageSecurityPolicy)
       if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))

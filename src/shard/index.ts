@@ -26,3 +26,4 @@ export {
 } from './runtime/namespace-table.ts'
 export { dropCounters, dropReasons } from './observe/shard-counters.ts'
 export { readClock } from './store/restore.ts'
+export type { LiveBatch, LiveMessage } from './messages/live-batch.ts'

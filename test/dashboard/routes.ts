@@ -8,6 +8,7 @@ export const allRoutes: readonly { readonly route: string; readonly heading: str
   { route: '#/clients/nobody', heading: 'Client nobody' },
   { route: '#/clients/nobody?tab=explain', heading: 'Client nobody' },
   { route: '#/subscriptions', heading: 'Subscriptions' },
+  { route: '#/topics', heading: 'Topics' },
   { route: '#/retained', heading: 'Retained messages' },
   { route: '#/access', heading: 'Access control' },
   { route: '#/access?tab=rules', heading: 'Access control' },

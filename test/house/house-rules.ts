@@ -110,7 +110,7 @@ export const houseRules: HouseRules = {
       'preact/hooks': ['dashboard/src/'],
       '@preact/signals': ['dashboard/src/'],
       uplot: ['dashboard/src/parts/plot.tsx'],
-      'uplot/dist/uPlot.min.css': ['dashboard/src/parts/plot.tsx'],
+      'uplot/dist/uPlot.min.css': ['dashboard/src/main.tsx'],
       esbuild: ['dashboard/build.ts'],
       'node:fs': ['dashboard/build.ts'],
       'node:path': ['dashboard/build.ts'],

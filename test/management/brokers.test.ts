@@ -28,7 +28,7 @@ test('the broker and its node say what they are, to those who may ask', async (t
 
 test('who does not say who they are gets 104, a wrong password 103, and both no paths', async (t) => {
   const broker = await startBrokerWithApi(t)
-  for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/']) {
+  for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/nowhere']) {
     const nobody = await broker.ask(path, { as: null })
     assert.deepEqual([nobody.status, nobody.json.code], [401, 104], path)
     assert.match(nobody.headers.get('www-authenticate') ?? '', /^Basic/)

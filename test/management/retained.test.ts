@@ -41,3 +41,23 @@ test('a filter that is none is code 115, a limit that is none 108', async (t) =>
     assert.deepEqual([refused.status, refused.json.code], [400, code], query)
   }
 })
+
+test('one retained message is told with what it says, small or large, and is deleted', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connectAsync({ port: broker.port })
+  t.after(() => client.endAsync(true))
+  const large = Buffer.alloc(200_000, 'ab')
+  await client.publishAsync('one/small', 'x', { qos: 1, retain: true })
+  await client.publishAsync('one/large', large, { qos: 1, retain: true })
+  const small = await broker.ask('/api/v4/retained/one%2Fsmall')
+  assert.equal(Buffer.from(small.json.data.payload_base64, 'base64').toString(), 'x')
+  const found = await broker.ask('/api/v4/retained/one%2Flarge')
+  assert.deepEqual(Buffer.from(found.json.data.payload_base64, 'base64'), large)
+  assert.equal((await broker.ask('/api/v4/retained/one%2Flarge', { method: 'DELETE' })).json.code, 0)
+  for (const method of ['GET', 'DELETE'] as const) {
+    const gone = await broker.ask('/api/v4/retained/one%2Flarge', { method })
+    assert.deepEqual([gone.status, gone.json.code], [404, 108], method)
+  }
+  const wrong = await broker.ask('/api/v4/retained/one%2F%23')
+  assert.equal(wrong.json.code, 115)
+})

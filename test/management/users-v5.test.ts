@@ -18,7 +18,7 @@ test('a user is made, changed, listed and taken away', async (t) => {
   const made = await broker.ask('/api/v5/users', post(ann))
   const record = { username: 'ann', role: 'administrator', description: 'of the night shift', ...plain }
   assert.deepEqual(made.json, { code: 0, ...record })
-  assert.deepEqual(said(await broker.ask('/api/v5/users', post(ann))), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(said(await broker.ask('/api/v5/users', post(ann))), [400, 113, 'BAD_REQUEST'])
   const changed = await broker.ask('/api/v5/users/ann', put({ role: 'viewer' }))
   assert.deepEqual(changed.json, { code: 0, ...record, role: 'viewer' })
   const listed = (await broker.ask('/api/v5/users')).json.data

@@ -30,6 +30,7 @@ export default function About(): JSX.Element {
       <p>{t('licenceText')}</p>
       <ul>
         <li>Preact, @preact/signals: MIT</li>
+        <li>uPlot: MIT</li>
       </ul>
     </Page>
   )

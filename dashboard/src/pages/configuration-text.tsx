@@ -9,13 +9,14 @@ import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellDone } from '../state/results.ts'
-import { type Outcome, OutcomeView } from './configuration-changes.tsx'
+import { type Change, ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 
 const editorRows = 24
 
 export function ConfigurationText(): JSX.Element {
   const [text, setText] = useState<string>()
   const [failure, setFailure] = useState<Failure>()
+  const [preview, setPreview] = useState<readonly Change[]>()
   const [outcome, setOutcome] = useState<Outcome>()
   const found = useQuery('configuration text', async (options) => {
     const history = await api.list_configuration_history({}, options)
@@ -31,7 +32,13 @@ export function ConfigurationText(): JSX.Element {
     setFailure('failure' in result ? result.failure : undefined)
     if ('failure' in result) return
     setOutcome(result.reply.data)
+    setPreview(undefined)
     tellDone(t('applyConfiguration'))
+  }
+  const check = async (): Promise<void> => {
+    const result = await api.check_configuration({ body: text ?? '' })
+    setFailure('failure' in result ? result.failure : undefined)
+    setPreview('reply' in result ? result.reply.data.changes : undefined)
   }
   const ask = (): void =>
     askBefore({
@@ -56,12 +63,21 @@ export function ConfigurationText(): JSX.Element {
       />
       {may('update_config') && (
         <div class="dialog-buttons">
+          <button type="button" disabled={text === undefined} onClick={() => void check()}>
+            {t('check')}
+          </button>
           <button type="button" class="danger" disabled={text === undefined} onClick={ask}>
             {t('apply')}
           </button>
         </div>
       )}
       <FailureNotice failure={failure} onRetry={ask} />
+      {preview !== undefined && (
+        <section class="panel" aria-label={t('willChange')}>
+          <h2>{t('willChange')}</h2>
+          <ChangeList changes={preview} />
+        </section>
+      )}
       {outcome !== undefined && <OutcomeView outcome={outcome} />}
     </>
   )

@@ -3,6 +3,7 @@ import { Page } from '../parts/page.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { t } from '../state/messages.ts'
 import { ConfigurationHistory } from './configuration-history.tsx'
+import { ConfigurationSettings } from './configuration-settings.tsx'
 import { ConfigurationText } from './configuration-text.tsx'
 
 export default function Configuration(): JSX.Element {
@@ -11,6 +12,7 @@ export default function Configuration(): JSX.Element {
       <Tabs
         label={t('configuration')}
         tabs={[
+          { key: 'settings', title: t('settings'), render: () => <ConfigurationSettings /> },
           { key: 'text', title: t('text'), render: () => <ConfigurationText /> },
           { key: 'history', title: t('history'), render: () => <ConfigurationHistory /> },
         ]}

@@ -8,20 +8,27 @@ import { listMs, useQuery } from '../state/query.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
 
+type Action = 'start' | 'stop' | 'restart'
+
+function titleOf(action: Action, name: string): string {
+  return action === 'restart' ? t('restartTitle', { name }) : `${t(action)} ${name}`
+}
+
 export default function Listeners(): JSX.Element {
   const found = useQuery('listeners', (options) => api.list_listeners({}, options), listMs)
   const rows = found.reply?.data.flatMap(({ node, listeners }) => listeners.map((row) => ({ ...row, node })))
-  const restart = (identifier: string): void =>
+  const control = async (action: Action, identifier: string): Promise<boolean> => {
+    const result = await api.control_listener({ params: { identifier, action } })
+    tellResult(titleOf(action, identifier), result)
+    found.reload()
+    return true
+  }
+  const ask = (action: 'restart' | 'stop', identifier: string): void =>
     askBefore({
-      title: t('restartTitle', { name: visible(identifier) }),
-      text: t('restartListenerText'),
-      act: t('restart'),
-      run: async () => {
-        const result = await api.restart_listener({ params: { identifier } })
-        tellResult(t('restartTitle', { name: identifier }), result)
-        found.reload()
-        return true
-      },
+      title: titleOf(action, visible(identifier)),
+      text: t(action === 'restart' ? 'restartListenerText' : 'stopListenerText'),
+      act: t(action),
+      run: () => control(action, identifier),
     })
   return (
     <Page title={t('listeners')} isLive={true}>
@@ -35,6 +42,7 @@ export default function Listeners(): JSX.Element {
         empty={t('noListeners')}
         columns={[
           { key: 'identifier', title: t('identifier'), value: ({ identifier }) => identifier },
+          { key: 'running', title: t('state'), value: ({ running }) => t(running ? 'running' : 'stopped') },
           { key: 'listen_on', title: t('address'), value: (row) => row.listen_on },
           { key: 'current_conns', title: t('connections'), value: (row) => row.current_conns, isNumber: true },
           { key: 'max_conns', title: t('maximum'), value: (row) => row.max_conns, isNumber: true },
@@ -43,8 +51,21 @@ export default function Listeners(): JSX.Element {
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },
         ]}
         actions={
-          may('restart_listener')
-            ? [{ word: t('restart'), isDangerous: true, run: ({ identifier }) => restart(identifier) }]
+          may('control_listener')
+            ? [
+                { word: t('restart'), isDangerous: true, run: ({ identifier }) => ask('restart', identifier) },
+                {
+                  word: t('stop'),
+                  isDangerous: true,
+                  isShown: ({ running }) => running,
+                  run: ({ identifier }) => ask('stop', identifier),
+                },
+                {
+                  word: t('start'),
+                  isShown: ({ running }) => !running,
+                  run: ({ identifier }) => void control('start', identifier),
+                },
+              ]
             : []
         }
       />

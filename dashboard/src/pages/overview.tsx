@@ -1,16 +1,20 @@
 import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { FailureNotice, Page } from '../parts/page.tsx'
+import { Plot } from '../parts/plot.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { LocalTime, Name } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
 import { formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { figuresMs, listMs, useQuery } from '../state/query.ts'
+import { changeQuery, queryValue } from '../state/router.ts'
 
 export default function Overview(): JSX.Element {
   return (
     <Page title={t('overview')} isLive={true}>
       <Figures />
+      <History />
       <Nodes />
       <Alarms />
     </Page>
@@ -39,23 +43,99 @@ function Figure({ title, value, unit, detail }: FigureProps): JSX.Element {
 }
 
 function Figures(): JSX.Element {
-  const stats = useQuery('stats', (options) => api.get_stats({}, options), figuresMs)
-  const numbers = stats.reply?.data[0]?.stats ?? {}
+  const current = useQuery('current', (options) => api.get_monitor_current({}, options), figuresMs)
+  const stats = useQuery('stats', (options) => api.get_stats({}, options), listMs)
+  const now = current.reply?.data
+  const highest = stats.reply?.data[0]?.stats ?? {}
   const most = (name: string): string | undefined => {
-    const value = numbers[`${name}.max`]
+    const value = highest[`${name}.max`]
     return value === undefined ? undefined : t('mostSeen', { value: formatNumber(value) })
   }
+  const unit = t('perSecond')
   return (
     <>
-      <FailureNotice failure={stats.failure} onRetry={stats.reload} />
+      <FailureNotice failure={current.failure} onRetry={current.reload} />
       <div class="figures">
-        <Figure title={t('connections')} value={numbers['connections.count']} detail={most('connections')} />
-        <Figure title={t('sessions')} value={numbers['sessions.count']} detail={most('sessions')} />
-        <Figure title={t('subscriptions')} value={numbers['subscriptions.count']} detail={most('subscriptions')} />
-        <Figure title={t('retained')} value={numbers['retained.count']} detail={most('retained')} />
+        <Figure title={t('connections')} value={now?.connections} detail={most('connections')} />
+        <Figure title={t('sessions')} value={now?.sessions} detail={most('sessions')} />
+        <Figure title={t('subscriptions')} value={now?.subscriptions} detail={most('subscriptions')} />
+        <Figure title={t('retained')} value={now?.retained} detail={most('retained')} />
+        <Figure title={t('messagesIn')} value={now?.received_rate} unit={unit} />
+        <Figure title={t('messagesOut')} value={now?.sent_rate} unit={unit} />
+        <Figure title={t('dropped')} value={now?.dropped_rate} unit={unit} />
       </div>
     </>
   )
+}
+
+const spans = [
+  ['3600', 'lastHour'],
+  ['21600', 'sixHours'],
+  ['86400', 'day'],
+] as const
+
+const fineStepSeconds = 10
+const coarseStepSeconds = 60
+const fineSpanSeconds = 3_600
+const historyMs = 10_000
+
+function History(): JSX.Element {
+  const chosen = (spans.find(([seconds]) => seconds === queryValue('span')) ?? spans[0])[0]
+  const latest = Number(chosen)
+  const found = useQuery(`monitor ${chosen}`, (options) => api.get_monitor({ query: { latest } }, options), historyMs)
+  const stepSeconds = latest <= fineSpanSeconds ? fineStepSeconds : coarseStepSeconds
+  const points = found.reply?.data
+  const plots = useMemo(() => plotsOf(points ?? [], stepSeconds), [points, stepSeconds])
+  return (
+    <section class="panel" aria-label={t('history')}>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <fieldset class="toolbar">
+        <legend class="hidden">{t('timeSpan')}</legend>
+        {spans.map(([seconds, title]) => (
+          <label key={seconds} class="check">
+            <input
+              type="radio"
+              name="span"
+              checked={seconds === chosen}
+              onChange={() => changeQuery({ span: seconds === spans[0][0] ? undefined : seconds })}
+            />{' '}
+            {t(title)}
+          </label>
+        ))}
+      </fieldset>
+      <Plot
+        title={t('messagesPerSecond')}
+        times={plots.times}
+        lines={[
+          { title: t('messagesIn'), color: '--accent', values: plots.received },
+          { title: t('messagesOut'), color: '--second', values: plots.sent },
+          { title: t('dropped'), color: '--danger', values: plots.dropped },
+        ]}
+      />
+      <Plot
+        title={t('connections')}
+        times={plots.times}
+        lines={[{ title: t('connections'), color: '--accent', values: plots.connections }]}
+      />
+    </section>
+  )
+}
+
+type Point = Extract<Awaited<ReturnType<typeof api.get_monitor>>, { reply: unknown }>['reply']['data'][number]
+
+const msPerSecond = 1_000
+
+/** Counts of a step as rates. The last minute is not over yet: its rate would be too low. */
+function plotsOf(points: readonly Point[], stepSeconds: number) {
+  const whole = stepSeconds === coarseStepSeconds ? points.slice(0, -1) : points
+  const rates = (key: 'received' | 'sent' | 'dropped'): number[] => whole.map((point) => point[key] / stepSeconds)
+  return {
+    times: whole.map((point) => point.time_stamp / msPerSecond),
+    received: rates('received'),
+    sent: rates('sent'),
+    dropped: rates('dropped'),
+    connections: whole.map(({ connections }) => connections),
+  }
 }
 
 function Nodes(): JSX.Element {

@@ -1,8 +1,11 @@
 import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Dialog } from '../parts/dialogs.tsx'
 import { Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { rowsPerPage } from '../parts/pager.tsx'
-import { DataTable, maxExportRows } from '../parts/table.tsx'
+import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
+import { PayloadView } from '../parts/payload.tsx'
 import { LocalTime } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
 import { formatBytes, visible } from '../state/format.ts'
@@ -13,6 +16,7 @@ import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 
 export default function Retained(): JSX.Element {
+  const [shown, setShown] = useState<string>()
   const search = queryValue('search')
   const filter = search === '' ? {} : { topic: search }
   const query = { ...filter, limit: rowsPerPage() }
@@ -28,9 +32,7 @@ export default function Retained(): JSX.Element {
       text: t('deleteRetainedText'),
       act: t('delete'),
       run: async () => {
-        // [MQTT5-3.3.1-6] An empty retained message takes the one of its topic away.
-        const result = await api.mqtt_publish({ body: { topic, payload: '', retain: true, qos: 1 } })
-        tellResult(t('deleteTitle', { name: topic }), result)
+        tellResult(t('deleteTitle', { name: topic }), await api.delete_retained({ params: { topic } }))
         found.reload()
         return true
       },
@@ -48,35 +50,63 @@ export default function Retained(): JSX.Element {
         isLoading={found.isLoading}
         empty={t('noRetained')}
         all={all}
-        columns={[
-          { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
-          { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
+        columns={retainedColumns()}
+        actions={[
+          { word: t('show'), run: ({ topic }) => setShown(topic) },
           {
-            key: 'payload_bytes',
-            title: t('size'),
-            value: (row) => row.payload_bytes,
-            render: (row) => formatBytes(row.payload_bytes),
-            isNumber: true,
-          },
-          { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid },
-          {
-            key: 'publish_at',
-            title: t('publishedAt'),
-            value: (row) => row.publish_at,
-            render: (row) => <LocalTime text={row.publish_at} />,
-          },
-          {
-            key: 'expires_at',
-            title: t('expiresAt'),
-            value: (row) => row.expires_at,
-            render: (row) => <LocalTime text={row.expires_at} />,
+            word: t('delete'),
+            isDangerous: true,
+            isShown: () => may('delete_retained'),
+            run: ({ topic }) => clear(topic),
           },
         ]}
-        actions={
-          may('mqtt_publish') ? [{ word: t('delete'), isDangerous: true, run: ({ topic }) => clear(topic) }] : []
-        }
       />
+      {shown !== undefined && <ShownMessage topic={shown} onClose={() => setShown(undefined)} />}
       {found.reply?.meta.hasnext === true && <p class="empty">{t('moreRetained')}</p>}
     </Page>
+  )
+}
+
+type Row = Extract<Awaited<ReturnType<typeof api.list_retained>>, { reply: unknown }>['reply']['data'][number]
+
+function retainedColumns(): readonly Column<Row>[] {
+  return [
+    { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+    { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
+    {
+      key: 'payload_bytes',
+      title: t('size'),
+      value: (row) => row.payload_bytes,
+      render: (row) => formatBytes(row.payload_bytes),
+      isNumber: true,
+    },
+    { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid },
+    {
+      key: 'publish_at',
+      title: t('publishedAt'),
+      value: (row) => row.publish_at,
+      render: (row) => <LocalTime text={row.publish_at} />,
+    },
+    {
+      key: 'expires_at',
+      title: t('expiresAt'),
+      value: (row) => row.expires_at,
+      render: (row) => <LocalTime text={row.expires_at} />,
+    },
+  ]
+}
+
+function ShownMessage({ topic, onClose }: { readonly topic: string; readonly onClose: () => void }): JSX.Element {
+  const found = useQuery(`retained ${topic}`, (options) => api.get_retained({ params: { topic } }, options))
+  return (
+    <Dialog title={t('retainedTitle', { topic: visible(topic) })} onClose={onClose}>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      {found.reply !== undefined && <PayloadView base64={found.reply.data.payload_base64} />}
+      <div class="dialog-buttons">
+        <button type="button" onClick={onClose}>
+          {t('close')}
+        </button>
+      </div>
+    </Dialog>
   )
 }

@@ -47,6 +47,13 @@ const allPages: readonly PageEntry[] = [
     load: () => import('../pages/subscriptions.tsx'),
   },
   {
+    path: 'topics',
+    title: 'topics',
+    group: 'groupClients',
+    needs: 'watch_messages',
+    load: () => import('../pages/topics.tsx'),
+  },
+  {
     path: 'retained',
     title: 'retained',
     group: 'groupClients',

@@ -10,6 +10,8 @@ import type { Secrets } from './secrets.ts'
 /** Options that every command has. */
 export interface ReachOptions {
   readonly data?: string
+  /** Configuration file; counts where there is no `data`. */
+  readonly config?: string
   readonly url?: string
   readonly username?: string
   readonly passwordStdin?: true
@@ -64,8 +66,8 @@ async function authorizationOf(
   return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
 }
 
-async function overSocket({ data, namespace }: ReachOptions, installation: Installation): Promise<Reached> {
-  const directory = data === undefined ? await directoryOfStart(installation) : resolve(data)
+async function overSocket({ data, config, namespace }: ReachOptions, installation: Installation): Promise<Reached> {
+  const directory = data === undefined ? await directoryOfStart(installation, config) : resolve(data)
   const socketPath = shortest(join(directory, 'ctl.sock'))
   const way = data === undefined ? '' : ` --data ${directory}`
   return {
@@ -81,8 +83,12 @@ async function overSocket({ data, namespace }: ReachOptions, installation: Insta
 }
 
 /** Where `godwit start` keeps its data; the node knows, and is not loaded where somebody says it. */
-async function directoryOfStart(installation: Installation): Promise<string> {
-  const { defaultDataDirectory } = await import('../../node/index.ts')
+async function directoryOfStart(installation: Installation, file: string | undefined): Promise<string> {
+  const { defaultDataDirectory, readConfiguration } = await import('../../node/index.ts')
+  const request = { file, dataDirectory: undefined, overrides: [], environment: process.env, installation }
+  const read = file === undefined ? undefined : readConfiguration(request)
+  const named = read !== undefined && 'config' in read ? read.config.node.dataDir : undefined
+  if (named !== undefined) return resolve(named)
   return defaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
 }
 

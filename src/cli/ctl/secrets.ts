@@ -7,6 +7,8 @@ import type { Terminal, TextInput } from '../terminal.ts'
 export interface Secrets {
   /** The next one; a sentence where there is none. `prompt`: what people are asked for. */
   next(prompt: string): Promise<{ readonly secret: string } | { readonly usage: string }>
+  /** Whether a person at the terminal answers yes; undefined: nobody is there to ask. */
+  confirm(question: string): Promise<boolean | undefined>
 }
 
 /** Longer lines are no passwords. */
@@ -34,6 +36,12 @@ export class InputSecrets implements Secrets {
     const secret = this.#input.isTTY === true ? await this.#askPeople(prompt) : await this.#nextLine()
     if (secret === undefined || secret === '') return { usage: `${prompt}: none was given on stdin` }
     return secret.length > maxSecretLength ? { usage: `${prompt}: it is too long` } : { secret }
+  }
+
+  async confirm(question: string): Promise<boolean | undefined> {
+    if (this.#input.isTTY !== true) return undefined
+    this.#prompts.write(`${question} (y/N) `)
+    return /^y(es)?$/i.test((await this.#nextLine())?.trim() ?? '')
   }
 
   async #nextLine(): Promise<string | undefined> {

@@ -141,7 +141,7 @@ class SettingsChecker {
 
   #checkNamed(node: Section, name: string, value: ConfigValue, prefix: string, isWarned: boolean): unknown {
     const { named } = node
-    // What the API has deleted of a file is null in its changes.
+    // Nothing takes an entry away that another layer of the configuration has.
     if (named?.kind === 'section' && value.kind === 'null') return undefined
     // Below names of one shape a single value is no such thing: somebody meant one of the settings beside them.
     if (named === undefined || (named.kind === 'section' && value.kind !== 'object')) {

@@ -10,6 +10,7 @@ const width = 110
 const introduction = [
   'The configuration of Godwit. Each setting stands here as a comment with its default: to change one, remove the # in',
   'front of it and write another value. docs/CONFIGURATION.md tells of all settings, and of how this file is written.',
+  'This file lists the defaults of the package, and an upgrade replaces it: do not edit it. "godwit init" writes a file of your own.',
   '',
   'Check a changed file with: godwit config check FILE',
   'Override a single setting with: godwit start --set KEY=VALUE',
@@ -17,9 +18,15 @@ const introduction = [
   reloadWords,
 ]
 
-/** The text of the commented default file. Read as a configuration it changes nothing. */
-export function writeExampleFile(): string {
-  const lines = introduction.map((line) => `# ${line}`.trimEnd())
+/** Of the file that `godwit init` writes. */
+const introductionForUser = introduction.filter((line) => !line.startsWith('This file'))
+
+/**
+ * The text of the commented default file. Read as a configuration it changes nothing. `isForUser`: it is the user's own and
+ * survives an upgrade.
+ */
+export function writeExampleFile(isForUser = false): string {
+  const lines = (isForUser ? introductionForUser : introduction).map((line) => `# ${line}`.trimEnd())
   for (const { key, node, engine } of walkSchema(root)) {
     if (engine !== 'present' || key === '' || isBelowName(key) || !doesAnything(node)) continue
     lines.push('', ...(node.kind === 'section' ? sectionLines(key, node) : settingLines(key, node)))

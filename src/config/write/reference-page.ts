@@ -10,7 +10,8 @@ const introduction = `# Configuration
 
 *Made from the settings themselves by \`godwit config docs\`: change those, not this page.*
 
-Godwit reads \`etc/godwit.conf\` beside the installation if it is there, or the file named with \`--config FILE\`. Without either,
+Godwit reads the file named with \`--config FILE\` or \`GODWIT_CONFIG\`; otherwise \`godwit.conf\` in the data directory, then \`/etc/godwit/godwit.conf\`
+(installed packages), then \`etc/godwit.conf\` of the package, which lists the defaults. \`godwit init\` writes one of your own. Without any,
 every setting has its default. \`--set KEY=VALUE\` overrides one setting and may be given several times; it wins over the file.
 
 \`godwit config check FILE\` tells everything that is wrong with a file, each with line and key, and which settings in it have no

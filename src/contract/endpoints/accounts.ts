@@ -97,14 +97,14 @@ export const accountEndpoints = {
   change_password: endpoint({
     method: 'PUT',
     path: '/change_pwd/:username',
-    summary: 'Changes a password, for who knows the old one.',
+    summary: 'Changes a password, for who knows the old one. Over the local socket the old one is not needed.',
     params: ofUser,
     body: Type.Object({
-      old_pwd: Type.String(),
+      old_pwd: Type.Optional(Type.String({ description: 'Required over HTTP.' })),
       new_pwd: Type.String({ description: '8 to 64 characters of ASCII.' }),
     }),
     reply: done,
-    failures: ['userNotFound', 'wrongOldPassword'],
+    failures: ['userNotFound', 'wrongOldPassword', 'missingParameter'],
     access: 'own-account',
   }),
   list_apps: endpoint({

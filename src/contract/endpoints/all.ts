@@ -23,7 +23,9 @@ import { ruleEndpoints } from './v5/rules.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
+import { liveEndpoints } from './v5/live.ts'
 import { loginEndpoints } from './v5/login.ts'
+import { monitorEndpoints } from './v5/monitor.ts'
 import { namespaceEndpoints } from './v5/namespaces.ts'
 import { userEndpoints } from './v5/users.ts'
 
@@ -54,6 +56,8 @@ export const endpoints = {
   ...namespaceEndpoints,
   ...ruleEndpoints,
   ...actionEndpoints,
+  ...monitorEndpoints,
+  ...liveEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

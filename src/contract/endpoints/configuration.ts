@@ -43,6 +43,29 @@ const outcome = Type.Object({
   warnings: Type.Array(Type.String()),
 })
 
+const listedSetting = Type.Object({
+  key: Type.String({ description: 'Dotted key.' }),
+  path: Type.Array(Type.String(), { description: 'The parts of the key: a name among them may hold dots.' }),
+  type: Type.String({ description: 'In words.' }),
+  values: Type.Optional(Type.Array(Type.String(), { description: 'Of a choice.' })),
+  min: Type.Optional(Type.Number()),
+  max: Type.Optional(Type.Number()),
+  default: Type.String({ description: 'As in a file, or in words.' }),
+  description: Type.String(),
+  takes_hold: Type.Union([Type.Literal('at-once'), Type.Literal('on-next-connect'), Type.Literal('at-restart')]),
+  without_engine: Type.Boolean({ description: 'It is accepted, but nothing works on it yet.' }),
+  secret: Type.Boolean(),
+  local: Type.Boolean({ description: 'Only the configuration file and `--set` may change it.' }),
+  value: Type.String({ description: 'As in a file; secrets are masked.' }),
+  source: Type.Union([
+    Type.Literal('default'),
+    Type.Literal('file'),
+    Type.Literal('api'),
+    Type.Literal('command-line'),
+  ]),
+  place: Type.Optional(Type.String({ description: 'File and line; `--set` of the command line.' })),
+})
+
 const version = {
   number: Type.Integer(),
   at: Type.String({ description: 'When, ISO 8601.' }),
@@ -83,6 +106,10 @@ export const configurationEndpoints = {
     path: '/config_update',
     summary:
       'Puts a whole configuration, as HOCON, in the place of the one there is, and in force as far as that can be.',
+    query: Type.Object({
+      merge: Type.Optional(Type.Boolean({ description: 'Change only the settings in the text. Default: false.' })),
+      dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and answer what would change.' })),
+    }),
     body: 'text',
     reply: answer(outcome),
     failures: [...changeFailures, 'notHocon'],
@@ -160,6 +187,24 @@ export const configurationEndpoints = {
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'read',
+  }),
+  get_configuration_schema: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/configuration_schema',
+    summary: 'Every setting with its definition, its value, and where that is from.',
+    reply: answer(Type.Array(listedSetting)),
+    access: 'read',
+  }),
+  check_configuration: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/configuration_check',
+    summary: 'What a configuration, as HOCON, would change in the place of the one there is. Nothing is changed.',
+    body: 'text',
+    reply: answer(Type.Object({ changes: Type.Array(change) })),
+    access: 'change',
+    audit: 'never',
   }),
   rollback_configuration: endpoint({
     method: 'POST',

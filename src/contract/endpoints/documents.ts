@@ -19,6 +19,15 @@ export const documentEndpoints = {
     access: 'read',
     isForNamespaces: true,
   }),
+  get_front_page: endpoint({
+    method: 'GET',
+    path: '/',
+    atRoot: 'only',
+    summary: 'What answers at this address, and where its operations are described.',
+    reply: 'text',
+    replyType: 'text/html; charset=utf-8',
+    access: 'open',
+  }),
   get_api_page: endpoint({
     method: 'GET',
     path: '/api/docs',

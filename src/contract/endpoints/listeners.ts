@@ -10,6 +10,7 @@ const listener = Type.Object({
   acceptors: Type.Integer({ minimum: 1, description: 'Threads that accept connections.' }),
   max_conns: Type.Integer({ minimum: 0, description: 'Connections that are allowed at one time.' }),
   current_conns: Type.Integer({ minimum: 0, description: 'Connections that are open.' }),
+  running: Type.Boolean({ description: 'It accepts connections; false: it was stopped.' }),
   shutdown_count: Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
     description: 'Connections that came to nothing, by reason; `refused` are those turned away at the door.',
   }),
@@ -56,6 +57,20 @@ export const listenerEndpoints = {
     reply: done,
     failures: ['invalidParameter', 'unknownError'],
     otherStatuses: [['invalidParameter', 404]],
+    access: 'change',
+  }),
+  control_listener: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/listeners/:identifier/:action',
+    summary:
+      'Stops a listener, whose clients are disconnected, starts it again, or does both. A stopped one is open after a restart of the node.',
+    params: Type.Object({
+      identifier,
+      action: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),
+    }),
+    reply: done,
+    reasons: ['NOT_FOUND', 'CONFLICT'],
     access: 'change',
   }),
 }

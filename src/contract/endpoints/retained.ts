@@ -1,6 +1,6 @@
 // What topics remember for those who subscribe later.
 
-import { endpoint } from '../endpoint.ts'
+import { answer, done, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const mostRows = 10_000
@@ -15,6 +15,9 @@ const retained = Type.Object({
 })
 
 const limit = Type.Integer({ minimum: 1, maximum: mostRows, description: 'Rows at most; unsaid: 1000.' })
+
+const ofTopic = Type.Object({ topic: Type.String({ description: 'A topic without wildcards.' }) })
+const notThere = [['invalidParameter', 404]] as const
 
 export const retainedEndpoints = {
   list_retained: endpoint({
@@ -37,6 +40,28 @@ export const retainedEndpoints = {
     }),
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
     access: 'read',
+    isForNamespaces: true,
+  }),
+  get_retained: endpoint({
+    method: 'GET',
+    path: '/retained/:topic',
+    summary: 'The retained message of one topic, with what it says.',
+    params: ofTopic,
+    reply: answer(Type.Object({ ...retained.properties, payload_base64: Type.String() })),
+    failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
+    otherStatuses: notThere,
+    access: 'read',
+    isForNamespaces: true,
+  }),
+  delete_retained: endpoint({
+    method: 'DELETE',
+    path: '/retained/:topic',
+    summary: 'Deletes the retained message of one topic. Subscribers are not told.',
+    params: ofTopic,
+    reply: done,
+    failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
+    otherStatuses: notThere,
+    access: 'change',
     isForNamespaces: true,
   }),
 }

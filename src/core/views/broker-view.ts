@@ -1,6 +1,6 @@
 // What others may see of the broker. They look and touch nothing.
 
-import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
+import type { QoS, Topic, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerCounts, BrokerState, SubscriptionCounts } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import { canAnswer } from '../peer-handlers/handle-retained.ts'
@@ -20,7 +20,7 @@ import {
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
 import { estimateDelivery, type DeliveryEstimate } from './delivery-estimate.ts'
-import { type RetainedWalk, walkRetained } from './retained-list.ts'
+import { findRetained, type RetainedMessageView, type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
@@ -165,6 +165,11 @@ export class BrokerView {
   /** Retained messages here whose topics match. */
   retainedMatching(filter: TopicFilter): RetainedWalk {
     return walkRetained(this.#state, filter)
+  }
+
+  /** The retained message of one topic, with its payload. */
+  retainedMessage(topic: TopicName): RetainedMessageView | undefined {
+    return findRetained(this.#state, topic)
   }
 
   /** One for each session; undefined for those that are not behind. */

@@ -1,9 +1,9 @@
 // The retained messages of this shard, for those who look: a few entries at a time, and nothing is changed.
 
-import type { QoS, TopicFilter } from '../../protocol/index.ts'
+import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { never } from '../model/message.ts'
-import type { RetainedMessage } from '../model/stored-retained.ts'
+import { type RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
 
 export interface RetainedView {
   readonly topic: string
@@ -14,6 +14,11 @@ export interface RetainedView {
   readonly publishedAtMs: number
   /** undefined: it does not expire. */
   readonly expiresAtMs: number | undefined
+}
+
+export interface RetainedMessageView extends RetainedView {
+  /** A copy with a memory of its own; undefined: it is on disk only. */
+  readonly payload: Uint8Array | undefined
 }
 
 export interface RetainedWalk {
@@ -29,6 +34,14 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
       return { rows: messages.map(viewOf), isEnd }
     },
   }
+}
+
+/** undefined: the topic has none here. */
+export function findRetained(state: BrokerState, topic: TopicName): RetainedMessageView | undefined {
+  const message = state.retained.get(topic)
+  if (message === undefined) return undefined
+  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(message.payload())
+  return { ...viewOf(message), payload }
 }
 
 function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: RetainedMessage): RetainedView {

@@ -52,6 +52,9 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfUsers
     change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
+      // Whoever reaches the socket of the data directory may do everything: a lost password is reset there.
+      if (old === undefined && caller.by !== 'socket')
+        return refuse('missingParameter', 'old_pwd in the body is missing')
       return answerOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
     },
   }

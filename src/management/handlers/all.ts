@@ -28,6 +28,8 @@ import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
 import { loginHandlers } from './v5/login.ts'
+import { liveHandlers } from './v5/live.ts'
+import { monitorHandlers } from './v5/monitor.ts'
 import { namespaceHandlers } from './v5/namespaces.ts'
 import { userV5Handlers } from './v5/users.ts'
 
@@ -59,5 +61,7 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...backupHandlers(operations.backup),
     ...loginHandlers(operations.brokers, doorkeeper),
     ...userV5Handlers(operations.accounts),
+    ...monitorHandlers(operations.metrics),
+    ...liveHandlers(operations.live),
   }
 }

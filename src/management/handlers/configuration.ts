@@ -10,6 +10,7 @@ import type {
   ConfigurationOperations,
   ConfigurationOutcome,
   ConfigurationVersion,
+  ListedSetting,
   SettingDifference,
 } from '../operations/configuration.ts'
 import { isNanomqSection, nanomqSection, type NanomqSection, successorOf } from '../nanomq-sections.ts'
@@ -27,7 +28,16 @@ export function configurationHandlers(
     ...reloadHandlers(configuration),
     ...sectionHandlers(configuration, bridges),
     ...historyHandlers(configuration),
-    update_config: async ({ body, caller }) => replyOf(await configuration.replaceText(body, caller)),
+    update_config: async ({ query: { merge: merges = false, dry_run: isDry = false }, body, caller }) => {
+      if (isDry) return replyOf(await configuration.tryText(body, { merges }))
+      return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
+    },
+    get_configuration_schema: () => ({ code: 0, data: configuration.settings().map(settingRow) }),
+    check_configuration: ({ body }) => {
+      const found = configuration.previewText(body)
+      if ('isDone' in found) return refusalOf(found)
+      return { code: 0, data: { changes: found.map(shownDifference) } }
+    },
     reload_configuration: async ({ caller }) => replyOf(await configuration.reload(caller)),
   }
 }
@@ -218,12 +228,31 @@ const refusals = {
   'not-written': 'configNotWritten',
 } as const
 
-function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | Refusal {
-  if (!outcome.isDone) {
-    const { why, message } = outcome
-    if (why === 'unknown-version') return refuse('invalidParameter', message, 404)
-    return why === 'forbidden' ? refuse('wrongCredentials', message, 403) : refuse(refusals[why], message)
+type SchemaRow = ReplyOf<Endpoints['get_configuration_schema']>['data'][number]
+
+function settingRow(setting: ListedSetting): SchemaRow {
+  const { values, min, max, place, takes, engine, isSecret, isLocal, path, ...plain } = setting
+  return {
+    ...plain,
+    path: [...path],
+    ...(values === undefined ? {} : { values: [...values] }),
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+    ...(place === undefined ? {} : { place }),
+    takes_hold: takes,
+    without_engine: engine !== 'present',
+    secret: isSecret,
+    local: isLocal,
   }
+}
+
+function refusalOf({ why, message }: Extract<ConfigurationOutcome, { readonly isDone: false }>): Refusal {
+  if (why === 'unknown-version') return refuse('invalidParameter', message, 404)
+  return why === 'forbidden' ? refuse('wrongCredentials', message, 403) : refuse(refusals[why], message)
+}
+
+function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | Refusal {
+  if (!outcome.isDone) return refusalOf(outcome)
   const { changed, needsRestart, withoutEngine, pinned, warnings } = outcome
   return {
     code: 0,

@@ -3,6 +3,18 @@ import type { Handlers } from '../handler.ts'
 import { WrittenJson } from '../json-text.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
 
+/** The version is not in it: nobody had to sign in. */
+const frontPage = `<!doctype html>
+<html lang="en">
+<title>Godwit</title>
+<h1>Godwit MQTT broker</h1>
+<p>This is the address of the management API. MQTT clients connect to a listener, by default on port 1883.</p>
+<ul>
+<li><a href="/api/docs">Operations of the API</a>
+<li><a href="/api/docs/openapi.json">OpenAPI document</a>
+</ul>
+`
+
 export function documentHandlers(broker: BrokerOperations): Handlers<typeof documentEndpoints> {
   const listing = listingOf(endpoints)
   const { version } = broker.describe()
@@ -11,6 +23,7 @@ export function documentHandlers(broker: BrokerOperations): Handlers<typeof docu
   const page = writeApiPage(document)
   return {
     list_endpoints: () => ({ code: 0, data: listing }),
+    get_front_page: () => frontPage,
     get_api_page: () => page,
     // Written once: everybody may ask for it.
     get_openapi_document: () => written,

@@ -1,7 +1,7 @@
-import type { listenerEndpoints, ReplyOf } from '../../contract/index.ts'
+import type { listenerEndpoints, ReplyOf, RequestOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { ListenerDescription, ListenerOperations } from '../operations/listeners.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type Refusal, refuse, refuseFor } from '../api-error.ts'
 
 type ListenerRecord = ReplyOf<(typeof listenerEndpoints)['list_node_listeners']>['data'][number]
 
@@ -14,11 +14,30 @@ export function listenerHandlers(listeners: ListenerOperations): Handlers<typeof
     restart_listener: ({ params }) => restart(listeners, params.identifier),
     restart_node_listener: ({ params }) =>
       params.node === nodeName ? restart(listeners, params.identifier) : noSuchNode(params.node),
+    control_listener: ({ params }) => control(listeners, params),
   }
 }
 
-async function restart(listeners: ListenerOperations, identifier: string): Promise<{ code: 0 } | Refusal> {
+type Controlled = RequestOf<(typeof listenerEndpoints)['control_listener']>['params']
+
+async function control(
+  listeners: ListenerOperations,
+  { identifier, action }: Controlled,
+): Promise<{ code: 0 } | Refusal> {
+  const { kind, name } = partsOf(identifier)
+  const outcome = await listeners[action](kind, name)
+  if (outcome === true) return { code: 0 }
+  if (outcome === false) return refuseFor('NOT_FOUND', `no listener ${JSON.stringify(identifier)}`)
+  return refuseFor('CONFLICT', outcome.problem)
+}
+
+function partsOf(identifier: string): { readonly kind: string; readonly name: string } {
   const [, kind = '', name = ''] = /^mqtt:([^:]+):([^:]+)$/.exec(identifier) ?? []
+  return { kind, name }
+}
+
+async function restart(listeners: ListenerOperations, identifier: string): Promise<{ code: 0 } | Refusal> {
+  const { kind, name } = partsOf(identifier)
   const outcome = await listeners.restart(kind, name)
   if (outcome === true) return { code: 0 }
   if (outcome !== false) return refuse('unknownError', outcome.problem)
@@ -39,6 +58,7 @@ function recordOf(listener: ListenerDescription): ListenerRecord {
     acceptors: listener.acceptors,
     max_conns: listener.maxConnections,
     current_conns: listener.connections,
+    running: listener.isRunning,
     shutdown_count: refused === 0 ? {} : { refused },
   }
 }

@@ -5,11 +5,13 @@ import {
   shapeOf,
   type Static,
   subscribeRequest,
+  type TSchema,
   unsubscribeRequest,
 } from '../../contract/index.ts'
 import { parseTopicFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { OperationFailure, PublishingOperations, PublishReceipt } from '../operations/publishing.ts'
+import { refusalOfMisspelled } from '../misspelled-key.ts'
 import { readPublication, topicsOf } from '../publication.ts'
 import { refuseShape } from '../read-request.ts'
 import { Refusal, refuse } from '../api-error.ts'
@@ -21,9 +23,9 @@ type UnsubscribeRequest = Static<typeof unsubscribeRequest>
 /** So many entries of a batch are under way at once: what follows waits for them. */
 const entriesTogether = 64
 
-const messageShape = shapeOf(publishMessage)
-const subscribeShape = shapeOf(subscribeRequest)
-const unsubscribeShape = shapeOf(unsubscribeRequest)
+const messageShape = { shape: shapeOf(publishMessage), schema: publishMessage }
+const subscribeShape = { shape: shapeOf(subscribeRequest), schema: subscribeRequest }
+const unsubscribeShape = { shape: shapeOf(unsubscribeRequest), schema: unsubscribeRequest }
 
 export function publishingHandlers(operations: PublishingOperations): Handlers<typeof publishingEndpoints> {
   const publish = (message: PublishMessage): Promise<Published> => publishOne(operations, message)
@@ -127,9 +129,16 @@ async function forEach<Answer>(
   return answers
 }
 
-function faultOf(shape: Shape, entry: unknown): Refusal | undefined {
+function faultOf({ shape, schema }: EntryShape, entry: unknown): Refusal | undefined {
+  const misspelled = refusalOfMisspelled(schema, entry, 'entry')
+  if (misspelled !== undefined) return misspelled
   const fault = shape.faultOf(entry)
   return fault === undefined ? undefined : refuseShape('entry', fault)
+}
+
+interface EntryShape {
+  readonly shape: Shape
+  readonly schema: TSchema
 }
 
 function outcome(result: unknown): { code: number; message?: string } {

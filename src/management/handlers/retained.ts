@@ -1,9 +1,9 @@
 import type { retainedEndpoints } from '../../contract/index.ts'
-import { parseTopicFilter } from '../../protocol/index.ts'
+import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import { clientName } from '../lists/client-name.ts'
 import type { RetainedOperations, RetainedRow } from '../operations/retained.ts'
-import { refuse } from '../api-error.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 import { localTime } from '../format-time.ts'
 
 const defaultLimit = 1_000
@@ -17,10 +17,35 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
         return refuse('invalidTopic', `topic in the query: ${topic} is no topic filter`)
       }
       const list = await retained.list(filter, limit)
-      if (list === undefined) return refuse('rpcError', 'a thread of the broker is being started again: ask once more')
+      if (list === undefined) return refuse('rpcError', shardRestarting)
       return { code: 0, data: list.rows.map(rowOf), meta: { limit, hasnext: list.hasMore } }
     },
+    get_retained: async ({ params }) => {
+      const topic = parseTopicName(params.topic)
+      if (topic === undefined) return refuseTopic(params.topic)
+      const found = await retained.find(topic)
+      if (found === undefined) return refuse('rpcError', shardRestarting)
+      if (found === null) return refuseAbsent(topic)
+      return { code: 0, data: { ...rowOf(found), payload_base64: Buffer.from(found.payload).toString('base64') } }
+    },
+    delete_retained: async ({ params }) => {
+      const topic = parseTopicName(params.topic)
+      if (topic === undefined) return refuseTopic(params.topic)
+      const deleted = await retained.forget(topic)
+      if (typeof deleted !== 'boolean') return refuse('rpcError', `the message stays: ${deleted.why}`)
+      return deleted ? { code: 0 } : refuseAbsent(topic)
+    },
   }
+}
+
+const shardRestarting = 'a shard is restarting: retry'
+
+function refuseTopic(topic: string): Refusal {
+  return refuse('invalidTopic', `topic in the path: ${topic} is no topic name`)
+}
+
+function refuseAbsent(topic: string): Refusal {
+  return refuse('invalidParameter', `no retained message at the topic ${topic}`, 404)
 }
 
 function rowOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: RetainedRow) {

@@ -51,7 +51,8 @@ export interface AccountOperations {
   updateUser(name: string, change: Partial<Omit<User, 'name'>>, by: Caller): Promise<AccountRefusal | undefined>
   deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
   changePassword(
-    change: { readonly name: string; readonly old: string; readonly new: string },
+    /** `old` undefined: the caller need not know it. */
+    change: { readonly name: string; readonly old: string | undefined; readonly new: string },
     by: Caller,
   ): Promise<AccountRefusal | undefined>
   /** Whether everybody tries this password first. */

@@ -7,6 +7,7 @@ import type { BackupOperations } from './backup.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './diagnostics.ts'
+import type { LiveOperations } from './live.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
 import type { RuleOperations } from './rules.ts'
@@ -47,5 +48,6 @@ export interface Operations extends NamespacedOperations {
   readonly namespaces: NamespaceOperations
   readonly rules: RuleOperations
   readonly metrics: MetricOperations
+  readonly live: LiveOperations
   readonly alarms: AlarmOperations
 }

@@ -1,3 +1,4 @@
+import type { DescribedSetting } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 
 /** What the management asks of the node about its configuration. */
@@ -19,7 +20,15 @@ export interface ConfigurationOperations {
     settings: Readonly<Record<string, unknown>>,
     options: { readonly by: Caller; readonly persists: boolean; readonly act: string },
   ): Promise<ConfigurationOutcome>
+  /** Every setting with its definition, its value and where that is from. */
+  settings(): readonly ListedSetting[]
+  /** What a text would change in the place of the configuration; nothing is changed. */
+  previewText(text: string): readonly SettingDifference[] | ConfigurationRefusal
   replaceText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  /** Only the settings in `text`, as HOCON. */
+  mergeText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  /** What either would do. */
+  tryText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
   /** The oldest first. */
   versions(): readonly ConfigurationVersion[]
@@ -43,6 +52,14 @@ export interface SettingDifference {
   readonly old: string | undefined
   readonly new: string | undefined
 }
+
+export interface ListedSetting extends Omit<DescribedSetting, 'place' | 'isDefault'> {
+  readonly source: 'default' | 'file' | 'api' | 'command-line'
+  /** File and line. */
+  readonly place: string | undefined
+}
+
+type ConfigurationRefusal = Extract<ConfigurationOutcome, { readonly isDone: false }>
 
 export type ConfigurationOutcome =
   | {

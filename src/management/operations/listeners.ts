@@ -7,6 +7,8 @@ export interface ListenerDescription {
   readonly acceptors: number
   readonly maxConnections: number
   readonly connections: number
+  /** It accepts connections: nobody has stopped it. */
+  readonly isRunning: boolean
   /** Connections that were turned away since it was opened. */
   readonly refused: number
 }
@@ -17,4 +19,7 @@ export interface ListenerOperations {
   list(): readonly ListenerDescription[]
   /** False: there is none of that kind and name. A problem: it could not be opened again. */
   restart(kind: string, name: string): Promise<boolean | { readonly problem: string }>
+  /** Closed until it is started or restarted. */
+  stop(kind: string, name: string): Promise<boolean | { readonly problem: string }>
+  start(kind: string, name: string): Promise<boolean | { readonly problem: string }>
 }

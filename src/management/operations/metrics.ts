@@ -7,6 +7,24 @@ export interface MetricOperations {
   readonly nodeName: string
   /** What holds now. Asks no shard: everything is in shared memory, and bridges tell every second how they are. */
   read(): NodeReading
+  /** Of the last so many milliseconds, the oldest first. */
+  history(ms: number): readonly MonitorPoint[]
+}
+
+/** A step of the history: gauges at its end, counts within it. */
+export interface MonitorPoint {
+  /** Wall clock, milliseconds since 1970. */
+  readonly time_stamp: number
+  readonly connections: number
+  readonly sessions: number
+  readonly topics: number
+  readonly subscriptions: number
+  readonly retained: number
+  readonly received: number
+  readonly sent: number
+  readonly received_bytes: number
+  readonly sent_bytes: number
+  readonly dropped: number
 }
 
 /** What has a highest value. */

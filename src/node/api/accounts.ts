@@ -84,7 +84,9 @@ function userOperations(ground: AccountDependencies, carryOut: ApplyChange): Pic
       if (hasConfiguredPassword(name)) return 'is-configured'
       const found = find(name)
       if (found === undefined) return 'not-found'
-      if (!(await work.isPassword(change.old, found.password, authenticatedOrigin))) return 'wrong-password'
+      const isKnown =
+        change.old === undefined || (await work.isPassword(change.old, found.password, authenticatedOrigin))
+      if (!isKnown) return 'wrong-password'
       const password = await work.keep(change.new)
       return carryOut(`password of ${name} changed`, by, () =>
         find(name) === found ? replace(name, { password }) : 'wrong-password',

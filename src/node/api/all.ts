@@ -18,6 +18,7 @@ import { clientOperations } from './clients.ts'
 import { configurationOperations } from './configuration.ts'
 import type { ShutdownRequests } from './control.ts'
 import { insightOperations } from './insight.ts'
+import { liveOperations } from './live.ts'
 import { listenerOperations } from './listeners.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
@@ -60,12 +61,13 @@ export function operationsOf(
   const ofAll = {
     clients: clientOperations(ground.crew, ground.nodeName),
     publishing: publishingOperations(ground.crew),
-    retained: retainedOperations(ground.crew),
+    retained: retainedOperations(ground.crew, ground.ownStore),
     insight: insightOperations(ground.crew, ground.counters),
     ...ground.observation.operations,
   }
   return {
     ...ofAll,
+    live: liveOperations(ground.crew, ofAll.retained),
     within: (namespace) => namespacedOperationsOf({ ...ofAll, ground }, namespace),
     audit: ground.audit,
     backup: backupOperations(ground),

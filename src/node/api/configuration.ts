@@ -1,7 +1,16 @@
-import { describeAsObject, formatFault, fromPlain, type GodwitConfig } from '../../config/index.ts'
-import type { ConfigurationOperations, ConfigurationOutcome } from '../../management/index.ts'
+import { basename } from 'node:path'
+import {
+  type DescribedSetting,
+  describeAsObject,
+  describeSettings,
+  formatFault,
+  fromPlain,
+  type GodwitConfig,
+} from '../../config/index.ts'
+import type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from '../../management/index.ts'
 import { textOfVersion, versionDifferences } from '../configuration/config-history.ts'
 import { requestName } from '../configuration/config-layers.ts'
+import { changesFileName } from '../configuration/read-configuration.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 
@@ -16,6 +25,10 @@ export function configurationOperations(live: LiveConfig): ConfigurationOperatio
       }
       return outcomeOf(await live.change(read.value, { author: by, persists, name: act }))
     },
+    mergeText: async (text, by) => outcomeOf(await live.mergeText(text, by)),
+    tryText: async (text, how) => outcomeOf(await live.tryText(text, how)),
+    settings: () => describeSettings(live.config).map((setting) => listedSetting(setting, live)),
+    previewText: (text) => live.previewText(text),
     replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
     reload: async (by) => outcomeOf(await live.reload(by)),
     versions: () => live.history.versions,
@@ -24,6 +37,17 @@ export function configurationOperations(live: LiveConfig): ConfigurationOperatio
       versionDifferences(live.history.find(from) ?? nothing, live.history.find(to) ?? nothing),
     rollback: async (number, by) => outcomeOf(await live.rollback(number, by)),
   }
+}
+
+function listedSetting(
+  { place, isDefault, ...setting }: DescribedSetting,
+  live: Pick<LiveConfig, 'isPinned'>,
+): ListedSetting {
+  if (live.isPinned(setting.path)) return { ...setting, source: 'command-line', place: '--set' }
+  if (place === undefined || isDefault) return { ...setting, source: 'default', place: undefined }
+  const { file, line } = place
+  const isFromApi = file === requestName || basename(file) === changesFileName
+  return { ...setting, source: isFromApi ? 'api' : 'file', place: isFromApi ? undefined : `${file}:${line}` }
 }
 
 const nothing = { settings: {} }

@@ -14,7 +14,8 @@ export function listenerOperations({ nodeName, listeners, room, configuration }:
   return {
     nodeName,
     list: () =>
-      listeners.states().map(({ listener, shards, connections, refused }) => ({
+      listeners.states().map(({ listener, shards, connections, refused, isRunning }) => ({
+        isRunning,
         kind: listener.kind,
         name: listener.name,
         host: listener.host,
@@ -29,5 +30,7 @@ export function listenerOperations({ nodeName, listeners, room, configuration }:
         refused,
       })),
     restart: (kind, name) => listeners.restart(kind, name),
+    stop: (kind, name) => listeners.stop(kind, name),
+    start: (kind, name) => listeners.start(kind, name),
   }
 }

@@ -4,6 +4,7 @@ import type { Alarms } from '../observe/alarms.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
 import type { Gauges } from '../observe/gauges.ts'
+import type { MonitorHistory } from '../observe/monitor-history.ts'
 import type { MemoryObservation } from './memory-monitoring.ts'
 import type { ResourceMonitor } from '../observe/resource-monitor.ts'
 import type { DescriptorMonitor } from '../observe/descriptor-monitor.ts'
@@ -13,6 +14,7 @@ export interface MetricSources {
   readonly counters: SharedArrayBuffer
   readonly meters: SharedArrayBuffer
   readonly gauges: Gauges
+  readonly history: Pick<MonitorHistory, 'latest'>
   readonly alarms: Alarms
   readonly live: Pick<ListenerManager, 'states'>
   readonly bridges: Pick<BridgeConfig, 'latest'>
@@ -31,6 +33,7 @@ export function metricOperations(sources: MetricSources): MetricOperations {
   }))
   return {
     nodeName,
+    history: (ms) => sources.history.latest(ms),
     read: () => ({
       ...gauges.read(),
       memoryLimitBytes: memory.watch.limitBytes,

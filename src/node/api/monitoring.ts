@@ -9,6 +9,7 @@ import type { ListenerManager } from '../listeners/listener-manager.ts'
 import { alarmOperations } from './alarms.ts'
 import { metricOperations } from './metrics.ts'
 import { slowSubscriptionOperations } from './slow-subscriptions.ts'
+import { MonitorHistory } from '../observe/monitor-history.ts'
 import { OverloadMonitor } from '../observe/overload-monitor.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { ResourceMonitor, type ShownCertificate } from '../observe/resource-monitor.ts'
@@ -51,19 +52,21 @@ export function observeNode(ground: MonitoringDependencies): Monitoring {
   })
   crew.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
+  const history = new MonitorHistory(ground)
   const resources = new ResourceMonitor({ ...ground, shownCertificates: () => certificatesOf(ground) })
   const descriptors = new DescriptorMonitor(ground)
   const overload = new OverloadMonitor(meters, alarms)
   const memory = watchMemory(ground)
   return {
     operations: {
-      metrics: metricOperations({ ...ground, gauges, resources, descriptors, memory }),
+      metrics: metricOperations({ ...ground, gauges, history, resources, descriptors, memory }),
       alarms: alarmOperations(nodeName, alarms),
       traces,
       slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
     },
     start: async () => {
       await traces.open()
+      await history.start()
       gauges.start(() => overload.look())
       resources.start()
       descriptors.start()
@@ -75,6 +78,7 @@ export function observeNode(ground: MonitoringDependencies): Monitoring {
       descriptors.stop()
       memory.stop()
       await traces.close()
+      await history.stop()
     },
     lookAtFiles: () => void resources.lookAtCertificates(),
   }

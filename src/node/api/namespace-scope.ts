@@ -15,7 +15,7 @@ import type {
   SlowSubscriptionOperations,
   TraceOperations,
 } from '../../management/index.ts'
-import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import { bareFilter, parseTopicFilter, parseTopicName, type TopicFilter } from '../../protocol/index.ts'
 import type { ShardQueries } from './query-shard.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations, type CredentialDependencies } from './credentials.ts'
@@ -156,6 +156,15 @@ function retainedWithin(retained: RetainedOperations, names: NamespaceNames): Re
       if (mounted === undefined) return { rows: [], hasMore: false }
       const found = await retained.list(mounted, most)
       return found && { ...found, rows: found.rows.map((row) => ({ ...row, topic: names.topicOf(row.topic) })) }
+    },
+    find: async (topic) => {
+      const mounted = parseTopicName(names.mounted(topic))
+      const found = mounted === undefined ? null : await retained.find(mounted)
+      return found && { ...found, topic: names.topicOf(found.topic) }
+    },
+    forget: async (topic) => {
+      const mounted = parseTopicName(names.mounted(topic))
+      return mounted === undefined ? false : retained.forget(mounted)
     },
   }
 }

@@ -16,6 +16,7 @@ const ownEntries: readonly string[] = [
   'ctl.sock',
   'godwit.conf',
   'lock',
+  'monitor-history.ndjson',
   'node-name',
   'store',
   'trace',

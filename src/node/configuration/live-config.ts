@@ -15,11 +15,9 @@ import {
   type Difference,
   differences,
   type GodwitConfig,
-  hoconLimits,
   type LoadedConfig,
   mergeObjects,
   parseHocon,
-  type PlainValue,
   putValue,
   putValues,
   toldOf,
@@ -44,7 +42,6 @@ import {
   refuseUntilRestart,
 } from './config-refusals.ts'
 import {
-  type ConfigDocument,
   type ConfigGround,
   type ConfigLayers,
   loadLayers,
@@ -57,6 +54,7 @@ import { applyEverywhere, type ConfigConsumer, type Problem } from './config-con
 import { withoutGone } from './removed-sections.ts'
 import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
+import { readSentText } from './sent-text.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
@@ -157,15 +155,44 @@ export class LiveConfig {
   /** The whole configuration is from now on what `text` says. What the API has changed before counts no more. */
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
-      const read = this.#unwrap(text)
-      if ('isDone' in read) return read
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
-      const stored = this.#written()
-      const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
-      const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
-      const changes = mergeObjects(kept, masked)
-      return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
+      const layers = this.#layersOf(text)
+      return 'isDone' in layers ? layers : this.#carryOut(layers, act)
     })
+  }
+
+  /** What `replaceText` (or with `merges`, `mergeText`) would do. Nothing is changed. */
+  async tryText(text: string, { merges }: { readonly merges: boolean }): Promise<ConfigOutcome> {
+    const found = this.previewText(text, merges)
+    if ('isDone' in found) return found
+    const [changed, needsRestart] = [true, false].map((isLive) => found.filter((one) => this.#isLive(one) === isLive))
+    return { isDone: true, changed, needsRestart, withoutEngine: [], pinned: [], warnings: [] }
+  }
+
+  /** The settings in `text` are from now on so; others stay as they are. */
+  async mergeText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
+    const read = readSentText(text, this.#options)
+    return 'isDone' in read ? read : this.change(read.values, { author, persists: true, name: 'config_update' })
+  }
+
+  /** What `text` would change. Nothing is changed. */
+  previewText(text: string, merges = false): readonly Difference[] | ConfigRefusal {
+    const layers = this.#layersOf(text, merges)
+    const loaded = 'isDone' in layers ? layers : this.#load(layers, { origin: 'api' })
+    if ('isDone' in loaded) return loaded
+    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const why = this.#options.problemOf(loaded.config)
+    return why === undefined ? differences(this.#wanted, loaded.config) : refuseProblem(why, loaded.config)
+  }
+
+  #layersOf(text: string, merges = false): ConfigLayers | ConfigRefusal {
+    const read = readSentText(text, this.#options)
+    if ('isDone' in read) return read
+    if (merges) return { ...this.#layers, changes: mergeObjects(this.#layers.changes, read.values) }
+    const stored = this.#written()
+    const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
+    const changes = mergeObjects(kept, storedAt(stored, maskedPaths(read.values, this.#wanted)))
+    return { document: read, changes, untilRestart: nothingChanged }
   }
 
   /** Some settings are from now on otherwise. `persists`: after the next start as well. A function is given what they were before. */
@@ -221,10 +248,13 @@ export class LiveConfig {
     })
   }
 
-  /** All that is written, `--set` included, and the folder from which names of files count. */
+  /**
+   * All that is written, `--set` included, and the folder from which names of files count. Settings that hold until the
+   * restart are not written, and a backup does not make them permanent.
+   */
   get written(): { readonly values: ConfigObject; readonly folder: string } {
     const { ground } = this.#options
-    const loaded = this.#load(this.#layers, { origin: 'file' })
+    const loaded = this.#load({ ...this.#layers, untilRestart: nothingChanged }, { origin: 'file' })
     const values = 'written' in loaded ? loaded.written : this.#written()
     return { values, folder: dirname(this.#layers.document?.file ?? ground.file) }
   }
@@ -306,30 +336,6 @@ export class LiveConfig {
       // Whoever asked for it is told; the next change is tried by itself.
     })
     return done
-  }
-
-  /** The text, or what stands in it where it is a document with nothing but `data`. */
-  #unwrap(text: string): ConfigDocument | ConfigRefusal {
-    if (text.length > hoconLimits.textCharacters) {
-      return {
-        isDone: false,
-        why: 'invalid',
-        message: `the text has more than ${hoconLimits.textCharacters} characters`,
-      }
-    }
-    const { ground, paths } = this.#options
-    const read = readDocument(ground, { text, file: ground.file, origin: 'api', paths })
-    if ('faults' in read) return refuseFaults('not-hocon', read.faults)
-    const { values } = read.document
-    if (values.entries.size === 0) {
-      const message = 'no setting is in the text: send the whole configuration'
-      return { isDone: false, why: 'empty', message }
-    }
-    const data = values.entries.size === 1 ? values.entries.get('data') : undefined
-    if (data === undefined) return read.document
-    if (data.kind === 'text') return this.#unwrap(data.text)
-    if (data.kind !== 'object') return { isDone: false, why: 'invalid', message: 'data is not a configuration' }
-    return { file: ground.file, text: writeSettings(data), values: data }
   }
 
   #load(layers: ConfigLayers, { origin }: Pick<Act, 'origin'>, ignoresOverrides = false): LoadedConfig {

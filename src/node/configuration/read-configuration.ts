@@ -48,12 +48,12 @@ export type ConfigurationReading =
   | { readonly problem: string }
   | { readonly faults: readonly Fault[] }
 
-const changesFileName = 'changed-settings.conf'
+export const changesFileName = 'changed-settings.conf'
 const ownFileName = 'godwit.conf'
 
 /** Reads everything that there is. Where something is wrong nothing is told but that. */
 export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {
-  const shipped = request.file ?? shippedFile(request.installation)
+  const shipped = request.file ?? systemFile(request.installation) ?? shippedFile(request.installation)
   const first = readFileIf(shipped, request, noPaths())
   if (!('document' in first)) return first
   const found = dataDirectoryOf(request, first.document)
@@ -125,6 +125,11 @@ function dataDirectoryOf(
   if ('faults' in loaded) return loaded
   const account = { userId: process.getuid?.(), homeDirectory: homedir() }
   return { directory: resolve(loaded.config.node.dataDir ?? defaultDataDirectory(installation, account)) }
+}
+
+/** It outlives an upgrade, which replaces what came with the package. */
+function systemFile({ systemConfig }: Installation): string | undefined {
+  return systemConfig !== undefined && existsSync(systemConfig) ? systemConfig : undefined
 }
 
 /** The file that came with the installation, where it is still there. */

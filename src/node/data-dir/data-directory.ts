@@ -10,6 +10,8 @@ export interface Installation {
   readonly root: string
   /** A clone of the repository, not an installed package. */
   readonly isCheckout: boolean
+  /** Configuration of an installed package for the whole machine: /etc/godwit/godwit.conf. */
+  readonly systemConfig?: string
 }
 
 export interface Account {

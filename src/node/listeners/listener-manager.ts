@@ -24,6 +24,8 @@ export interface ListenerState extends ListenerCounts {
   /** Shards that accept connections on it. */
   readonly shards: number
   readonly connections: number
+  /** It accepts connections. */
+  readonly isRunning: boolean
 }
 
 export interface ListenerManagerOptions {
@@ -46,6 +48,8 @@ interface HeldListener {
   readonly hosts: readonly string[]
   readonly address: ListenerAddress
   readonly dealt: ShardListener
+  /** Closed by an administrator, until it is started or restarted; not remembered by a restart of the node. */
+  readonly isStopped: boolean
 }
 
 interface Plan {
@@ -77,13 +81,14 @@ export class ListenerManager {
 
   /** With what shards start. */
   get dealt(): readonly ShardListener[] {
-    return this.#held.map(({ dealt }) => dealt)
+    return this.#held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt)
   }
 
   /** In the order of the configuration. */
   states(): readonly ListenerState[] {
-    return this.#held.map(({ address: listener, dealt: { places, counts, onlyOnShard } }) => ({
+    return this.#held.map(({ address: listener, dealt: { places, counts, onlyOnShard }, isStopped }) => ({
       listener,
+      isRunning: !isStopped,
       shards: onlyOnShard === undefined ? this.#options.shards : 1,
       connections: places === undefined ? 0 : takenPlaces(places),
       ...(counts === undefined ? { accepted: 0, refused: 0 } : readListenerTable(counts)),
@@ -110,11 +115,29 @@ export class ListenerManager {
       if (found === undefined) return false
       const checked = changedAddress(found.address, found.configured)
       if ('problem' in checked) return checked
-      const anew = { ...found, dealt: this.#deal(found.address) }
+      const anew = { ...found, dealt: this.#deal(found.address), isStopped: false }
       const held = this.#held.map((one) => (one === found ? anew : one))
-      const difference = { opened: [anew.dealt], changed: [], closed: [found.dealt.number] }
+      const difference = { opened: [anew.dealt], changed: [], closed: openNumbersOf([found]) }
       return (await this.#carryOut({ held, difference })) ?? true
     })
+  }
+
+  /** Its clients are sent away and it accepts no more, until it is started. False: there is none of that kind and name. */
+  stop(kind: string, name: string): Promise<Problem | boolean> {
+    return this.#next(async () => {
+      const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
+      if (found === undefined) return false
+      if (found.isStopped) return true
+      const held = this.#held.map((one) => (one === found ? { ...found, isStopped: true } : one))
+      const difference = { opened: [], changed: [], closed: [found.dealt.number] }
+      return (await this.#carryOut({ held, difference })) ?? true
+    })
+  }
+
+  /** Opens one that was stopped; one that is open stays as it is. */
+  async start(kind: string, name: string): Promise<Problem | boolean> {
+    const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
+    return found?.isStopped === false ? true : this.restart(kind, name)
   }
 
   async #plan(config: GodwitConfig): Promise<Plan | Problem> {
@@ -135,9 +158,9 @@ export class ListenerManager {
       if ('problem' in now) return now
       held.push(now)
       if (old === undefined) difference.opened.push(now.dealt)
-      else if (now !== old) difference.changed.push(now.dealt)
+      else if (now !== old && !now.isStopped) difference.changed.push(now.dealt)
     }
-    return { held, difference: { ...difference, closed: going.map(({ dealt }) => dealt.number) } }
+    return { held, difference: { ...difference, closed: openNumbersOf(going) } }
   }
 
   #change(old: HeldListener, configured: ListenerConfig): HeldListener | Problem {
@@ -186,7 +209,7 @@ export class ListenerManager {
     const wasChanged = new Set(done.changed.map(({ number }) => number))
     const opened: ShardListener[] = []
     this.#held = before.map((one) => {
-      if (!wasClosed.has(one.dealt.number)) return one
+      if (one.isStopped || !wasClosed.has(one.dealt.number)) return one
       const dealt = this.#deal(one.address)
       opened.push(dealt)
       return { ...one, dealt }
@@ -200,7 +223,7 @@ export class ListenerManager {
   }
 
   #hold(configured: ListenerConfig, config: GodwitConfig, address: ListenerAddress): HeldListener {
-    return { configured, hosts: hostsFor(configured, config), address, dealt: this.#deal(address) }
+    return { configured, hosts: hostsFor(configured, config), address, dealt: this.#deal(address), isStopped: false }
   }
 
   #deal(address: ListenerAddress): ShardListener {
@@ -213,6 +236,11 @@ export class ListenerManager {
     this.#work = result.catch(() => undefined)
     return result
   }
+}
+
+/** Of those that shards have open. */
+function openNumbersOf(held: readonly HeldListener[]): number[] {
+  return held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt.number)
 }
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>

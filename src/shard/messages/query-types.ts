@@ -12,6 +12,7 @@ import type {
   Outlook,
   Quota,
   RememberedVerdict,
+  RetainedMessageView,
   RetainedView,
   Slice,
   SlowSession,
@@ -19,8 +20,9 @@ import type {
   SubscriptionView,
   WalkPosition,
 } from '../../core/index.ts'
-import type { MessageProperties, QoS, TopicFilter } from '../../protocol/index.ts'
+import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
+import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
 
@@ -35,6 +37,12 @@ export interface SliceRequest {
 
 /** By the name of the question: what is said, and what comes back. */
 export interface ShardQueries {
+  /** What a page watches: the messages since the last time. The first time begins it. */
+  'take-watch': {
+    asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number }
+    answered: LiveBatch
+  }
+  'end-watch': { asked: { readonly watch: string }; answered: true }
   /** How rules and actions are. */
   rules: {
     asked: object
@@ -73,6 +81,8 @@ export interface ShardQueries {
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
   /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
   retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
+  /** The retained message of one topic, where this shard has it. null: it has none. */
+  'retained-message': { asked: { readonly topic: TopicName }; answered: RetainedMessageView | null }
   /** Clients that are behind by so much or more: the slowest. */
   slow: {
     asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }

@@ -29,6 +29,7 @@ const handlers: QueryHandlers = {
     return client === undefined ? [] : [client]
   },
   retained: retainedFor,
+  'retained-message': ({ core }, { topic }) => core.view.retainedMessage(topic) ?? null,
   slow: slowFor,
   'memory-users': memoryUsersFor,
   publish: publishFor,
@@ -45,6 +46,11 @@ const handlers: QueryHandlers = {
   dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),
   bridges: ({ bridges }) => bridges?.reports() ?? [],
   rules: ({ rules }) => rules.report(),
+  'take-watch': ({ rules }, asked, nowMs) => rules.takeWatch(asked, nowMs),
+  'end-watch': ({ rules }, { watch }) => {
+    rules.endWatch(watch)
+    return true
+  },
   'reset-rule': ({ rules }, { rule }) => {
     rules.resetRule(rule)
     return {}

@@ -5,11 +5,19 @@ import type { BrokerCore } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { EventLog } from '../observe/event-log.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from '../messages/rule-plan.ts'
+import type { TopicFilter } from '../../protocol/index.ts'
+import type { LiveBatch } from '../messages/live-batch.ts'
 import type { BridgeReport } from '../messages/bridge-assignment.ts'
 
 /** Rules and their actions. */
 export interface QueriedRules {
   report(): { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] }
+  /** Messages that a watch has gathered; `filter` and `maxBytes` count where it begins. */
+  takeWatch(
+    asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number },
+    nowMs: number,
+  ): LiveBatch
+  endWatch(watch: string): void
   resetRule(rule: string): void
   resetAction(action: string): void
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): void

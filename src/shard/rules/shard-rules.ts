@@ -6,6 +6,8 @@ import type { ActionReport, DeadLetterReport, RulePlan, RuleReport } from '../me
 import type { QueriedRules } from '../queries/queried-shard.ts'
 import type { Shard } from '../shard.ts'
 import { ActionManager, type ActionManagerDependencies } from './action-manager.ts'
+import type { LiveBatch } from '../messages/live-batch.ts'
+import { LiveWatches, type WatchQuery } from './live-watches.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
 
@@ -25,6 +27,7 @@ export class LateRuleHook implements RuleHook {
 export class ShardRules implements QueriedRules {
   readonly #actions: ActionManager
   readonly #runner: RuleRunner
+  readonly #live: LiveWatches
   /** Changes go one after the other. */
   #last: Promise<void> = Promise.resolve()
 
@@ -45,9 +48,10 @@ export class ShardRules implements QueriedRules {
         return { username, peerAddress: address, peerPort: port, version }
       },
       sinks: this.#actions,
-      setRules: (rules) => shard.input({ kind: 'rules', rules }),
+      setRules: (rules) => this.#live.setRules(rules),
     })
-    hook.hook = this.#runner
+    this.#live = new LiveWatches(this.#runner, (rules) => shard.input({ kind: 'rules', rules }))
+    hook.hook = this.#live
   }
 
   /** Resolves when they are in force. */
@@ -73,6 +77,14 @@ export class ShardRules implements QueriedRules {
 
   report(): { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] } {
     return { rules: this.#runner.reports(), actions: this.#actions.reports() }
+  }
+
+  takeWatch(asked: WatchQuery, nowMs: number): LiveBatch {
+    return this.#live.take(asked, nowMs)
+  }
+
+  endWatch(watch: string): void {
+    this.#live.end(watch)
   }
 
   resetRule(rule: string): void {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { shareBrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
-import { ctlDone, ctlRefused } from './ctl.ts'
+import { startBroker } from '../../e2e/godwit-process.ts'
+import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
@@ -11,7 +13,7 @@ test('a configuration is put in force, told, compared and taken back', async (t)
   const broker = await startBrokerWithApi(t)
   const file = join(broker.dataDirectory, 'new.conf')
   await writeFile(file, 'mqtt.max_packet_size = 2MB\n')
-  assert.match(await ctlDone(broker, ['config', 'update', file]), /^changed\tmqtt\.max_packet_size\t/m)
+  assert.match(await ctlDone(broker, ['config', 'update', file, '--yes']), /^changed\tmqtt\.max_packet_size\t/m)
   assert.match(await ctlDone(broker, ['config', 'show', 'mqtt']), /max_packet_size/)
   const history = JSON.parse(await ctlDone(broker, ['config', 'history', '--json']))
   assert.equal(history.length, 2)
@@ -26,14 +28,83 @@ test('a configuration with a fault is refused, and so is what is none', async ()
   const broker = await sharedBroker()
   const file = join(broker.dataDirectory, 'bad.conf')
   await writeFile(file, 'mqtt {')
-  assert.match(await ctlRefused(broker, 1, ['config', 'update', file]), /\(code 117\)/)
+  assert.match(await ctlRefused(broker, 1, ['config', 'update', file, '--yes']), /\(code 117\)/)
   await writeFile(file, 'mqtt.max_packet_sise = 1MB')
-  assert.match(await ctlRefused(broker, 1, ['config', 'update', file]), /max_packet_sise.*\(code 108\)/)
-  assert.match(await ctlRefused(broker, 1, ['config', 'update', '/nowhere']), /\/nowhere/)
+  assert.match(await ctlRefused(broker, 1, ['config', 'update', file, '--yes']), /max_packet_sise.*\(code 108\)/)
+  assert.match(await ctlRefused(broker, 1, ['config', 'update', '/nowhere', '--yes']), /\/nowhere/)
   assert.match(await ctlRefused(broker, 2, ['config', 'diff', '1', 'two']), /two/)
 })
 
 test('reload reads the files again', async () => {
   const broker = await sharedBroker()
   assert.match(await ctlDone(broker, ['reload']), /^nothing has changed\n$|^/)
+})
+
+test('config update and replace show the difference, ask, and change nothing without a yes', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const file = join(broker.dataDirectory, 'one-line.conf')
+  await writeFile(file, 'mqtt.max_topic_levels = 9\n')
+  await ctlDone(broker, ['config', 'set', 'mqtt.receive_maximum=77', 'mqtt.retry_interval=5s'])
+  const levels = async (): Promise<string> => ctlDone(broker, ['config', 'get', 'mqtt.max_topic_levels'])
+  assert.match(
+    await ctlDone(broker, ['config', 'update', file, '--dry-run']),
+    /^would change\tmqtt\.max_topic_levels\t128\t9$/m,
+  )
+  assert.match(await ctlRefused(broker, 2, ['config', 'update', file]), /nothing has been changed: add --yes/)
+  assert.equal(await levels(), '128\n')
+  await ctlDone(broker, ['config', 'update', file, '--yes'])
+  assert.equal(await levels(), '9\n')
+  assert.equal(await ctlDone(broker, ['config', 'get', 'mqtt.receive_maximum']), '77\n', 'other settings stay')
+  const whole = await ctlDone(broker, ['config', 'replace', file, '--dry-run'])
+  assert.match(whole, /^would change\tmqtt\.receive_maximum\t77\t1024$/m)
+  await ctlDone(broker, ['config', 'replace', file, '--yes'])
+  assert.equal(await ctlDone(broker, ['config', 'get', 'mqtt.receive_maximum']), '1024\n', 'only replace replaces')
+  assert.equal(await levels(), '9\n')
+  assert.match(await ctlDone(broker, ['config', 'replace', file, '--yes']), /nothing would change/)
+})
+
+test('config set, get and unset change single settings, and leave the comments of the file', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const text = '# a comment of mine\nmqtt.max_topic_levels = 9 # because\n'
+  const file = join(broker.dataDirectory, 'mine.conf')
+  await writeFile(file, text)
+  await ctlDone(broker, ['config', 'replace', file, '--yes'])
+  assert.match(
+    await ctlDone(broker, ['config', 'set', 'mqtt.receive_maximum=77']),
+    /^changed\tmqtt\.receive_maximum\t1024\t77$/m,
+  )
+  const bridge = 'bridges.mqtt.hill={ server = "mqtt-tcp://127.0.0.1:1", enable = false }'
+  await ctlDone(broker, ['config', 'set', bridge])
+  assert.match(await ctlDone(broker, ['config', 'get', 'bridges.mqtt.hill']), /127\.0\.0\.1:1/)
+  await ctlDone(broker, ['config', 'unset', 'mqtt.receive_maximum', 'bridges.mqtt.hill'])
+  assert.equal(await ctlDone(broker, ['config', 'get', 'mqtt.receive_maximum']), '1024\n')
+  assert.match(await ctlRefused(broker, 1, ['config', 'get', 'bridges.mqtt.hill']), /there is no setting/)
+  assert.equal(await readFile(join(broker.dataDirectory, 'godwit.conf'), 'utf8'), text)
+  assert.match(await ctlRefused(broker, 1, ['config', 'set', 'mqtt.receive_maximum=many']), /whole number/)
+  assert.match(await ctlRefused(broker, 2, ['config', 'set', 'mqtt.receive_maximum']), /KEY=VALUE/)
+})
+
+test('what holds until the restart only is in no backup', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  await broker.ask('/api/v4/reload', { method: 'POST', body: { data: { msq_len: 55 } } })
+  const exported = await ctlDone(broker, ['data', 'export'])
+  const [, name = ''] = /exported to (\S+)\.$/m.exec(exported) ?? []
+  const archive = gunzipSync(await readFile(join(broker.dataDirectory, 'backup', name))).toString('latin1')
+  assert.ok(archive.includes('cluster.hocon') && !archive.includes('max_mqueue_len'))
+})
+
+test('a lost password is reset over the local socket, and nowhere else', async (t) => {
+  const broker = await startBroker(t)
+  const reset = ['admins', 'reset', 'admin', '--data', broker.dataDirectory]
+  const { code, output, errors } = await runCtl(t, reset)
+  assert.equal(code, 0, errors)
+  const [, password = ''] = /^admin logs in with (\S+)$/m.exec(output) ?? []
+  const [, url = ''] = await broker.process.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
+  const askAs = (secret: string, path: string, init: RequestInit = {}) =>
+    fetch(`${url}${path}`, { ...init, headers: { authorization: `Basic ${btoa(`admin:${secret}`)}` } })
+  assert.equal((await askAs(password, '/api/v4/brokers')).status, 200)
+  const body = JSON.stringify({ new_pwd: 'another-password' })
+  assert.equal((await askAs(password, '/api/v4/change_pwd/admin', { method: 'PUT', body })).status, 400)
+  assert.equal((await runCtl(t, ['admins', 'reset', 'nobody', '--data', broker.dataDirectory])).code, 1)
+  assert.equal((await runCtl(t, ['admins', 'reset', 'admin', '--url', url])).code, 2)
 })

@@ -23,7 +23,8 @@ export interface MadeRequest {
   readonly name: string | undefined
 }
 
-const all = Object.entries<Endpoint>(endpoints)
+/** A live stream has no end: its own tests read it. */
+const all = Object.entries<Endpoint>(endpoints).filter(([name]) => name !== 'watch_messages')
 
 /** Stopping is what the broker is asked for there: nothing would be left to fuzz. */
 const forbidden = /^(stop|restart)$/i

@@ -1,5 +1,6 @@
 // Who may use the management API: people, and programs with an id and a secret.
 
+import { randomBytes } from 'node:crypto'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
 const viewerOption = { flags: '--viewer', description: 'may look, and change nothing' }
@@ -22,6 +23,13 @@ export const accountCommands: readonly CtlCommand[] = [
     description: 'change a password; the old and the new one are read from the terminal or from stdin',
     arguments: ['<name>'],
     run: changePassword,
+  },
+  {
+    name: 'admins reset',
+    description:
+      'give an administrator a new password, which is printed once; the old one is not needed (local socket only)',
+    arguments: ['<name>'],
+    run: resetPassword,
   },
   {
     name: 'admins del',
@@ -73,6 +81,15 @@ async function addAdmin({ client, words: [username = ''], options, secrets }: Ct
   if ('usage' in given) return given
   const body = { username, password: given.secret, tags: roleOf(options) }
   return doneAs(client.create_user({ body }), `${username} may come in`)
+}
+
+const generatedPasswordBytes = 15
+
+async function resetPassword({ client, words: [username = ''], place }: CtlCall): Promise<Outcome> {
+  if (!place.isSocket) return { usage: 'a password is reset on the machine of the broker: leave out --url' }
+  const password = randomBytes(generatedPasswordBytes).toString('base64url')
+  const asked = client.change_password({ params: { username }, body: { new_pwd: password } })
+  return shown(asked, () => ({ text: `${username} logs in with ${password}`, document: { username, password } }))
 }
 
 async function changePassword({ client, words: [username = ''], secrets }: CtlCall): Promise<Outcome> {

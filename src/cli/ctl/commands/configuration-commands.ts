@@ -4,6 +4,9 @@ import { readFile } from 'node:fs/promises'
 import type { ApiClient } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 
+const dryRunOption = { flags: '--dry-run', description: 'change nothing, and show what would change' }
+const yesOption = { flags: '--yes', description: 'do not ask' }
+
 export const configurationCommands: readonly CtlCommand[] = [
   {
     name: 'reload',
@@ -23,10 +26,43 @@ export const configurationCommands: readonly CtlCommand[] = [
     },
   },
   {
+    name: 'config get',
+    description: 'the value of a setting, or of a group of them; secrets are masked',
+    arguments: ['<key>'],
+    run: getSetting,
+  },
+  {
+    name: 'config set',
+    description: 'change settings: mqtt.max_packet_size=2MB; other settings and the comments of the file stay',
+    arguments: ['<key=value...>'],
+    options: [dryRunOption],
+    run: ({ client, words, options }) => {
+      const wrong = words.find((word) => !/^[^=]+=/.test(word))
+      if (wrong !== undefined) return { usage: `${wrong}: write KEY=VALUE` }
+      return changeSettings(client, words.join('\n'), options)
+    },
+  },
+  {
+    name: 'config unset',
+    description: 'give settings their defaults again, or take an entry such as bridges.mqtt.NAME away',
+    arguments: ['<key...>'],
+    options: [dryRunOption],
+    run: ({ client, words, options }) =>
+      changeSettings(client, words.map((key) => `${key} = null`).join('\n'), options),
+  },
+  {
     name: 'config update',
-    description: 'put the configuration in a file in the place of the one there is',
+    description: 'change the settings that are in a file; others stay. Shows the difference and asks',
     arguments: ['<file>'],
-    run: updateConfiguration,
+    options: [dryRunOption, yesOption],
+    run: (call) => updateConfiguration(call, { merge: true }),
+  },
+  {
+    name: 'config replace',
+    description: 'put the configuration in a file in the place of all settings. Shows the difference and asks',
+    arguments: ['<file>'],
+    options: [dryRunOption, yesOption],
+    run: (call) => updateConfiguration(call, { merge: false }),
   },
   {
     name: 'config history',
@@ -55,14 +91,64 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
 ]
 
-async function updateConfiguration({ client, words: [file = ''] }: CtlCall): Promise<Outcome> {
+async function updateConfiguration(
+  { client, words: [file = ''], options, secrets, progress }: CtlCall,
+  { merge }: { readonly merge: boolean },
+): Promise<Outcome> {
   let text: string
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
     return { problem: `${file}: ${(error as Error).message}` }
   }
-  return shown(client.update_config({ body: text }), showChange)
+  const preview = await client.update_config({ body: text, query: { merge, dry_run: true } })
+  if ('failure' in preview) return preview
+  const isSame = preview.reply.data.changed.length + preview.reply.data.needs_restart.length === 0
+  if (options['dryRun'] === true || isSame) return showPreview(preview.reply)
+  if (options['yes'] !== true) {
+    for (const line of linesOf(preview.reply)) progress.write(`${line}\n`)
+    const isWanted = await secrets.confirm('Apply these changes?')
+    if (isWanted === undefined)
+      return { usage: 'nothing has been changed: add --yes, or --dry-run to see the difference' }
+    if (!isWanted) return { problem: 'nothing has been changed' }
+  }
+  return shown(client.update_config({ body: text, query: { merge } }), showChange)
+}
+
+async function changeSettings(client: ApiClient, text: string, options: CtlCall['options']): Promise<Outcome> {
+  if (options['dryRun'] !== true) return shown(client.update_config({ body: text, query: { merge: true } }), showChange)
+  return shown(client.update_config({ body: text, query: { merge: true, dry_run: true } }), showPreview)
+}
+
+/** The key as in the file, with the sections that lead to it. */
+async function getSetting({ client, words: [key = ''] }: CtlCall): Promise<Outcome> {
+  return shown(client.get_broker_configuration(), ({ data }) => {
+    let value: unknown = data
+    for (const part of key.split('.')) {
+      const isGroup = typeof value === 'object' && value !== null && Object.hasOwn(value, part)
+      if (!isGroup) return { problem: `there is no setting ${key}; "godwit ctl config show" lists all` }
+      value = (value as Readonly<Record<string, unknown>>)[part]
+    }
+    const text = typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
+    return { text, document: value }
+  })
+}
+
+function showPreview(reply: Changed): Outcome {
+  const outcome = showChange(reply)
+  return 'rows' in outcome
+    ? { ...outcome, rows: outcome.rows.map(asPreview) }
+    : { text: 'nothing would change', document: [] }
+}
+
+function asPreview(row: Row): Row {
+  return row['state'] === 'changed' ? { ...row, state: 'would change' } : row
+}
+
+function linesOf({ data }: Changed): string[] {
+  return [...data.changed, ...data.needs_restart].map(
+    ({ key, old, new: now }) => `${key}: ${old ?? 'default'} -> ${now ?? 'default'}`,
+  )
 }
 
 type Changed = Extract<Awaited<ReturnType<ApiClient['reload_configuration']>>, { reply: unknown }>['reply']

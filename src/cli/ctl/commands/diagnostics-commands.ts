@@ -20,14 +20,11 @@ export const insightCommands: readonly CtlCommand[] = [
     name: 'dropped',
     description: 'messages that were dropped lately; filters as KEY=VALUE: reason=queue-full clientid=a topic=b/#',
     arguments: ['[filters...]'],
-    run: ({ client, words }) => {
-      const filters = queryFrom('list_dropped', words)
-      if ('usage' in filters) return filters
-      return shown(client.list_dropped(filters), ({ data }) => ({
-        rows: data.map((drop) => ({ time: new Date(drop.ts).toISOString(), ...drop })),
-        columns: ['time', 'reason', 'topic', 'qos', 'publisher', 'clientid'],
-      }))
-    },
+    options: [
+      { flags: '--limit <rows>', description: 'messages that are looked at, the newest first (default: 1000)' },
+      { flags: '--since <time>', description: 'not before: 30s, 10m, 2h, 1d ago, or a time such as 2026-01-31T12:00' },
+    ],
+    run: listDropped,
   },
   {
     name: 'slow',
@@ -48,14 +45,63 @@ export const insightCommands: readonly CtlCommand[] = [
     description: 'what has happened to a client lately',
     arguments: ['<client>'],
     run: ({ client, words: [clientid = ''] }) =>
-      shown(client.client_timeline({ params: { clientid } }), ({ data }) => ({
-        rows: data.map((moment) => ({ time: new Date(moment.ts).toISOString(), ...moment })),
-        columns: ['time', 'event', 'count', 'text', 'ip_address'],
-      })),
+      shown(client.client_timeline({ params: { clientid } }), ({ data }) => {
+        if (data.length === 0)
+          return { problem: `nothing is known of the client ${clientid}: "godwit ctl clients list" lists the clients` }
+        return {
+          rows: data.map((moment) => ({ time: new Date(moment.ts).toISOString(), ...moment })),
+          columns: ['time', 'event', 'count', 'text', 'ip_address'],
+        }
+      }),
   },
 ]
 
 const mostSlow = 1_000
+const defaultDropped = 1_000
+
+function listDropped({ client, words, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {
+  const filters = queryFrom('list_dropped', words)
+  if ('usage' in filters) return filters
+  if (limit !== undefined && !/^[1-9]\d{0,3}$/.test(String(limit)))
+    return { usage: '--limit: give a number from 1 to 9999' }
+  const sinceMs = since === undefined ? undefined : momentOf(String(since), Date.now())
+  if (since !== undefined && sinceMs === undefined)
+    return { usage: `--since ${String(since)}: give 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00` }
+  const query = {
+    _limit: Number(limit ?? defaultDropped),
+    ...(sinceMs === undefined ? {} : { since: sinceMs }),
+    ...filters.query,
+  }
+  return shown(client.list_dropped({ query }), ({ data }) => ({
+    rows: grouped(data),
+    columns: ['time', 'count', 'reason', 'topic', 'qos', 'publisher', 'clientid'],
+  }))
+}
+
+const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** undefined: it is no time. */
+function momentOf(text: string, nowMs: number): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (digits !== undefined) return Math.max(0, nowMs - Number(digits) * (unitsMs[unit] ?? 0))
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : at
+}
+
+type Dropped = Extract<Awaited<ReturnType<ApiClient['list_dropped']>>, { reply: unknown }>['reply']['data'][number]
+
+/** Messages that differ in their time only are one row, with the time of the newest. */
+function grouped(drops: readonly Dropped[]): Row[] {
+  const rows = new Map<string, Row & { count: number }>()
+  for (const drop of drops) {
+    const { ts, ...rest } = drop
+    const key = JSON.stringify(rest)
+    const known = rows.get(key)
+    if (known === undefined) rows.set(key, { time: new Date(ts).toISOString(), ...drop, count: 1 })
+    else known.count += 1
+  }
+  return [...rows.values()]
+}
 
 function explain({
   client,

@@ -1,0 +1,37 @@
+// Settings as a reader writes them, as the JSON that the API takes.
+
+export interface EditedSetting {
+  readonly path: readonly string[]
+  /** As in a configuration file. */
+  readonly text: string
+}
+
+interface Section {
+  [name: string]: unknown
+}
+
+/** Sections within sections. Objects without a prototype: a name among the keys may be anything. */
+export function settingsObject(edited: readonly EditedSetting[]): Record<string, unknown> {
+  const whole: Section = Object.create(null) as Section
+  for (const { path, text } of edited) {
+    let place = whole
+    for (const name of path.slice(0, -1)) place = (place[name] ??= Object.create(null) as Section) as Section
+    const last = path.at(-1)
+    if (last !== undefined) place[last] = settingValue(text)
+  }
+  return whole
+}
+
+/** Lists and quoted texts are read; everything else is text, which the broker reads by the type of the setting. */
+export function settingValue(written: string): unknown {
+  const text = written.trim()
+  if (!/^["[{]/.test(text)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    // A list without quotes, as a configuration file has them.
+    const list = /^\[(.*)\]$/s.exec(text)?.[1]
+    if (list === undefined) return text
+    return list.trim() === '' ? [] : list.split(',').map((item) => settingValue(item))
+  }
+}

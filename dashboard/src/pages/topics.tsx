@@ -1,0 +1,217 @@
+// Messages as they come, as a tree of topics; what one of them says; and publishing.
+
+import type { JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Checkbox, Search, Select, TextArea, TextField } from '../parts/fields.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { PayloadView } from '../parts/payload.tsx'
+import { TopicTree } from '../parts/topic-tree.tsx'
+import { Name, Time } from '../parts/values.tsx'
+import { api, type Failure } from '../state/api.ts'
+import { formatNumber, visible } from '../state/format.ts'
+import { type LiveMessage, LiveTopics } from '../state/live-topics.ts'
+import { t } from '../state/messages.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellResult } from '../state/results.ts'
+import { changeQuery, queryValue } from '../state/router.ts'
+
+/** However many messages come, the page is drawn so often. */
+const drawMs = 250
+const msPerSecond = 1_000
+
+interface Watching {
+  readonly live: LiveTopics | undefined
+  readonly isRunning: boolean
+  readonly failure: Failure | undefined
+  readonly start: (filter: string) => void
+  readonly stop: () => void
+}
+
+function useLive(): Watching {
+  const [live, setLive] = useState<LiveTopics>()
+  const [isRunning, setRunning] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+  const [, draw] = useState(0)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current)
+      live?.stop()
+    },
+    [live],
+  )
+  const drawSoon = (): void => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      draw((times) => times + 1)
+    }, drawMs)
+  }
+  const start = (filter: string): void => {
+    const next = new LiveTopics()
+    setFailure(undefined)
+    setLive(next)
+    setRunning(true)
+    void next.read(filter, drawSoon).then((failed) => {
+      setFailure(failed)
+      setRunning(false)
+    })
+  }
+  return { live, isRunning, failure, start, stop: () => live?.stop() }
+}
+
+export default function Topics(): JSX.Element {
+  const [selected, setSelected] = useState<string>()
+  const [filter, setFilter] = useState(queryValue('filter') === '' ? '#' : queryValue('filter'))
+  const { live, isRunning, failure, start, stop } = useLive()
+  const begin = (event?: Event): void => {
+    event?.preventDefault()
+    changeQuery({ filter: filter === '#' ? undefined : filter })
+    setSelected(undefined)
+    start(filter)
+  }
+  const seconds = live === undefined ? 0 : (performance.now() - live.startedAtMs) / msPerSecond
+  return (
+    <Page title={t('topics')}>
+      <form class="toolbar" onSubmit={begin}>
+        <TextField
+          label={t('topicFilter')}
+          value={filter}
+          onInput={setFilter}
+          isRequired={true}
+          isDisabled={isRunning}
+        />
+        {isRunning ? (
+          <button type="button" onClick={stop}>
+            {t('stop')}
+          </button>
+        ) : (
+          <button type="submit" class="primary">
+            {t('start')}
+          </button>
+        )}
+        <Search label={t('searchTopics')} />
+      </form>
+      <FailureNotice failure={failure} onRetry={begin} />
+      {live !== undefined && (
+        <p class="empty">
+          {t('liveCounts', {
+            received: formatNumber(live.received),
+            topics: formatNumber(live.nodes),
+            left: formatNumber(live.leftOut),
+          })}
+        </p>
+      )}
+      <div class="explorer">
+        {live === undefined || live.nodes === 0 ? (
+          <p class="empty">{t('noTopics')}</p>
+        ) : (
+          <TopicTree
+            root={live.root}
+            seconds={seconds}
+            search={queryValue('search')}
+            selected={selected}
+            onSelect={setSelected}
+          />
+        )}
+        <MessageList messages={live?.messages ?? []} selected={selected} />
+      </div>
+      <PublishForm key={selected} topic={selected ?? ''} />
+    </Page>
+  )
+}
+
+interface MessagesProps {
+  readonly messages: readonly LiveMessage[]
+  /** undefined: of all topics. */
+  readonly selected: string | undefined
+}
+
+/** Heads of messages in the page; the newest one is shown whole. */
+const maxHeads = 20
+
+function MessageList({ messages, selected }: MessagesProps): JSX.Element {
+  const ofTopic = selected === undefined ? messages : messages.filter(({ topic }) => topic === selected)
+  const [newest, ...older] = ofTopic
+  return (
+    <section class="panel" aria-label={t('messages')}>
+      <h2>{selected === undefined ? t('messages') : visible(selected)}</h2>
+      {newest === undefined ? (
+        <p class="empty">{t('noMessages')}</p>
+      ) : (
+        <>
+          <MessageHead message={newest} />
+          <PayloadView base64={newest.payload_base64} />
+        </>
+      )}
+      <ul>
+        {older.slice(0, maxHeads).map((message) => (
+          <li key={`${message.ts} ${message.topic}`}>
+            <MessageHead message={message} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function MessageHead({ message }: { readonly message: LiveMessage }): JSX.Element {
+  const { ts, topic, qos, retain, size, clientid } = message
+  return (
+    <p>
+      <Time ms={ts} /> <Name text={topic} /> QoS {qos}
+      {retain && ` ${t('isRetained')}`} · {formatNumber(size)} B · <Name text={clientid} />
+    </p>
+  )
+}
+
+function PublishForm({ topic: preset }: { readonly topic: string }): JSX.Element {
+  const [topic, setTopic] = useState(preset)
+  const [payload, setPayload] = useState('')
+  const [qos, setQos] = useState<'0' | '1' | '2'>('0')
+  const [isRetained, setRetained] = useState(false)
+  const publish = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    const result = await api.mqtt_publish({ body: { topic, payload, qos: Number(qos), retain: isRetained } })
+    tellResult(`${t('publish')} ${topic}`, result)
+  }
+  const clear = (): void =>
+    askBefore({
+      title: t('clearRetainedTitle', { topic: visible(topic) }),
+      text: t('deleteRetainedText'),
+      act: t('clearRetained'),
+      run: async () => {
+        tellResult(t('clearRetainedTitle', { topic }), await api.delete_retained({ params: { topic } }))
+        return true
+      },
+    })
+  return (
+    <section class="panel" aria-label={t('publish')}>
+      <h2>{t('publish')}</h2>
+      <form onSubmit={(event) => void publish(event)}>
+        <div class="toolbar">
+          <TextField label={t('topic')} value={topic} onInput={setTopic} isRequired={true} />
+          <Select
+            label={t('qos')}
+            value={qos}
+            options={[
+              ['0', '0'],
+              ['1', '1'],
+              ['2', '2'],
+            ]}
+            onChange={setQos}
+          />
+          <Checkbox label={t('retain')} isChecked={isRetained} onChange={setRetained} />
+        </div>
+        <TextArea label={t('payload')} value={payload} onInput={setPayload} rows={3} />
+        <div class="dialog-buttons">
+          <button type="button" class="danger" disabled={topic === ''} onClick={clear}>
+            {t('clearRetained')}
+          </button>
+          <button type="submit" class="primary">
+            {t('publish')}
+          </button>
+        </div>
+      </form>
+    </section>
+  )
+}

@@ -1,0 +1,89 @@
+// A plot over time. Its colors are those of the page, read when it is drawn.
+
+import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { formatNumber } from '../state/format.ts'
+import { language, theme } from '../state/preferences.ts'
+
+export interface Line {
+  readonly title: string
+  /** A custom property of the page: `--accent`. */
+  readonly color: string
+  readonly values: readonly (number | null)[]
+}
+
+interface PlotProps {
+  readonly title: string
+  /** Seconds since 1970, rising. */
+  readonly times: readonly number[]
+  readonly lines: readonly Line[]
+}
+
+const height = 220
+
+export function Plot({ title, times, lines }: PlotProps): JSX.Element {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const data: uPlot.AlignedData = [[...times], ...lines.map(({ values }) => [...values])]
+  const latest = useRef(data)
+  latest.current = data
+  const look = `${theme.value} ${language.value} ${lines.map((line) => line.title).join(' ')}`
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return undefined
+    const drawn = new uPlot(optionsOf(element, lines), latest.current, element)
+    plot.current = drawn
+    const watch = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height }))
+    watch.observe(element)
+    return () => {
+      watch.disconnect()
+      drawn.destroy()
+      plot.current = undefined
+    }
+  }, [look])
+  useEffect(() => plot.current?.setData(data), [times, lines])
+  return (
+    <figure class="plot">
+      <figcaption>
+        {title}
+        {lines.map((line) => (
+          <span key={line.title} class="legend">
+            <span class="swatch" style={{ background: `var(${line.color})` }} /> {line.title}
+          </span>
+        ))}
+      </figcaption>
+      <div ref={place} role="img" aria-label={`${title}: ${lastValues(lines)}`} />
+    </figure>
+  )
+}
+
+/** What a reader hears who sees no plot. */
+function lastValues(lines: readonly Line[]): string {
+  return lines.map(({ title, values }) => `${title} ${formatNumber(values.at(-1) ?? 0, 1)}`).join(', ')
+}
+
+function optionsOf(element: HTMLElement, lines: readonly Line[]): uPlot.Options {
+  const style = getComputedStyle(element)
+  const colorOf = (name: string): string => resolveColor(element, style.getPropertyValue(name))
+  const axis = { stroke: colorOf('--soft'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { show: false } }
+  return {
+    width: element.clientWidth,
+    height,
+    legend: { show: false },
+    cursor: { show: false },
+    axes: [axis, { ...axis, size: 60, values: (_plot, splits) => splits.map((value) => formatNumber(value, 1)) }],
+    scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
+    series: [{}, ...lines.map(({ color }) => ({ stroke: colorOf(color), width: 2, points: { show: false } }))],
+  }
+}
+
+/** A canvas knows no `light-dark()`: the browser works it out as the color of an element. */
+function resolveColor(element: HTMLElement, color: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = color
+  element.append(probe)
+  const resolved = getComputedStyle(probe).color
+  probe.remove()
+  return resolved
+}

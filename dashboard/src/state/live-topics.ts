@@ -1,0 +1,113 @@
+// Live messages of the broker as a tree of topics. It grows as they come, within limits, and says what it had no room for.
+
+import { api, type Failure } from './api.ts'
+
+export interface LiveMessage {
+  readonly ts: number
+  readonly topic: string
+  readonly qos: number
+  readonly retain: boolean
+  readonly size: number
+  readonly payload_base64: string
+  readonly truncated: boolean
+  readonly clientid: string
+}
+
+export interface TopicNode {
+  readonly level: string
+  readonly topic: string
+  readonly children: Map<string, TopicNode>
+  /** Of this topic itself. */
+  messages: number
+  last: LiveMessage | undefined
+}
+
+const maxNodes = 20_000
+/** That are kept to be looked at. */
+const maxMessages = 100
+/** Characters of a line that is not whole yet. */
+const maxLineCharacters = 1_048_576
+
+type Line = LiveMessage | { readonly left_out: number } | { readonly heartbeat: number }
+
+export class LiveTopics {
+  readonly root: TopicNode = nodeOf('', '')
+  /** The newest first. */
+  messages: readonly LiveMessage[] = []
+  nodes = 0
+  /** Messages that the broker left out, and topics that the tree had no room for. */
+  leftOut = 0
+  received = 0
+  readonly startedAtMs = performance.now()
+  readonly #ending = new AbortController()
+
+  stop(): void {
+    this.#ending.abort()
+  }
+
+  /** Resolves when the stream ends: undefined where it was stopped. `onChange`: something has come. */
+  async read(topic: string, onChange: () => void): Promise<Failure | undefined> {
+    const { signal } = this.#ending
+    const result = await api.watch_messages({ query: { topic } }, { signal })
+    if (signal.aborted) return undefined
+    if ('failure' in result) return result.failure
+    const reader = result.reply.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let rest = ''
+    try {
+      for (;;) {
+        const piece = await reader?.read()
+        if (piece === undefined || piece.done) break
+        const lines = (rest + piece.value).split('\n')
+        rest = (lines.pop() ?? '').slice(0, maxLineCharacters)
+        for (const line of lines) this.#take(JSON.parse(line) as Line)
+        onChange()
+      }
+    } catch (error) {
+      if (!signal.aborted) return { kind: 'unreachable', code: 0, status: 0, message: String(error) }
+    }
+    return undefined
+  }
+
+  #take(line: Line): void {
+    if ('left_out' in line) this.leftOut += line.left_out
+    if (!('topic' in line)) return
+    this.received += 1
+    this.messages = [line, ...this.messages.slice(0, maxMessages - 1)]
+    const node = this.#nodeFor(line.topic)
+    if (node === undefined) {
+      this.leftOut += 1
+      return
+    }
+    node.messages += 1
+    node.last = line
+  }
+
+  /** undefined: the tree is full. */
+  #nodeFor(topic: string): TopicNode | undefined {
+    let place = this.root
+    let path = ''
+    for (const [depth, level] of topic.split('/').entries()) {
+      path = depth === 0 ? level : `${path}/${level}`
+      let next = place.children.get(level)
+      if (next === undefined) {
+        if (this.nodes >= maxNodes) return undefined
+        next = nodeOf(level, path)
+        place.children.set(level, next)
+        this.nodes += 1
+      }
+      place = next
+    }
+    return place
+  }
+}
+
+function nodeOf(level: string, topic: string): TopicNode {
+  return { level, topic, children: new Map(), messages: 0, last: undefined }
+}
+
+/** Of this topic and all below it. */
+export function messagesBelow(node: TopicNode): number {
+  let sum = node.messages
+  for (const child of node.children.values()) sum += messagesBelow(child)
+  return sum
+}

@@ -1,0 +1,47 @@
+// `godwit init`: a configuration file of the user's own, where an upgrade does not touch it.
+
+import { mkdir, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { writeExampleFile } from '../config/index.ts'
+import { defaultDataDirectory, type Installation } from '../node/index.ts'
+import { exitCodes, type Terminal } from './terminal.ts'
+
+export interface InitOptions {
+  readonly config: string | undefined
+  readonly data: string | undefined
+}
+
+/** Never overwrites a file. Gives the exit code. */
+export async function initCommand(
+  options: InitOptions,
+  installation: Installation,
+  terminal: Terminal,
+): Promise<number> {
+  const file = fileFor(options, installation)
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await writeFile(file, writeExampleFile(true), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return terminal.fail(`${file} is there already and has not been changed`)
+    return terminal.fail(`${file}: ${message}; name another place with --config FILE or --data DIR`)
+  }
+  const isFound = options.config === undefined
+  const start = isFound
+    ? `godwit start${options.data === undefined ? '' : ` --data ${options.data}`}`
+    : `godwit start --config ${file}`
+  terminal.say(
+    `${file}: every setting with its default, as comments\nEdit it, check it with "godwit config check ${file}", then: ${start}\n`,
+  )
+  return exitCodes.done
+}
+
+/** Root of an installed package has one for the machine; everybody else one in the data directory. */
+function fileFor({ config, data }: InitOptions, installation: Installation): string {
+  if (config !== undefined) return resolve(config)
+  if (data !== undefined) return join(resolve(data), 'godwit.conf')
+  const userId = process.getuid?.()
+  if (userId === 0 && installation.systemConfig !== undefined) return installation.systemConfig
+  return join(defaultDataDirectory(installation, { userId, homeDirectory: homedir() }), 'godwit.conf')
+}

@@ -1,0 +1,87 @@
+// Every setting of a running configuration with what its definition says of it: for forms.
+
+import type { HeldSetting } from '../check/check-settings.ts'
+import { mask } from '../differences.ts'
+import type { GodwitConfig } from '../godwit-config.ts'
+import type { Position, PlainValue } from '../hocon/values.ts'
+import type { Engine, SchemaNode, Setting, Takes } from '../schema/setting.ts'
+import { root } from '../settings/root.ts'
+import { typeWords } from './setting-text.ts'
+
+export interface DescribedSetting {
+  readonly key: string
+  readonly path: readonly string[]
+  /** In words: `a whole number from 1 to 65535`. */
+  readonly type: string
+  /** Of a choice. */
+  readonly values: readonly string[] | undefined
+  readonly min: number | undefined
+  readonly max: number | undefined
+  /** As in a file, or in words. */
+  readonly default: string
+  readonly description: string
+  readonly takes: Takes
+  readonly engine: Engine
+  readonly isSecret: boolean
+  /** Only the configuration file and `--set` may change it. */
+  readonly isLocal: boolean
+  readonly isDefault: boolean
+  /** As in a file; secrets are masked. */
+  readonly value: string
+  /** Where it is written; undefined: nowhere. */
+  readonly place: Position | undefined
+}
+
+/** In the order of the reference. */
+export function describeSettings({ held, places }: GodwitConfig): readonly DescribedSetting[] {
+  return [...held].flatMap(([key, setting]) => {
+    const node = settingAt(setting.path)
+    return node === undefined ? [] : [describeSetting(key, setting, node, places.get(key))]
+  })
+}
+
+function describeSetting(
+  key: string,
+  setting: HeldSetting,
+  node: Setting<unknown>,
+  place: Position | undefined,
+): DescribedSetting {
+  const { path, takes, engine, isSecret, isLocal, isDefault } = setting
+  const preset = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
+  return {
+    key,
+    path,
+    type: typeWords(node),
+    ...boundsOf(node.type.jsonSchema),
+    default: node.defaultWords ?? preset,
+    description: node.description,
+    takes,
+    engine,
+    isSecret,
+    isLocal,
+    isDefault,
+    value: isSecret && !isDefault ? mask : setting.text,
+    place,
+  }
+}
+
+function settingAt(path: readonly string[]): Setting<unknown> | undefined {
+  let node: SchemaNode | undefined = root
+  for (const name of path) {
+    if (node?.kind !== 'section') return undefined
+    node = Object.hasOwn(node.entries, name) ? node.entries[name] : node.named
+  }
+  return node?.kind === 'setting' ? node : undefined
+}
+
+function boundsOf(schema: PlainValue): Pick<DescribedSetting, 'values' | 'min' | 'max'> {
+  const { type, enum: choices, minimum, maximum, anyOf } = schema as Readonly<Record<string, PlainValue>>
+  // Optional settings are a type or nothing.
+  if (Array.isArray(anyOf) && anyOf[0] !== undefined) return boundsOf(anyOf[0])
+  if (type === 'boolean') return { values: ['true', 'false'], min: undefined, max: undefined }
+  return {
+    values: Array.isArray(choices) ? choices.map(String) : undefined,
+    min: typeof minimum === 'number' && type !== 'string' ? minimum : undefined,
+    max: typeof maximum === 'number' && type !== 'string' ? maximum : undefined,
+  }
+}

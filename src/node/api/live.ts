@@ -1,0 +1,114 @@
+// Live messages for a page: a stream of lines of JSON. The node asks the shards a few times a second for what their watches have; a
+// page that does not read keeps nobody waiting, what it has no room for is left out and counted.
+
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { LiveOperations, LiveWanted, RetainedOperations } from '../../management/index.ts'
+import type { LiveMessage } from '../../shard/index.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+
+/** At one time. */
+const maxStreams = 8
+const pollMs = 250
+const heartbeatMs = 10_000
+const secondMs = 1_000
+/** Bytes that a page has not read yet; beyond it messages are left out. */
+const maxUnreadBytes = 1_048_576
+/** Retained messages that come first. */
+const maxRetained = 200
+
+type Shards = Pick<ShardSupervisor, 'ask' | 'size'>
+
+export function liveOperations(crew: Shards, retained: RetainedOperations): LiveOperations {
+  const open = new Set<LiveStream>()
+  return {
+    open: (wanted) => {
+      if (open.size >= maxStreams) return 'too-many'
+      const stream = new LiveStream(crew, wanted, () => open.delete(stream))
+      open.add(stream)
+      void stream.begin(retained)
+      return stream.lines
+    },
+  }
+}
+
+class LiveStream {
+  readonly lines: Readable
+  readonly #crew: Shards
+  readonly #wanted: LiveWanted
+  readonly #id = `$live/${randomUUID()}`
+  #timer: NodeJS.Timeout | undefined
+  #isAsking = false
+  #secondEndsAtMs = 0
+  #sentInSecond = 0
+  #leftOut = 0
+  #lastLineMs = performance.now()
+
+  constructor(crew: Shards, wanted: LiveWanted, onEnd: () => void) {
+    this.#crew = crew
+    this.#wanted = wanted
+    this.lines = new Readable({ read: () => undefined, highWaterMark: maxUnreadBytes })
+    this.lines.once('close', () => {
+      clearInterval(this.#timer)
+      onEnd()
+      for (let shard = 0; shard < crew.size; shard++) void crew.ask(shard, { question: 'end-watch', watch: this.#id })
+    })
+  }
+
+  /** The watches begin before the retained messages are read: nothing is missed between. */
+  async begin(retained: RetainedOperations): Promise<void> {
+    // The response begins now, whether there are messages or not.
+    this.#line({ heartbeat: Date.now() })
+    await this.#poll()
+    const found = await retained.list(this.#wanted.filter, maxRetained)
+    for (const { topic, qos, publisher, publishedAtMs } of found?.rows ?? []) {
+      const message = await retained.find(topic as Parameters<RetainedOperations['find']>[0])
+      if (message === null || message === undefined || this.lines.destroyed) continue
+      const { payload: whole } = message
+      const payload = whole.subarray(0, this.#wanted.maxBytes)
+      this.#send({ topic, qos, retain: true, size: whole.length, payload, publisher, atMs: publishedAtMs })
+    }
+    if (this.lines.destroyed) return
+    this.#timer = setInterval(() => void this.#poll(), pollMs)
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    const { filter, maxBytes } = this.#wanted
+    const asked = { question: 'take-watch', watch: this.#id, filter, maxBytes } as const
+    const shards = Array.from({ length: this.#crew.size }, (_none, shard) => this.#crew.ask(shard, asked))
+    for (const batch of await Promise.all(shards)) {
+      // A shard that is being restarted has no watch.
+      if (batch === undefined) continue
+      for (const message of batch.messages) this.#send(message)
+      this.#leftOut += batch.leftOut
+    }
+    this.#isAsking = false
+    if (this.#leftOut > 0) this.#line({ left_out: this.#leftOut })
+    this.#leftOut = 0
+    if (performance.now() - this.#lastLineMs >= heartbeatMs) this.#line({ heartbeat: Date.now() })
+  }
+
+  #send({ topic, qos, retain, size, payload, publisher, atMs }: LiveMessage): void {
+    const now = performance.now()
+    if (now >= this.#secondEndsAtMs) {
+      this.#secondEndsAtMs = now + secondMs
+      this.#sentInSecond = 0
+    }
+    if (this.#sentInSecond >= this.#wanted.maxRate || this.lines.readableLength > maxUnreadBytes) {
+      this.#leftOut += 1
+      return
+    }
+    this.#sentInSecond += 1
+    const payloadBase64 = Buffer.from(payload).toString('base64')
+    const truncated = payload.length < size
+    this.#line({ ts: atMs, topic, qos, retain, size, payload_base64: payloadBase64, truncated, clientid: publisher })
+  }
+
+  #line(content: object): void {
+    if (this.lines.destroyed) return
+    this.#lastLineMs = performance.now()
+    this.lines.push(`${JSON.stringify(content)}\n`)
+  }
+}

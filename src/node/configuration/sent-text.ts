@@ -1,0 +1,33 @@
+// The text of a configuration that came over the API.
+
+import { hoconLimits } from '../../config/index.ts'
+import type { AllowedPaths } from './allowed-paths.ts'
+import { type ConfigDocument, type ConfigGround, readDocument, writeSettings } from './config-layers.ts'
+import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
+
+/** The text, or what stands in it where it is a document with nothing but `data`. */
+export function readSentText(
+  text: string,
+  sent: { readonly ground: ConfigGround; readonly paths: AllowedPaths },
+): ConfigDocument | ConfigRefusal {
+  if (text.length > hoconLimits.textCharacters) {
+    return {
+      isDone: false,
+      why: 'invalid',
+      message: `the text has more than ${hoconLimits.textCharacters} characters`,
+    }
+  }
+  const { ground, paths } = sent
+  const read = readDocument(ground, { text, file: ground.file, origin: 'api', paths })
+  if ('faults' in read) return refuseFaults('not-hocon', read.faults)
+  const { values } = read.document
+  if (values.entries.size === 0) {
+    const message = 'no setting is in the text: send the whole configuration'
+    return { isDone: false, why: 'empty', message }
+  }
+  const data = values.entries.size === 1 ? values.entries.get('data') : undefined
+  if (data === undefined) return read.document
+  if (data.kind === 'text') return readSentText(data.text, sent)
+  if (data.kind !== 'object') return { isDone: false, why: 'invalid', message: 'data is not a configuration' }
+  return { file: ground.file, text: writeSettings(data), values: data }
+}

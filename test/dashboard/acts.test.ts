@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectAsync, type MqttClient } from 'mqtt'
+import type { Page } from 'playwright-core'
+import { type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+async function done(page: Page, what: RegExp | string): Promise<void> {
+  await page.getByRole('status').getByText(what).waitFor()
+}
+
+describe('what an administrator does in the page happens at the broker', () => {
+  const shared = shareBrokerWithApi()
+
+  async function client(t: { after(end: () => unknown): void }, clientId: string): Promise<MqttClient> {
+    const { port } = await shared()
+    const connected = await connectAsync({ port, clientId, reconnectPeriod: 0, clean: false, protocolVersion: 5 })
+    t.after(() => connected.endAsync(true))
+    return connected
+  }
+
+  test('a client is found by the server, opened, and disconnected after a question', async (t) => {
+    const broker = await shared()
+    const sensor = await client(t, 'sensor-1')
+    await client(t, 'other-2')
+    const opened = await openAt(t, broker, '#/clients')
+    const { page } = opened
+    const table = page.getByRole('table', { name: 'Clients' })
+    await table.getByRole('link', { name: 'other-2' }).waitFor()
+    await page.getByRole('searchbox', { name: 'Search clients' }).fill('sensor')
+    await table.getByRole('link', { name: 'other-2' }).waitFor({ state: 'detached' })
+    assert.match(page.url(), /search=sensor/)
+    const closed = new Promise<void>((resolve) => void sensor.once('close', () => resolve()))
+    await page.getByRole('button', { name: 'Disconnect sensor-1' }).click()
+    const question = page.getByRole('alertdialog', { name: /^Disconnect/ })
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Cancel')
+    await page.keyboard.press('Escape')
+    await question.waitFor({ state: 'detached' })
+    assert.equal(sensor.connected, true, 'Escape does nothing')
+    await page.getByRole('button', { name: 'Disconnect sensor-1' }).click()
+    await question.getByRole('button', { name: 'Disconnect' }).click()
+    await closed
+    await done(page, /^Done: Disconnect sensor-1/)
+    assertQuiet(opened)
+  })
+
+  test('a subscription is made and taken away in the name of a client', async (t) => {
+    const broker = await shared()
+    await client(t, 'reader')
+    const { page } = await openAt(t, broker, '#/clients/reader?tab=subscriptions')
+    await page.getByLabel('Topic filter').fill('plant/#')
+    await page.getByRole('button', { name: 'Subscribe', exact: true }).click()
+    await page.getByRole('table', { name: 'Subscriptions' }).getByText('plant/#').waitFor()
+    const made = await broker.ask('/api/v4/subscriptions/reader')
+    assert.equal(made.json.data[0].topic, 'plant/#')
+    await page.getByRole('button', { name: 'Unsubscribe plant/#' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Unsubscribe' }).click()
+    await page.getByText('No subscriptions.').waitFor()
+    assert.deepEqual((await broker.ask('/api/v4/subscriptions/reader')).json.data, [])
+  })
+
+  test('users, rules and bans are added and deleted', async (t) => {
+    const broker = await shared()
+    const { page } = await openAt(t, broker, '#/access')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    const dialog = page.getByRole('dialog', { name: 'Add user' })
+    await dialog.getByLabel('User name').fill('anna')
+    await dialog.getByLabel('Password').fill('secret-of-anna')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('table', { name: 'Users' }).getByText('anna').waitFor()
+    assert.equal((await broker.ask('/api/v4/auth_username/anna')).status, 200)
+    await page.getByRole('button', { name: 'Delete anna' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No users.').waitFor()
+    assert.equal((await broker.ask('/api/v4/auth_username/anna')).status, 404)
+
+    await page.getByRole('tab', { name: 'Rules' }).click()
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    const rule = page.getByRole('dialog', { name: 'Add rule' })
+    await rule.getByLabel('Who').selectOption('username')
+    await rule.getByLabel('Name').fill('bob')
+    await rule.getByLabel('Topic').fill('secret/#')
+    await rule.getByLabel('Access').selectOption('deny')
+    await rule.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('table', { name: 'Rules' }).getByText('secret/#').waitFor()
+    const [stored] = (await broker.ask('/api/v4/acl/username/bob')).json.data
+    assert.deepEqual(stored, { username: 'bob', topic: 'secret/#', action: 'pubsub', access: 'deny' })
+
+    await page.getByRole('tab', { name: 'Explain' }).click()
+    await page.getByLabel('Client identifier').fill('of-bob')
+    await page.getByLabel('User name').fill('bob')
+    await page.getByLabel('Topic').fill('secret/plan')
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('region', { name: 'Explanation' }).getByRole('heading', { name: 'Denied' }).waitFor()
+
+    await page.getByRole('tab', { name: 'Bans' }).click()
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    const ban = page.getByRole('dialog', { name: 'Add ban' })
+    await ban.getByLabel('Who').fill('flooder')
+    await ban.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('table', { name: 'Bans' }).getByText('flooder').waitFor()
+    assert.equal((await broker.ask('/api/v4/banned')).json.data[0].who, 'flooder')
+  })
+
+  test('a retained message is shown and deleted', async (t) => {
+    const broker = await shared()
+    const publisher = await client(t, 'publisher')
+    await publisher.publishAsync('keep/this', '{"degrees": 21}', { retain: true, qos: 1 })
+    const { page } = await openAt(t, broker, '#/retained?search=keep/%23')
+    await page.getByRole('button', { name: 'Show keep/this' }).click()
+    await page.getByRole('region', { name: 'Payload' }).getByText('"degrees": 21').waitFor()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('button', { name: 'Delete keep/this' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No retained messages.').waitFor()
+    const gone = await broker.ask('/api/v4/retained/keep%2Fthis')
+    assert.deepEqual([gone.status, gone.json.code], [404, 108])
+  })
+
+  test('a setting is changed after a review, and a text is checked before it is applied', async (t) => {
+    const broker = await shared()
+    const { page } = await openAt(t, broker, '#/configuration')
+    await page.getByRole('searchbox', { name: 'Search settings' }).fill('mqtt.max_awaiting_rel')
+    const field = page.getByLabel('mqtt.max_awaiting_rel', { exact: true })
+    await field.fill('77')
+    await page.getByRole('button', { name: 'Review changes' }).click()
+    const review = page.getByRole('dialog', { name: 'Apply changes' })
+    await review.getByText('→ 77').waitFor()
+    await review.getByRole('button', { name: 'Apply' }).click()
+    await done(page, /Apply changes/)
+    const after = await broker.ask('/api/v4/configuration/mqtt')
+    assert.equal(after.json.data.mqtt.max_awaiting_rel, 77, JSON.stringify(after.json.data))
+
+    await page.getByRole('tab', { name: 'Text' }).click()
+    await page.getByLabel('HOCON').fill('mqtt {\n  max_packet_sise = 1MB\n}')
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByRole('alert')
+      .getByText(/2.*max_packet_sise/)
+      .waitFor()
+
+    await page.getByRole('tab', { name: 'History' }).click()
+    await page.getByRole('table', { name: 'Configuration history' }).getByText('mqtt.max_awaiting_rel').waitFor()
+  })
+
+  test('a listener is stopped and started', async (t) => {
+    const broker = await shared()
+    const { page } = await openAt(t, broker, '#/listeners')
+    await page.getByRole('button', { name: 'Stop mqtt:tcp:default' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Stop' }).click()
+    await page.getByRole('table', { name: 'Listeners' }).getByText('Stopped').waitFor()
+    await assert.rejects(connectAsync({ port: broker.port, reconnectPeriod: 0, connectTimeout: 3_000 }))
+    await page.getByRole('button', { name: 'Start mqtt:tcp:default', exact: true }).click()
+    await page.getByRole('table', { name: 'Listeners' }).getByText('Running').waitFor()
+    const again = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
+    await again.endAsync()
+  })
+
+  test('accounts and API keys: the secret is shown once, and works', async (t) => {
+    const broker = await shared()
+    const { page } = await openAt(t, broker, '#/accounts?tab=keys')
+    await page.getByRole('button', { name: 'Add API key' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Add API key' })
+    await dialog.getByLabel('Name').fill('reporter')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    const shown = page.getByRole('dialog', { name: 'Secret of the API key' })
+    const texts = await shown.locator('bdi').allTextContents()
+    const [key = '', secret = ''] = texts
+    assert.equal((await broker.ask('/api/v4/clients', { as: `${key}:${secret}` })).status, 200)
+    await shown.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('table', { name: 'API keys' }).getByText('reporter').waitFor()
+  })
+
+  test('a viewer sees the lists and no control that changes', async (t) => {
+    const broker: BrokerWithApi = await shared()
+    await broker.ask('/api/v5/users', {
+      method: 'POST',
+      body: { username: 'viewer', password: 'a-viewers-password', role: 'viewer' },
+    })
+    const opened = await openAt(t, broker, '#/clients', { as: 'viewer:a-viewers-password' })
+    const { page } = opened
+    const navigation = page.getByRole('navigation', { name: 'Main' })
+    await navigation.getByRole('link', { name: 'Clients' }).waitFor()
+    assert.equal(await navigation.getByRole('link', { name: 'Accounts and API keys' }).count(), 0)
+    assert.equal(await navigation.getByRole('link', { name: 'Audit log' }).count(), 0)
+    for (const route of ['clients', 'access', 'retained', 'listeners', 'backup', 'nodes', 'alarms', 'namespaces']) {
+      await page.goto(page.url().replace(/#.*/, `#/${route}`))
+      await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+      const acts = /^(Add|Delete|Disconnect|Restart|Stop|Create|Upload|Restore|End|Save)\b/
+      assert.equal(await page.getByRole('button', { name: acts, disabled: false }).count(), 0, route)
+    }
+    assertQuiet(opened)
+  })
+})
+
+test('names from clients are text, whatever stands in them', async (t) => {
+  const broker = await shareHostile(t)
+  const opened = await openAt(t, broker, '#/clients')
+  const { page } = opened
+  await page.getByRole('table', { name: 'Clients' }).getByText(hostileId.slice(0, 20)).waitFor()
+  await page.getByRole('link', { name: hostileId.slice(0, 20) }).click()
+  await page.getByRole('heading', { level: 1, name: /^Client <img/ }).waitFor()
+  await page.getByRole('tab', { name: 'Subscriptions' }).click()
+  await page.getByRole('table', { name: 'Subscriptions' }).getByText('</td><script>').waitFor()
+  await page.goto(page.url().replace(/#.*/, '#/retained?search=hostile/%23'))
+  await page.getByRole('button', { name: /^Show hostile/ }).click()
+  await page.getByRole('region', { name: 'Payload' }).getByText('<b onclick=').waitFor()
+  // A letter that turns the direction of what follows is shown as what it is.
+  await page
+    .getByRole('dialog')
+    .getByText(String.raw`\u202e`)
+    .first()
+    .waitFor()
+  assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, pre b').length), 0)
+  assertQuiet(opened)
+})
+
+const hostileId = '<img src=x onerror=alert(1)>/../#?%00'
+
+async function shareHostile(t: { after(end: () => unknown): void }): Promise<BrokerWithApi> {
+  const { startBrokerWithApi } = await import('../management/api.ts')
+  const broker = await startBrokerWithApi(t)
+  const hostile = await connectAsync({ port: broker.port, clientId: hostileId, reconnectPeriod: 0 })
+  t.after(() => hostile.endAsync(true))
+  await hostile.subscribeAsync('a/</td><script>alert(1)</script>/+')
+  await hostile.publishAsync('hostile/\u202egnp.exe', '<b onclick="alert(1)">\u202eclick</b>', { retain: true, qos: 1 })
+  return broker
+}

@@ -1,0 +1,115 @@
+// Requests that are almost right: the answer says what was probably meant, and every client gets to read it.
+
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { describe, test } from 'node:test'
+import { administrator, shareBrokerWithApi, type BrokerWithApi } from './api.ts'
+
+const sharedBroker = shareBrokerWithApi()
+
+async function messageOf(
+  path: string,
+  method: 'GET' | 'POST' | 'DELETE',
+  body?: unknown,
+): Promise<[status: number, message: string]> {
+  const broker = await sharedBroker()
+  const answer = await broker.ask(path, { method, body })
+  return [answer.status, answer.json?.message ?? '']
+}
+
+describe('a path or method that is not served', () => {
+  const cases = [
+    ['GET', '/api/v4/mqtt/publish', /; use POST$/],
+    ['POST', '/api/v4/brokers', /; use GET$/],
+    ['DELETE', '/api/v4/bridges/br1', /; use GET or PUT$/],
+    ['GET', '/api/v4/client', /did you mean \/api\/v4\/clients\?/],
+    ['GET', '/api/v4/cleints/some-id', /did you mean \/api\/v4\/clients\/some-id\?/],
+    ['GET', '/api/v5/usres', /did you mean \/api\/v5\/users\?/],
+    ['GET', '/nothing/like/this/at/all', /^there is no GET \/nothing\/like\/this\/at\/all$/],
+  ] as const
+  for (const [method, path, expected] of cases) {
+    test(`${method} ${path}`, async () => {
+      const [status, message] = await messageOf(path, method, method === 'GET' ? undefined : {})
+      assert.equal(status, 404)
+      assert.match(message, expected)
+    })
+  }
+})
+
+test('the root says what answers there, without signing in', async () => {
+  const broker = await sharedBroker()
+  const answer = await fetch(new URL('/', broker.url))
+  assert.equal(answer.status, 200)
+  assert.match(await answer.text(), /Godwit MQTT broker[^]*\/api\/docs/)
+})
+
+test('a key that differs from a known one by case is refused, in an object and in a batch', async () => {
+  const message = { topic: 'a', payload: 'x', Qos: 1 }
+  assert.deepEqual(await messageOf('/api/v4/mqtt/publish', 'POST', message), [
+    400,
+    '"Qos" in the body is not known; did you mean qos?',
+  ])
+  const broker = await sharedBroker()
+  const batch = await broker.ask('/api/v4/mqtt/publish_batch', {
+    method: 'POST',
+    body: [message, { topic: 'a', payload: 'x' }],
+  })
+  assert.deepEqual(
+    batch.json.data.map(({ code }: { code: number }) => code),
+    [108, 0],
+  )
+  const nested = { topic: 'a', payload: 'x', properties: { Content_Type: 'text' } }
+  assert.match((await messageOf('/api/v4/mqtt/publish', 'POST', nested))[1], /did you mean content_type\?/)
+  assert.deepEqual(await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: 'x', more: 1 }), [200, ''])
+})
+
+test('a lone surrogate in a payload is refused as in a topic', async () => {
+  assert.match(
+    (await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: '\ud800' }))[1],
+    /lone surrogate/,
+  )
+  assert.equal((await messageOf('/api/v4/mqtt/publish', 'POST', { topic: '\ud800', payload: 'x' }))[0], 400)
+})
+
+test('a long value is shortened in the message', async () => {
+  const [status, message] = await messageOf('/api/v4/mqtt/publish', 'POST', { topic: '#'.repeat(60_000), payload: 'x' })
+  assert.equal(status, 400)
+  assert.ok(message.length < 200)
+})
+
+test('a user that exists has code 113 in both versions', async () => {
+  const broker = await sharedBroker()
+  const body = { username: 'twice', password: 'a-password-1', role: 'viewer' }
+  await broker.ask('/api/v5/users', { method: 'POST', body })
+  const again = await broker.ask('/api/v5/users', { method: 'POST', body })
+  assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 113, 'BAD_REQUEST'])
+})
+
+/** As most HTTP libraries do: reads nothing before everything is sent. */
+function sendAllFirst(broker: BrokerWithApi, bytes: number): Promise<number | string | undefined> {
+  return new Promise((resolve) => {
+    const headers = { authorization: `Basic ${btoa(administrator)}`, 'content-length': bytes }
+    const sending = request(new URL('/api/v4/mqtt/publish', broker.url), { method: 'POST', headers })
+    sending.once('response', (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    sending.once('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+    const piece = Buffer.alloc(65_536, 97)
+    let left = bytes
+    const write = (): void => {
+      while (left > 0) {
+        const part = piece.subarray(0, Math.min(left, piece.length))
+        left -= part.length
+        if (!sending.write(part)) return void sending.once('drain', write)
+      }
+      sending.end()
+    }
+    write()
+  })
+}
+
+test('a body that is too large is answered with 400 to a client that sends all of it first', async () => {
+  const broker = await sharedBroker()
+  for (let time = 0; time < 5; time++) assert.equal(await sendAllFirst(broker, 20_000_000), 400)
+})

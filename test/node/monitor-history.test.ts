@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { coarseStepMs, fineStepMs, monitorFile, MonitorHistory } from '../../src/node/observe/monitor-history.ts'
+import { counterCells, Counters, createCounterTable } from '../../src/telemetry/index.ts'
+
+const begin = Date.UTC(2026, 0, 1)
+
+async function history(t: TestContext, directory?: string) {
+  const dataDirectory = directory ?? (await mkdtemp(join(tmpdir(), 'godwit-monitor-')))
+  if (directory === undefined) t.after(() => rm(dataDirectory, { recursive: true }))
+  const counters = createCounterTable(1)
+  const cells = new Counters(counters, 0)
+  const warnings: string[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (text: string) => void warnings.push(text) }
+  const clock = { nowMs: begin }
+  const kept = new MonitorHistory({ counters, dataDirectory, log, nowMs: () => clock.nowMs })
+  const step = (messages: number): void => {
+    clock.nowMs += fineStepMs
+    cells.add(counterCells.messagesReceived, messages)
+    kept.sample()
+  }
+  return { kept, step, clock, dataDirectory, warnings }
+}
+
+test('the last hour has steps of 10 s with what came in each, the day has minutes with their sums', async (t) => {
+  const { kept, step, clock } = await history(t)
+  for (let at = 1; at <= 12; at++) step(at)
+  const fine = kept.latest(3_600_000)
+  assert.deepEqual(
+    fine.map(({ received }) => received),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  )
+  assert.deepEqual(
+    fine.map(({ time_stamp: at }) => (at - begin) / fineStepMs),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  )
+  const minutes = kept.latest(86_400_000)
+  assert.deepEqual(
+    minutes.map(({ time_stamp: at, received }) => [(at - begin) / coarseStepMs, received]),
+    [
+      [0, 1 + 2 + 3 + 4 + 5],
+      [1, 6 + 7 + 8 + 9 + 10 + 11],
+      [2, 12],
+    ],
+  )
+  assert.equal(kept.latest(30_000).length, 3)
+  clock.nowMs += 1
+})
+
+test('it is bounded: an hour of fine steps, a day of minutes', async (t) => {
+  const { kept, step } = await history(t)
+  for (let at = 0; at < 9_000; at++) step(1)
+  assert.equal(kept.latest(3_600_000).length, 360)
+  const minutes = kept.latest(86_400_000)
+  assert.ok(minutes.length <= 1_440 && minutes.length >= 1_438, String(minutes.length))
+  assert.ok(minutes.slice(0, -1).every(({ received }) => received === 6))
+  await kept.stop()
+})
+
+test('a restart leaves a gap only, whatever else stands in the file', async (t) => {
+  const first = await history(t)
+  for (let at = 0; at < 60; at++) first.step(2)
+  await first.kept.stop()
+  const file = join(first.dataDirectory, monitorFile)
+  await appendFile(file, '[1,2\nnot a line\n["x",1,1,1,1,1,1,1,1,1,1]\n[')
+  const second = await history(t, first.dataDirectory)
+  second.clock.nowMs = first.clock.nowMs + 300_000
+  await second.kept.start()
+  t.after(() => second.kept.stop())
+  assert.equal(second.kept.latest(3_600_000).length, 60)
+  second.step(7)
+  assert.deepEqual(
+    second.kept.latest(86_400_000).map(({ received }) => received),
+    [10, 12, 12, 12, 12, 12, 12, 12, 12, 12, 2, 7],
+  )
+  assert.deepEqual(second.warnings, [])
+})
+
+test('the file is written anew each hour, so that it does not grow', async (t) => {
+  const { kept, step, dataDirectory } = await history(t)
+  for (let at = 0; at < 9_000; at++) step(1)
+  await kept.stop()
+  const lines = (await readFile(join(dataDirectory, monitorFile), 'utf8')).split('\n').length
+  assert.ok(lines < 1_440 + 360 + 360 + 2, String(lines))
+})
+
+test('where it cannot be written it is said, and the history goes on in memory', async (t) => {
+  const { kept, step, warnings } = await history(t, '/dev/null/nowhere')
+  for (let at = 0; at < 6; at++) step(1)
+  await kept.stop()
+  assert.deepEqual(warnings, ['the history of rates cannot be written'])
+  assert.equal(kept.latest(60_000).length, 6)
+})
