@@ -23,7 +23,8 @@ import { type AuditLog, openAuditLog, reloadWithAudit } from '../observe/audit-l
 import { type AccessRecords, type AccessRecordsDependencies, openAccessRecords } from '../records/access-records.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
 import { type DirectoryLock, lockDirectory } from '../data-dir/directory-lock.ts'
-import { type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
+import { hostsOfPort, type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
+import { exposureWarnings } from './exposure-warnings.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
@@ -166,6 +167,8 @@ async function startOnLog(
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const listeners = await withoutMissingQuic(resolved.listeners, ground.log)
+  const apiHosts = config.http.host === undefined ? hostsOfPort(config) : [config.http.host]
+  for (const warning of exposureWarnings(config, listeners, apiHosts)) ground.log.warn('configuration', { ...warning })
   const alarms = new Alarms(ground)
   const bridges = planned.plans
   return startOnStore(options, {

@@ -1,0 +1,32 @@
+// What a node opens to the network that its administrator may not have meant to. Each is told once at the start, by name.
+
+import type { GodwitConfig } from '../../config/index.ts'
+import type { ListenerAddress } from '../listeners/listener-addresses.ts'
+
+/** Fields of one log line. */
+export interface ExposureWarning {
+  readonly key: string
+  readonly message: string
+}
+
+/** `apiHosts`: addresses that the management API is bound to. */
+export function exposureWarnings(
+  { auth, http }: Pick<GodwitConfig, 'auth' | 'http'>,
+  listeners: readonly ListenerAddress[],
+  apiHosts: readonly string[],
+): readonly ExposureWarning[] {
+  const warnings: ExposureWarning[] = []
+  if (auth.allowAnonymous === true) {
+    for (const { kind, name, host, port, isLoopback } of listeners) {
+      if (isLoopback) continue
+      const message = `the listener ${kind} ${name} on ${host}:${port} accepts clients without a password from the network: set auth.allow_anonymous = false`
+      warnings.push({ key: 'auth.allow_anonymous', message })
+    }
+  }
+  const wide = apiHosts.find((host) => host === '0.0.0.0' || host === '::')
+  if (http.isEnabled && wide !== undefined) {
+    const message = `the management API listens on all addresses (${wide}): set http_server.ip_addr to one address`
+    warnings.push({ key: 'http_server.ip_addr', message })
+  }
+  return warnings
+}

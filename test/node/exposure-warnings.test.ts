@@ -1,0 +1,27 @@
+// Open doors are named when the node starts.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startBroker } from '../e2e/godwit-process.ts'
+
+test('an open listener with anonymous clients and an API on all addresses are warned about by name', async (t) => {
+  const broker = await startBroker(t, {
+    set: [
+      'auth.allow_anonymous=true',
+      'listeners.tcp.wide.bind="0.0.0.0:0"',
+      'http_server.ip_addr="0.0.0.0"',
+      'http_server.password="not-a-known-one"',
+    ],
+  })
+  await broker.process.until(
+    /the listener tcp wide on 0\.0\.0\.0:\d+ accepts clients without a password from the network/,
+  )
+  await broker.process.until(/the management API listens on all addresses \(0\.0\.0\.0\)/)
+  const told = broker.process.output + broker.process.errors
+  assert.doesNotMatch(told, /the listener tcp default/, 'it is on a loopback address')
+})
+
+test('nothing is told of a node that only this machine reaches', async (t) => {
+  const broker = await startBroker(t, { set: ['auth.allow_anonymous=true'] })
+  assert.doesNotMatch(broker.process.output + broker.process.errors, /from the network|on all addresses/)
+})
