@@ -76,7 +76,9 @@ function checkReceived(history: History, client: Client, session: ClientSession)
       history.fail(`${tag} came to a client that may not have it`)
     const possible = possibleFor(session, publication, message)
     if (possible.length === 0) history.fail(`${tag} came without a subscription`)
-    if (publication.publisher === client.id && possible.every((held) => held.request.noLocal)) {
+    // Its own retained message comes when it subscribes: no local is about live messages.
+    const isReplayed = message.retain && publication.retain
+    if (!isReplayed && publication.publisher === client.id && possible.every((held) => held.request.noLocal)) {
       history.fail(`${tag} came back to its publisher, which had asked for no local messages [MQTT5-3.8.3-3]`)
     }
     if (!publication.retain)

@@ -81,11 +81,11 @@ export default function Topics(): JSX.Element {
           isDisabled={isRunning}
         />
         {isRunning ? (
-          <button type="button" onClick={stop}>
+          <button key="stop" type="button" onClick={stop}>
             {t('stop')}
           </button>
         ) : (
-          <button type="submit" class="primary">
+          <button key="start" type="submit" class="primary">
             {t('start')}
           </button>
         )}

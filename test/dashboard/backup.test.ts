@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { shareBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+describe('Backup and Restore', () => {
+  const shared = shareBrokerWithApi()
+
+  test('creates, restores after a question whose checkbox is cleared each time, and deletes', async (t) => {
+    const broker = await shared()
+    await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'kept', password: 'kept-password' } })
+    const opened = await openAt(t, broker, '#/backup')
+    const { page } = opened
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    const table = page.getByRole('table', { name: 'Backup files' })
+    await table.getByText(/^godwit-export-.*\.tar\.gz$/).waitFor()
+    const titles = await table.getByRole('columnheader').allTextContents()
+    assert.deepEqual(titles.slice(0, 4), ['File name', 'Node name', 'Created at', 'File size'])
+    await broker.ask('/api/v4/auth_username/kept', { method: 'DELETE' })
+
+    const restore = page.getByRole('button', { name: /^Restore / })
+    const dialog = page.getByRole('alertdialog', { name: 'Restore backup' })
+    await restore.click()
+    const mismatch = dialog.getByRole('checkbox', { name: 'Allow a security profile mismatch' })
+    await mismatch.check()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await restore.click()
+    assert.equal(await mismatch.isChecked(), false)
+    await dialog.getByRole('region', { name: 'What will change' }).waitFor()
+    await dialog.getByRole('button', { name: 'Restore' }).click()
+    await dialog.getByRole('region', { name: 'Restored' }).waitFor()
+    assert.equal((await broker.ask('/api/v4/auth_username/kept')).status, 200)
+    await dialog.getByRole('button', { name: 'Close' }).click()
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: /^Download / }).click(),
+    ])
+    assert.match(download.suggestedFilename(), /\.tar\.gz$/)
+
+    await page.getByRole('button', { name: /^Delete / }).click()
+    await page.getByRole('alertdialog', { name: 'Delete backup' }).getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No backup files.').waitFor()
+    assert.deepEqual((await broker.ask('/api/v5/data/files')).json.data, [])
+    assertQuiet(opened)
+  })
+
+  test('a refused upload shows what the broker says', async (t) => {
+    const { page } = await openAt(t, await shared(), '#/backup')
+    const file = { name: 'nothing.tar.gz', mimeType: 'application/gzip', buffer: Buffer.from('no archive') }
+    await page.getByLabel('File to upload').setInputFiles(file)
+    await page
+      .getByRole('alert')
+      .getByText(/nothing\.tar\.gz/)
+      .waitFor()
+  })
+
+  test('Create is disabled while a namespace is selected, and for administrators of one', async (t) => {
+    const broker = await shared()
+    await broker.ask('/api/v5/namespaces', { method: 'POST', body: { namespace: 'plant' } })
+    const { page } = await openAt(t, broker, '#/backup')
+    const create = page.getByRole('button', { name: 'Create', exact: true })
+    const choice = page.getByRole('main').getByRole('combobox', { name: 'Namespace' })
+    await choice.selectOption('plant')
+    await page.getByRole('button', { name: 'Create', exact: true, disabled: true }).waitFor()
+    await choice.selectOption('Global')
+    await page.getByRole('button', { name: 'Create', exact: true, disabled: false }).waitFor()
+    assert.equal(await create.isEnabled(), true)
+
+    await broker.ask('/api/v5/users', {
+      method: 'POST',
+      body: { username: 'planter', password: 'a-planters-password', role: 'administrator', namespace: 'plant' },
+    })
+    const own = await openAt(t, broker, '#/backup', { as: 'planter:a-planters-password' })
+    await own.page.getByRole('main').getByText('Namespace plant').waitFor()
+    assert.equal(await own.page.getByRole('main').getByRole('combobox', { name: 'Namespace' }).count(), 0)
+    assert.equal(await own.page.getByRole('button', { name: 'Create', exact: true }).isDisabled(), true)
+  })
+})
