@@ -245,7 +245,9 @@ class AllShards {
     const shards = Array.from({ length: this.#crew.size }, (_, shard) => queryShard<Name>(this.#crew, shard, query))
     const answers = await Promise.all(shards)
     return answers.map((answer) =>
-      typeof answer === 'object' && 'silentShard' in answer ? undefined : (answer as QueryResult<Name>),
+      typeof answer === 'object' && answer !== null && 'silentShard' in answer
+        ? undefined
+        : (answer as QueryResult<Name>),
     )
   }
 

@@ -14,6 +14,7 @@ import {
   type LoadedConfig,
   loadConfig,
   parseHocon,
+  type PlainValue,
   toPlain,
 } from '../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
@@ -147,4 +148,10 @@ export function loadLayers(
 /** Written down so that it can be read again. */
 export function writeSettings(settings: ConfigObject): string {
   return `${JSON.stringify(toPlain(settings), null, 2)}\n`
+}
+
+/** Reads settings that were written as plain values. */
+export function settingsOf(plain: PlainValue): ConfigObject {
+  const parsed = parseHocon(JSON.stringify(plain), { file: 'history' })
+  return 'value' in parsed ? parsed.value : nothingChanged
 }

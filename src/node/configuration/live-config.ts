@@ -17,7 +17,6 @@ import {
   type GodwitConfig,
   type LoadedConfig,
   mergeObjects,
-  parseHocon,
   putValue,
   putValues,
   toldOf,
@@ -47,6 +46,7 @@ import {
   loadLayers,
   nothingChanged,
   readDocument,
+  settingsOf,
   type TextOrigin,
   writeSettings,
 } from './config-layers.ts'
@@ -494,10 +494,4 @@ export class LiveConfig {
       log.error('the history of configurations cannot be written', { why: (error as Error).message })
     }
   }
-}
-
-/** What was written down of settings once. */
-function settingsOf(plain: PlainValue): ConfigObject {
-  const parsed = parseHocon(JSON.stringify(plain), { file: 'history' })
-  return 'value' in parsed ? parsed.value : nothingChanged
 }
