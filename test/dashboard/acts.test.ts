@@ -33,7 +33,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     const closed = new Promise<void>((resolve) => void sensor.once('close', () => resolve()))
     await page.getByRole('button', { name: 'Disconnect sensor-1' }).click()
     const question = page.getByRole('alertdialog', { name: /^Disconnect/ })
-    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Cancel')
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Cancel')
     await page.keyboard.press('Escape')
     await question.waitFor({ state: 'detached' })
     assert.equal(sensor.connected, true, 'Escape does nothing')

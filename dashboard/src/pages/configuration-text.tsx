@@ -26,7 +26,8 @@ export function ConfigurationText(): JSX.Element {
     const version = await api.get_configuration_version({ params: { number: String(newest.number) } }, options)
     return 'failure' in version ? version : { reply: version.reply.data.text }
   })
-  useEffect(() => setText(found.reply), [found.reply])
+  // What was typed before the text came stays.
+  useEffect(() => setText((typed) => typed ?? found.reply), [found.reply])
   const apply = async (): Promise<void> => {
     const result = await api.update_config({ body: text ?? '' })
     setFailure('failure' in result ? result.failure : undefined)
