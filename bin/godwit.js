@@ -11,12 +11,13 @@ const neededMajor = 24
  * What the C library of most systems (glibc) is told, or a broker keeps for good what a rush has left. The first two in
  * bytes: what is larger comes from the system by itself and goes back with its end, and so much that is free may stay at
  * the end of each of its heaps; both are raised up to 32 and 64 MiB otherwise as soon as something large has been given back.
- * A payload of a megabyte (1,000,000 bytes) must be larger than the first: with 1 MiB 160 MB stayed of 900 such payloads.
+ * The first must be below 64 KiB, the size of a read of a socket: reads on the heap, with small blocks between them that stay,
+ * kept up to 330 MiB of a burst of 900 payloads of 1 MB (262144), and the peak was 60 MiB higher. It costs 1 to 4 % of throughput.
  * And a heap for each processor, as no more threads run at once: eight would be made for each, and what one thread has
  * freed serves no other. See mallopt(3).
  */
 const memoryGivenBack = {
-  MALLOC_MMAP_THRESHOLD_: '262144',
+  MALLOC_MMAP_THRESHOLD_: '32768',
   MALLOC_TRIM_THRESHOLD_: '1048576',
   MALLOC_ARENA_MAX: String(processors()),
 }

@@ -37,7 +37,7 @@ test('a broker begins under settings that have the C library give memory back an
   // Other systems have no such library, and a broker begins once there.
   const expected =
     process.platform === 'linux'
-      ? `own from 262144, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
+      ? `own from 32768, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
       : 'own from unset, kept up to unset, heaps unset, helpers unset'
   const { memorySettings, child } = await startTelling(t, {})
   assert.equal(memorySettings, expected)
