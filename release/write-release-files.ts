@@ -16,6 +16,9 @@ const checkout = fileURLToPath(new URL('../', import.meta.url))
 /** Licences that a dependency may have: each lets the package be passed on under Apache-2.0 with its text. */
 const allowedLicences = new Set(['Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'])
 
+/** Development dependencies whose code is in the files of the dashboard, so that the package contains them. */
+const bundled = new Set(['@preact/signals', 'preact', 'uplot'])
+
 interface Component {
   'bom-ref': string
   name: string
@@ -80,11 +83,12 @@ function byReference(one: Component, other: Component): number {
   return one['bom-ref'] < other['bom-ref'] ? -1 : 1
 }
 
-/** All that `dependencies` of the manifest lead to. */
+/** All that `dependencies` of the manifest and the bundled packages lead to. */
 function runtimeReferences({ metadata, dependencies }: Sbom): Set<string> {
   const dependsOn = new Map(dependencies.map((one) => [one.ref, one.dependsOn]))
   const direct = dependsOn.get(metadata.component['bom-ref']) ?? []
-  const waiting = direct.filter((ref) => ref.slice(0, ref.lastIndexOf('@')) in manifest.dependencies)
+  const nameOf = (ref: string): string => ref.slice(0, ref.lastIndexOf('@'))
+  const waiting = direct.filter((ref) => nameOf(ref) in manifest.dependencies || bundled.has(nameOf(ref)))
   const needed = new Set<string>()
   for (let ref = waiting.pop(); ref !== undefined; ref = waiting.pop()) {
     if (needed.has(ref)) continue

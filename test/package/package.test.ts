@@ -142,9 +142,12 @@ function runtimePackages(): string[] {
   const { packages } = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean; peer?: boolean }>
   }
+  const bundled = new Set(['@preact/signals', '@preact/signals-core', 'preact', 'uplot'])
   const names = Object.entries(packages)
     .filter(
-      ([path, { dev, devOptional, peer }]) => path !== '' && dev !== true && devOptional !== true && peer !== true,
+      ([path, { dev, devOptional, peer }]) =>
+        bundled.has(path.replace('node_modules/', '')) ||
+        (path !== '' && dev !== true && devOptional !== true && peer !== true),
     )
     .map(
       ([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)}@${version}`,

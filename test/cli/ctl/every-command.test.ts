@@ -10,6 +10,7 @@ import { ctlCommands } from '../../../src/cli/ctl/commands/all.ts'
 import { everyPage } from '../../../src/cli/ctl/all-pages.ts'
 import { runProgram } from '../../../src/cli/program.ts'
 import { Terminal } from '../../../src/cli/terminal.ts'
+import { HttpService } from '../../e2e/http-service.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 
 interface Operator {
@@ -137,12 +138,48 @@ async function changeTheConfiguration({ done, broker }: Operator): Promise<void>
   assert.match(await done('config rollback', [`${before?.number}`]), /mqtt\.max_packet_size/)
 }
 
+async function runRules({ done, broker }: Operator, service: HttpService): Promise<void> {
+  service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
+  const url = `http://127.0.0.1:${service.port}`
+  await done('connectors create', ['http:local', '--settings', JSON.stringify({ url })])
+  assert.match(await done('connectors list'), /^http:local\t/m)
+  assert.match(await done('connectors show', ['http:local']), new RegExp(`^url +${url}$`, 'm'))
+  // oxlint-disable-next-line no-template-curly-in-string -- a template of rules
+  const action = { connector: 'local', parameters: { body: '${payload}' }, resource_opts: { max_retries: 0 } }
+  await done('actions create', ['http:hook', '--settings', JSON.stringify(action)])
+  await done('rules create', ['all', 'SELECT payload FROM "in/#"', 'http:hook'])
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  await client.publishAsync('in/x', 'poison', { qos: 1 })
+  while ((await done('actions dead-letters', ['http:hook'])) === '');
+  assert.match(await done('actions metrics', ['http:hook']), /^dead_letters +1$/m)
+  assert.match(await done('actions retry-dead-letters', ['http:hook']), /^1 /)
+  while ((await done('actions dead-letters', ['http:hook'])) === '');
+  assert.match(await done('actions delete-dead-letters', ['http:hook']), /^1 /)
+  await client.endAsync()
+  assert.match(await done('actions list'), /^http:hook\t/m)
+  assert.match(await done('actions show', ['http:hook']), /^connector +local$/m)
+  for (const operation of ['stop', 'start', 'restart']) await done(`actions ${operation}`, ['http:hook'])
+  assert.match(await done('rules list'), /^all\ttrue\tin\/#\thttp:hook/m)
+  assert.match(await done('rules show', ['all']), /^matched +1$/m)
+  await done('rules enable', ['all', '--off'])
+  assert.match(await done('rules list'), /^all\tfalse\t/m)
+  const context = ['--context', '{"topic":"in/x","payload":"hello"}']
+  assert.match(await done('rules test', ['SELECT payload FROM "in/#"', ...context]), /hello/)
+  assert.match(await done('rules explain', ['all', ...context]), /^FROM in\/#: matches$/m)
+  assert.match(await done('rules convert', ['SELECT client_id FROM "client.connected"']), /SELECT clientid FROM/)
+  await done('rules delete', ['all'])
+  await done('actions delete', ['http:hook', '--force'])
+  await done('connectors delete', ['http:local'])
+  assert.equal(await done('rules list'), '')
+}
+
 test('everything can be done by godwit ctl, and there is no command that nobody has tried', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
   const operator = operatorOf(broker)
   await lookAtTheBroker(operator)
   await lookAfterClients(operator, await connected(t, broker, 'sensor'))
   await sayWhoMayComeIn(operator)
+  await runRules(operator, await HttpService.start(t))
   await changeTheConfiguration(operator)
   assert.equal(await operator.done('restart'), 'restarting\n')
   await broker.process.until(/listening[^]*listening +mqtt:/)

@@ -18,7 +18,11 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
     description: 'rules',
     run: ({ client }) =>
       shown(client.get_rules(), ({ data }) => ({
-        rows: data.map((rule) => ({ ...rule, from: rule.from.join(', '), actions: rule.actions.map(nameOfAction) })),
+        rows: data.map((rule) => ({
+          ...rule,
+          from: rule.from.join(', '),
+          actions: rule.actions.map(nameOfAction).join(', '),
+        })),
         columns: ['id', 'enable', 'from', 'actions', 'description'],
       })),
   },
