@@ -87,7 +87,6 @@ function byReference(one: Component, other: Component): number {
 function runtimeReferences({ metadata, dependencies }: Sbom): Set<string> {
   const dependsOn = new Map(dependencies.map((one) => [one.ref, one.dependsOn]))
   const direct = dependsOn.get(metadata.component['bom-ref']) ?? []
-  const nameOf = (ref: string): string => ref.slice(0, ref.lastIndexOf('@'))
   const waiting = direct.filter((ref) => nameOf(ref) in manifest.dependencies || bundled.has(nameOf(ref)))
   const needed = new Set<string>()
   for (let ref = waiting.pop(); ref !== undefined; ref = waiting.pop()) {
@@ -96,6 +95,11 @@ function runtimeReferences({ metadata, dependencies }: Sbom): Set<string> {
     waiting.push(...(dependsOn.get(ref) ?? []))
   }
   return needed
+}
+
+/** The package name of `name@version`. */
+function nameOf(ref: string): string {
+  return ref.slice(0, ref.lastIndexOf('@'))
 }
 
 function packageOf({ name, version, licenses }: Component): { name: string; version: string; licence: string } {

@@ -59,7 +59,7 @@ describe('the package', () => {
     })
   }
 
-  test('carries its sources built, and nothing of the workshop', async () => {
+  test('contains built sources, documents, deployment files and examples, and no tests', async () => {
     const { stdout } = await run(
       'find',
       ['node_modules/godwit', '-type', 'f', '-not', '-path', '*/node_modules/godwit/node_modules/*'],
@@ -76,8 +76,11 @@ describe('the package', () => {
       'README.md',
       'THIRD-PARTY-LICENSES',
       'bin',
+      'deploy',
       'dist',
+      'docs',
       'etc',
+      'examples',
       'package.json',
       'sbom.cdx.json',
     ])
