@@ -154,7 +154,10 @@ export function formatFloat(value: number, decimals: number): string {
   if (Math.abs(value) >= 1e21) return `${BigInt(value)}.0`
   const fixed = sign + value.toFixed(decimals)
   if (!fixed.includes('.')) return `${fixed}.0`
-  return fixed.replace(/0+$/, '').replace(/\.$/, '.0')
+  // Not /0+$/, which takes quadratic time for zeros that do not end the text.
+  let end = fixed.length
+  while (fixed[end - 1] === '0') end--
+  return fixed.slice(0, end).replace(/\.$/, '.0')
 }
 
 /** Returns a number as JSON: the shortest text that is read back as the same value and type. */
