@@ -164,6 +164,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     await dialog.getByLabel('Name').fill('reporter')
     await dialog.getByRole('button', { name: 'Save' }).click()
     const shown = page.getByRole('dialog', { name: 'Secret of the API key' })
+    await shown.waitFor()
     const texts = await shown.locator('bdi').allTextContents()
     const [key = '', secret = ''] = texts
     assert.equal((await broker.ask('/api/v4/clients', { as: `${key}:${secret}` })).status, 200)
