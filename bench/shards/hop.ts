@@ -20,12 +20,12 @@ const repeats = 5
 
 /** A way that hands over at once what the other end then finds. */
 class Port implements LinkPort {
-  onPost: (post: ArrayBuffer) => void = () => {}
+  onBuffer: (post: ArrayBuffer) => void = () => {}
   onClose: () => void = () => {}
   readonly posts: ArrayBuffer[] = []
   other: Port | undefined
 
-  post(post: ArrayBuffer): void {
+  send(post: ArrayBuffer): void {
     this.other?.posts.push(post)
   }
 
@@ -44,18 +44,18 @@ class HalfBroker {
   constructor(own: number, nowMs: () => number) {
     this.own = own
     this.#nowMs = nowMs
-    const place = { own, count: 2 }
-    this.core = new BrokerCore(defaultCoreSettings, { identity: `hop${own}`, topics: this.topics, place })
+    const shard = { own, count: 2 }
+    this.core = new BrokerCore(defaultCoreSettings, { identity: `hop${own}`, topics: this.topics, shard })
     const peer = 1 - own
     this.link = new Link(peer, this.port, {
       topics: this.topics,
       notePeerMessage: (_, message) => this.handle({ kind: 'peer-message', peer, message }),
-      notePassed: (_, message) => this.handle({ kind: 'peer-passes', peer, message }),
+      notePlainMessage: (_, message) => this.handle({ kind: 'peer-passes', peer, message }),
       noteRelayed: () => {},
       noteCongested: () => {},
       noteInput: () => {},
       noteDirty: () => {},
-      noteFarewell: () => {},
+      noteFinalNotice: () => {},
       noteClosed: () => {},
     })
   }
@@ -66,10 +66,10 @@ class HalfBroker {
 
   carryOut(): void {
     const outputs = this.core.takeOutputs()
-    for (const { question } of outputs.questions.splice(0))
+    for (const { question } of outputs.requests.splice(0))
       this.handle({ kind: 'connect-verdict', question, verdict: { allowed: true } })
     this.delivered += outputs.sends.length
-    outputs.peerSends.tell(() => this.link)
+    outputs.peerSends.drainTo(() => this.link)
     this.link.settle()
     this.core.clearOutputs()
     const batch = this.core.takeBatch()
@@ -79,8 +79,8 @@ class HalfBroker {
   /** True: something had come. */
   takeIn(): boolean {
     const posts = this.port.posts.splice(0)
-    for (const post of posts) this.port.onPost(post)
-    for (let taken = 1; this.link.takeNext(); taken++) if (taken % sendsBetweenDrains === 0) this.carryOut()
+    for (const post of posts) this.port.onBuffer(post)
+    for (let taken = 1; this.link.readNext(); taken++) if (taken % sendsBetweenDrains === 0) this.carryOut()
     this.carryOut()
     this.link.flush()
     return posts.length > 0

@@ -41,7 +41,7 @@ await measure('find out how long each queue is, as at a start', async () => {
   for await (const bounds of readAllQueueBounds(store)) console.log(`  ${JSON.stringify(bounds)}`)
 })
 await measure('count the references to bodies, as at a start', async () => {
-  for await (const counts of store.countBodyReferences()) console.log(counts.length)
+  for await (const counts of store.countPayloadReferences()) console.log(counts.length)
 })
 await measure('read the first 1,000 messages', async () => {
   await readQueue(store, 'sleeper', messages / 2, 1_000)

@@ -15,29 +15,29 @@ import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../records/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
-import type { Attempt, Authenticator, Ignored, Success } from './authenticators/authenticator.ts'
+import type { Attempt, Authenticator, Unknown, Success } from './authenticators/authenticator.ts'
 import { AuthenticationChain, type ChainLink, type Decision } from './authenticators/chain.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
 import type { BanSubject } from './bans/ban-list.ts'
 import { Bans } from './bans/bans.ts'
-import { CredentialBook } from './credentials/credential-table.ts'
+import { CredentialTable } from './credentials/credential-table.ts'
 import { type Login, LoginThrottle } from './failed-logins/login-throttle.ts'
-import { HttpAuthority, type HttpVerdict } from './http/http-authorizer.ts'
+import { HttpAuthorizer, type HttpDecision } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
 import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
 import { tokenGrants } from './rules/token-grants.ts'
-import { ScramAuthority } from './scram/scram-authenticator.ts'
+import { ScramAuthenticator } from './scram/scram-authenticator.ts'
 import type { ScramStep } from './scram/scram-exchange.ts'
 import { TokenAuthenticator, type TokenSettings } from './tokens/token-authenticator.ts'
 import { readTokenHeader } from './tokens/token-check.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'
 
-export type ConnectQuestion = Extract<CoreRequest, { kind: 'may-connect' }>
-export type AuthenticateQuestion = Extract<CoreRequest, { kind: 'authenticate' }>
-export type PermissionQuestion = Extract<CoreRequest, { kind: 'may-do' }>
+export type ConnectRequest = Extract<CoreRequest, { kind: 'may-connect' }>
+export type AuthenticateRequest = Extract<CoreRequest, { kind: 'authenticate' }>
+export type AuthorizationRequest = Extract<CoreRequest, { kind: 'may-do' }>
 
-export interface AccessWorld {
+export interface AccessDependencies {
   readonly log: Log
   /** The clock of the shard: wall clock at its start, and it never goes back. */
   nowMs(): number
@@ -58,57 +58,57 @@ type Admission = Success & { readonly by: AuthenticatorName | 'anonymous' }
 
 export class AccessControl {
   readonly permissions: AccessRules
-  readonly #world: AccessWorld
-  readonly #credentials = new CredentialBook()
-  readonly #scram = new ScramAuthority()
+  readonly #dependencies: AccessDependencies
+  readonly #credentials = new CredentialTable()
+  readonly #scram = new ScramAuthenticator()
   readonly #preSharedKeys = new Map<string, Uint8Array>()
   readonly #bans: Bans
   readonly #throttle: LoginThrottle
   #settings: AccessSettings
-  #http: HttpAuthority | undefined
+  #http: HttpAuthorizer | undefined
   #chain: AuthenticationChain
 
-  constructor(settings: AccessSettings, world: AccessWorld) {
-    this.#world = world
+  constructor(settings: AccessSettings, dependencies: AccessDependencies) {
+    this.#dependencies = dependencies
     this.#settings = settings
-    this.#chain = this.#build(settings)
+    this.#chain = this.#buildChain(settings)
     this.#bans = new Bans(settings.flapping)
     this.#throttle = new LoginThrottle(settings.failedLogins)
     this.permissions = new AccessRules(settings.rules, {
-      nowMs: () => world.nowMs(),
-      mayStay: (who) => this.#bans.find(who, world.nowMs()) === undefined,
+      nowMs: () => dependencies.nowMs(),
+      mayStay: (who) => this.#bans.find(who, dependencies.nowMs()) === undefined,
     })
   }
 
   /** Whether this client may come in. At once, unless somebody elsewhere has to be asked. */
-  answer(question: ConnectQuestion | AuthenticateQuestion): AuthenticationResult | Promise<AuthenticationResult> {
+  authenticate(question: ConnectRequest | AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
     if (question.kind === 'authenticate') return this.#authenticateFurther(question)
-    const attempt = this.#attemptOf(question)
+    const attempt = this.#createAttempt(question)
     const { connection, namespace, clientId, username } = attempt
     const { peerAddress } = connection
-    const banned = this.#refusalOfBanned({ namespace, clientId, username, peerAddress }, attempt)
+    const banned = this.#refuseBanned({ namespace, clientId, username, peerAddress }, attempt)
     if (banned !== undefined) return banned
     return this.#inTurn(question, attempt)
   }
 
   /** A login of an address or a user name with failed logins waits, or is refused without a look at its password. */
-  #inTurn(question: ConnectQuestion, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+  #inTurn(question: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const login = this.#loginOf(attempt, question.authenticationMethod)
     const turn = login && this.#throttle.begin(login, attempt.nowMs)
     if (turn === undefined || turn.afterMs === 0) return this.#authenticate(question, attempt)
     return this.#wait(turn.afterMs).then(() => {
-      const present = { ...attempt, nowMs: this.#world.nowMs() }
+      const present = { ...attempt, nowMs: this.#dependencies.nowMs() }
       if (!turn.isRefused && attempt.connection.now.state !== 'closed') return this.#authenticate(question, present)
       return this.#refuse(present, reasonCodes.connectionRateExceeded, 'too many failed logins from its address')
     })
   }
 
-  #authenticate(question: ConnectQuestion, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+  #authenticate(question: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { authenticationMethod: method, authenticationData: data } = question
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
     const decided = this.#chain.run(attempt)
-    if (decided instanceof Promise) return decided.then((decision) => this.#verdictOf(attempt, decision))
-    return this.#verdictOf(attempt, decided)
+    if (decided instanceof Promise) return decided.then((decision) => this.#resultOf(attempt, decision))
+    return this.#resultOf(attempt, decided)
   }
 
   /** What the client shows to be let in; undefined: nothing that can be guessed, as a signed token. */
@@ -132,17 +132,17 @@ export class AccessControl {
   }
 
   #wait(ms: number): Promise<unknown> {
-    return this.#world.wait?.(ms) ?? delay(ms, undefined, { ref: false })
+    return this.#dependencies.wait?.(ms) ?? delay(ms, undefined, { ref: false })
   }
 
   /** Finds out what `permissions` did not know. When it is there (or when this gives nothing) the core asks again. */
-  prepare(question: PermissionQuestion): Promise<void> | undefined {
+  prepare(question: AuthorizationRequest): Promise<void> | undefined {
     const { connection, identity, action, topic } = question
     const { namespace, clientId, username } = identity
     const asked = this.#http
-    return asked?.mayDo({ connection, namespace, clientId, username, action, topic }).then((verdict) => {
+    return asked?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
       // Of one that is asked no more nothing is learned: what it has not said is no denial.
-      return asked === this.#http ? this.#learn(question, verdict) : this.prepare(question)
+      return asked === this.#http ? this.#recordResponse(question, decision) : this.prepare(question)
     })
   }
 
@@ -155,7 +155,7 @@ export class AccessControl {
   changeSettings(settings: AccessSettings): void {
     this.#settings = settings
     const before = this.#http
-    this.#chain = this.#build(settings)
+    this.#chain = this.#buildChain(settings)
     // Clients that the old service is asked about at this moment are not let in; they may try again.
     if (before !== this.#http) before?.close()
     this.#bans.changeSettings(settings.flapping)
@@ -184,7 +184,7 @@ export class AccessControl {
 
   /** Clients of a namespace, or of none, that are kept out for flapping; the oldest ban first. */
   flapping(namespace: string | undefined): readonly BanRecord[] {
-    return this.#bans.flapping(namespace, this.#world.nowMs())
+    return this.#bans.flapping(namespace, this.#dependencies.nowMs())
   }
 
   /** The stored key of this identity, for a handshake that begins: that of the namespace, or else one of none. */
@@ -197,10 +197,10 @@ export class AccessControl {
   /** This client is gone: what was kept for it may go. */
   forget(connection: Connection): void {
     this.#scram.forget(connection)
-    const ban = this.#bans.noteGone(connection, this.#world.nowMs())
+    const ban = this.#bans.recordDisconnect(connection, this.#dependencies.nowMs())
     if (ban === undefined) return
     const { who: clientId, reason, untilMs } = ban
-    this.#world.log.warn('client banned', { clientId, address: connection.peerAddress, why: reason, untilMs })
+    this.#dependencies.log.warn('client banned', { clientId, address: connection.peerAddress, why: reason, untilMs })
   }
 
   /** Nothing is asked any more. */
@@ -208,34 +208,34 @@ export class AccessControl {
     this.#http?.close()
   }
 
-  #learn({ identity, action, topic }: PermissionQuestion, verdict: HttpVerdict): void {
-    if (verdict.says === 'nothing') {
+  #recordResponse({ identity, action, topic }: AuthorizationRequest, decision: HttpDecision): void {
+    if (decision.says === 'nothing') {
       const { clientId } = identity
-      this.#world.log.warn('nobody says what a client may do', { clientId, why: verdict.why })
+      this.#dependencies.log.warn('nobody says what a client may do', { clientId, why: decision.why })
     }
-    this.permissions.learn(identity, action, topic, answers[verdict.says])
+    this.permissions.recordResponse(identity, action, topic, decisionsByResponse[decision.says])
   }
 
-  #build(settings: AccessSettings): AuthenticationChain {
-    this.#credentials.setPresets(settings.credentials)
+  #buildChain(settings: AccessSettings): AuthenticationChain {
+    this.#credentials.setConfigured(settings.credentials)
     this.#scram.changeSettings(settings.chain.includes('scram') ? settings.scram : undefined)
-    this.#http = httpAuthorityOf(settings.http, this.#http)
+    this.#http = httpAuthorizerOf(settings.http, this.#http)
     const links: ChainLink[] = []
     for (const name of settings.chain) {
-      const authenticator = this.#authenticatorOf(name, settings)
+      const authenticator = this.#createAuthenticator(name, settings)
       if (authenticator !== undefined) links.push({ name, authenticator })
     }
     return new AuthenticationChain(links, { failingDenies: settings.profile === 'hardened' })
   }
 
-  #authenticatorOf(name: AuthenticatorName, settings: AccessSettings): Authenticator | undefined {
+  #createAuthenticator(name: AuthenticatorName, settings: AccessSettings): Authenticator | undefined {
     switch (name) {
       case 'certificate':
         return new CertificateAuthenticator(settings.certificateName)
       case 'psk':
         return new PskAuthenticator()
       case 'password':
-        return new PasswordAuthenticator(this.#credentials, settings.hashManner.algorithm)
+        return new PasswordAuthenticator(this.#credentials, settings.hashParameters.algorithm)
       case 'jwt':
         return settings.token === undefined ? undefined : tokenAuthenticator(settings.token)
       case 'http':
@@ -247,9 +247,9 @@ export class AccessControl {
     }
   }
 
-  #attemptOf({ connection, clientId: session, username, password }: ConnectQuestion): Attempt {
+  #createAttempt({ connection, clientId: session, username, password }: ConnectRequest): Attempt {
     const { namespace, name: clientId } = splitNamespacedName(session)
-    return { connection, namespace, clientId, username, password, nowMs: this.#world.nowMs() }
+    return { connection, namespace, clientId, username, password, nowMs: this.#dependencies.nowMs() }
   }
 
   /** [MQTT5-4.12.0-1] The client says by which method it wants to show who it is. */
@@ -258,27 +258,27 @@ export class AccessControl {
     data: Buffer | undefined,
     attempt: Attempt,
   ): AuthenticationResult | Promise<AuthenticationResult> {
-    if (!this.#scram.knows(method)) {
+    if (!this.#scram.isOffered(method)) {
       return this.#refuse(attempt, reasonCodes.badAuthenticationMethod, 'the authentication method is not known')
     }
-    return this.#verdictOfStep(
+    return this.#resultOfStep(
       attempt,
       method,
-      this.#scram.begin(attempt.connection, method, { data, namespace: attempt.namespace }),
+      this.#scram.startExchange(attempt.connection, method, { data, namespace: attempt.namespace }),
     )
   }
 
-  #authenticateFurther(question: AuthenticateQuestion): AuthenticationResult | Promise<AuthenticationResult> {
+  #authenticateFurther(question: AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
     const { connection, clientId: session, method, data, isReauthentication } = question
     const { namespace, name: clientId } = splitNamespacedName(session)
     const nothingShown = { username: undefined, password: undefined }
-    const attempt = { connection, namespace, clientId, ...nothingShown, nowMs: this.#world.nowMs() }
+    const attempt = { connection, namespace, clientId, ...nothingShown, nowMs: this.#dependencies.nowMs() }
     // The core keeps the order of steps: a first one comes only where nothing is under way.
-    if (isReauthentication && !this.#scram.isUnderWay(connection)) return this.#authenticateBy(method, data, attempt)
-    return this.#verdictOfStep(attempt, method, this.#scram.goOn(connection, method, data))
+    if (isReauthentication && !this.#scram.isInProgress(connection)) return this.#authenticateBy(method, data, attempt)
+    return this.#resultOfStep(attempt, method, this.#scram.continueExchange(connection, method, data))
   }
 
-  #verdictOfStep(
+  #resultOfStep(
     attempt: Attempt,
     method: string,
     step: ScramStep,
@@ -299,7 +299,7 @@ export class AccessControl {
     }
   }
 
-  #verdictOf(attempt: Attempt, decision: Decision | Ignored): AuthenticationResult | Promise<AuthenticationResult> {
+  #resultOf(attempt: Attempt, decision: Decision | Unknown): AuthenticationResult | Promise<AuthenticationResult> {
     switch (decision.result) {
       case 'success':
         this.#noteLogin(attempt, true)
@@ -310,14 +310,14 @@ export class AccessControl {
       case 'failed':
         return this.#refuse(attempt, reasonCodes.serverUnavailable, `${decision.by}: ${decision.why}`)
       case 'ignore':
-        return this.#strangersVerdict(attempt)
+        return this.#resultForUnauthenticated(attempt)
       default:
         return decision satisfies never
     }
   }
 
   /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
-  #strangersVerdict(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+  #resultForUnauthenticated(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
     const { namespace, username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
@@ -340,19 +340,19 @@ export class AccessControl {
     success: Admission,
     authenticationData?: Buffer,
   ): AuthenticationResult | Promise<AuthenticationResult> {
-    const verdict = (isSuperuser: boolean): AuthenticationResult => {
+    const decision = (isSuperuser: boolean): AuthenticationResult => {
       const identity = identityOf(attempt, { ...success, isSuperuser })
       // By now it may be known by another name than the one it gave.
-      const banned = this.#refusalOfBanned(identity, attempt)
+      const banned = this.#refuseBanned(identity, attempt)
       if (banned !== undefined) return banned
-      this.#bans.noteEntered(attempt.connection, identity)
+      this.#bans.recordConnect(attempt.connection, identity)
       return { allowed: true, identity, ...(authenticationData === undefined ? undefined : { authenticationData }) }
     }
-    if (success.isSuperuser || this.#http?.asksForSuperusers !== true) return verdict(success.isSuperuser)
-    return this.#http.isSuperuser({ ...attempt, username: success.username }).then(verdict)
+    if (success.isSuperuser || this.#http?.hasSuperuserRequest !== true) return decision(success.isSuperuser)
+    return this.#http.isSuperuser({ ...attempt, username: success.username }).then(decision)
   }
 
-  #refusalOfBanned(subject: BanSubject, attempt: Attempt): AuthenticationResult | undefined {
+  #refuseBanned(subject: BanSubject, attempt: Attempt): AuthenticationResult | undefined {
     const ban = this.#bans.find(subject, attempt.nowMs)
     if (ban === undefined) return undefined
     return this.#refuse(attempt, reasonCodes.banned, `banned by ${ban.by} as ${ban.as} ${ban.who}: ${ban.reason}`)
@@ -364,21 +364,21 @@ export class AccessControl {
     reason: ReasonCode,
     why: string,
   ): AuthenticationResult & { allowed: false } {
-    this.#world.log.warn('client not authenticated', { clientId, address: connection.peerAddress, why })
-    return { allowed: false, reason, reasonString: wordsFor(reason) }
+    this.#dependencies.log.warn('client not authenticated', { clientId, address: connection.peerAddress, why })
+    return { allowed: false, reason, reasonString: reasonText(reason) }
   }
 }
 
 /** What the service says, in the words of `permissions`. */
-const answers = { allow: 'allow', deny: 'deny', ignore: 'ignore', nothing: 'failed' } as const
+const decisionsByResponse = { allow: 'allow', deny: 'deny', ignore: 'ignore', nothing: 'failed' } as const
 
 /** The one that is there stays, with its connections and what it remembers, while nothing about it changes. */
-function httpAuthorityOf(
+function httpAuthorizerOf(
   settings: AccessSettings['http'],
-  before: HttpAuthority | undefined,
-): HttpAuthority | undefined {
+  before: HttpAuthorizer | undefined,
+): HttpAuthorizer | undefined {
   if (settings === undefined) return undefined
-  return before !== undefined && isDeepStrictEqual(before.settings, settings) ? before : new HttpAuthority(settings)
+  return before !== undefined && isDeepStrictEqual(before.settings, settings) ? before : new HttpAuthorizer(settings)
 }
 
 /** Keys have been looked at by whoever made the settings: what is wrong with them now is our mistake. */
@@ -408,7 +408,7 @@ function principalOf({ by, username, isByClientId }: Admission): string {
   return isByClientId === true ? 'clientid' : `user:${username ?? ''}`
 }
 
-function wordsFor(reason: ReasonCode): string {
+function reasonText(reason: ReasonCode): string {
   switch (reason) {
     case reasonCodes.badUserNameOrPassword:
       return 'the user name or the password is not right'

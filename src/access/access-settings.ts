@@ -4,9 +4,9 @@
 import type { CredentialRecord } from '../records/index.ts'
 import type { CertificateName } from './authenticators/transport.ts'
 import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
-import { defaultHashManner, type HashManner } from './credentials/password-hash.ts'
+import { defaultHashParameters, type HashParameters } from './credentials/password-hash.ts'
 import { defaultFailedLoginSettings, type FailedLoginSettings } from './failed-logins/login-throttle.ts'
-import type { HttpAuthoritySettings } from './http/http-authorizer.ts'
+import type { HttpAuthorizerSettings } from './http/http-authorizer.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
 import type { ScramSettings } from './scram/scram-authenticator.ts'
 import type { TokenSettings } from './tokens/token-authenticator.ts'
@@ -27,14 +27,14 @@ export interface AccessSettings {
   /** Users and clients of the configuration. A stored credential of the same name counts instead. */
   readonly credentials: readonly CredentialRecord[]
   /** How most of the stored passwords are kept: those whom nobody knows take as long as they do. */
-  readonly hashManner: HashManner
+  readonly hashParameters: HashParameters
   /** What of a certificate is the user name. */
   readonly certificateName: CertificateName
   /** Undefined: not set up. */
   readonly scram: ScramSettings | undefined
   readonly token: TokenSettings | undefined
   /** Asked about clients where `http` is in the chain; about what they may do wherever it has an address for that. */
-  readonly http: HttpAuthoritySettings | undefined
+  readonly http: HttpAuthorizerSettings | undefined
   /** When a client that comes and goes is kept out. */
   readonly flapping: FlappingSettings
   /** How failed logins are slowed. */
@@ -50,7 +50,7 @@ export const defaultAccessSettings: AccessSettings = {
   chain: ['password', 'scram'],
   isChainConfigured: false,
   credentials: [],
-  hashManner: defaultHashManner,
+  hashParameters: defaultHashParameters,
   certificateName: 'common_name',
   scram: undefined,
   token: undefined,

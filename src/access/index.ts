@@ -2,10 +2,10 @@
 
 export {
   AccessControl,
-  type AccessWorld,
-  type AuthenticateQuestion,
-  type ConnectQuestion,
-  type PermissionQuestion,
+  type AccessDependencies,
+  type AuthenticateRequest,
+  type ConnectRequest,
+  type AuthorizationRequest,
   type RecordChange,
 } from './access-control.ts'
 export {
@@ -14,12 +14,12 @@ export {
   type AccessSettings,
   type AuthenticatorName,
 } from './access-settings.ts'
-export { hashPassword, isPassword, type HashedPassword, type HashManner } from './credentials/password-hash.ts'
+export { hashPassword, isPassword, type HashedPassword, type HashParameters } from './credentials/password-hash.ts'
 export type { RuleSettings } from './rules/access-rules.ts'
 export type { Action, Decision } from './rules/compiled-rule.ts'
 export {
   makeScramRecord,
-  makeScramRecordAside,
+  makeScramRecordAsync,
   saltFor,
   scramNameOf,
   type NewScramUser,

@@ -3,7 +3,7 @@
 
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { BadArchive, quoted } from './invalid-archive.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
 import { ByteSource } from './byte-source.ts'
 import { archiveLimits } from './limits.ts'
 import { nameInExtendedHeader } from './extended-header.ts'
@@ -31,12 +31,12 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
   const gunzip = createGunzip({ chunkSize: 262_144 })
   const source = Readable.from(counted, { objectMode: false })
   source.on('error', (error) => gunzip.destroy(error))
-  const unpacked = new ByteSource(inOurWords(source.pipe(gunzip), counted))
+  const unpacked = new ByteSource(toInvalidArchive(source.pipe(gunzip), counted))
   try {
     yield* membersOf(unpacked, folder)
     // What is behind the packed part is passed over in silence by the library. Somebody has put it there.
     if (gunzip.bytesWritten < counted.bytes)
-      throw new BadArchive('something else follows behind the end of the archive')
+      throw new InvalidArchive('something else follows behind the end of the archive')
   } finally {
     source.destroy()
     gunzip.destroy()
@@ -68,36 +68,37 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
   const names = new Set<string>()
   let count = 0
   for (;;) {
-    const block = await unpacked.exactly(blockBytes)
-    if (block === undefined) throw new BadArchive('it ends before its end: it is cut off')
+    const block = await unpacked.readExactly(blockBytes)
+    if (block === undefined) throw new InvalidArchive('it ends before its end: it is cut off')
     const read = readHeader(block)
     if (read === undefined) break
     const entry = read.kind === 'extended' ? await extendedEntry(unpacked, read) : read
     if (++count > archiveLimits.members) {
-      throw new BadArchive(`it has more than ${archiveLimits.members} members`)
+      throw new InvalidArchive(`it has more than ${archiveLimits.members} members`)
     }
     const name = nameBelow(folder, entry.name)
     if (entry.kind === 'folder') continue
-    if (name === '') throw new BadArchive(`${quoted(entry.name)} is a file where the folder of the archive has to be`)
-    if (names.has(name)) throw new BadArchive(`${quoted(name)} is in it twice`)
+    if (name === '')
+      throw new InvalidArchive(`${quoteText(entry.name)} is a file where the folder of the archive has to be`)
+    if (names.has(name)) throw new InvalidArchive(`${quoteText(name)} is in it twice`)
     names.add(name)
     if (unpacked.bytesRead + entry.bytes > archiveLimits.bytes) {
-      throw new BadArchive(`it has more than ${archiveLimits.bytes} bytes`)
+      throw new InvalidArchive(`it has more than ${archiveLimits.bytes} bytes`)
     }
     const content = new MemberContent(unpacked, name, entry.bytes)
     yield { name, bytes: entry.bytes, content: () => content.pieces() }
-    await content.passOver()
+    await content.skip()
   }
   await onlyZerosFollow(unpacked)
 }
 
 /** The member that an extended header is about. */
 async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise<TarEntry> {
-  const content = await unpacked.exactly(bytes + paddingOf(bytes))
-  const block = content && (await unpacked.exactly(blockBytes))
+  const content = await unpacked.readExactly(bytes + paddingOf(bytes))
+  const block = content && (await unpacked.readExactly(blockBytes))
   const entry = block && readHeader(block)
-  if (content === undefined || entry === undefined) throw new BadArchive('it is cut off behind an extended header')
-  if (entry.kind === 'extended') throw new BadArchive('an extended header is about another one')
+  if (content === undefined || entry === undefined) throw new InvalidArchive('it is cut off behind an extended header')
+  if (entry.kind === 'extended') throw new InvalidArchive('an extended header is about another one')
   return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
 }
 
@@ -108,11 +109,11 @@ function nameBelow(folder: string, name: string): string {
   const isUnsafe = parts.some((part) => part === '' || part === '.' || part === '..')
   // oxlint-disable-next-line no-control-regex
   if (isUnsafe || /[\u0000-\u001f\u007f\\\ufffd]/.test(plain)) {
-    throw new BadArchive(`${quoted(name)} is no safe name for a member`)
+    throw new InvalidArchive(`${quoteText(name)} is no safe name for a member`)
   }
   if (parts[0] !== folder) {
-    throw new BadArchive(
-      `its members are not all in a folder ${quoted(folder)}, as the name of the file says: give it the name back that it was made with`,
+    throw new InvalidArchive(
+      `its members are not all in a folder ${quoteText(folder)}, as the name of the file says: give it the name back that it was made with`,
     )
   }
   return parts.slice(1).join('/')
@@ -133,18 +134,18 @@ class MemberContent {
 
   async *pieces(): AsyncGenerator<Buffer> {
     while (this.#missing > 0) {
-      const piece = await this.#unpacked.some(this.#missing)
-      if (piece === undefined) throw new BadArchive(`it is cut off in the midst of ${quoted(this.#name)}`)
+      const piece = await this.#unpacked.readSome(this.#missing)
+      if (piece === undefined) throw new InvalidArchive(`it is cut off in the midst of ${quoteText(this.#name)}`)
       this.#missing -= piece.length
       yield piece
     }
   }
 
-  async passOver(): Promise<void> {
+  async skip(): Promise<void> {
     const rest = this.pieces()
     while ((await rest.next()).done !== true);
-    if ((await this.#unpacked.exactly(this.#padding)) === undefined) {
-      throw new BadArchive(`it is cut off behind ${quoted(this.#name)}`)
+    if ((await this.#unpacked.readExactly(this.#padding)) === undefined) {
+      throw new InvalidArchive(`it is cut off behind ${quoteText(this.#name)}`)
     }
   }
 }
@@ -152,16 +153,16 @@ class MemberContent {
 async function onlyZerosFollow(unpacked: ByteSource): Promise<void> {
   let bytes = 0
   for (;;) {
-    const piece = await unpacked.some(blockBytes)
+    const piece = await unpacked.readSome(blockBytes)
     if (piece === undefined) return
     bytes += piece.length
     if (!isEmpty(piece) || bytes > archiveLimits.paddingBytes) {
-      throw new BadArchive('something else follows behind its last member')
+      throw new InvalidArchive('something else follows behind its last member')
     }
   }
 }
 
-const oldExport =
+const emqx4ExportPattern =
   'it is a JSON file, as EMQX 4 exports it: make an archive of it with "godwit ctl data convert FILE" and import that'
 
 const gzipProblems: Readonly<Record<string, string>> = {
@@ -170,13 +171,13 @@ const gzipProblems: Readonly<Record<string, string>> = {
 }
 
 /** What zlib complains of is a fault of the archive. Anything else is a failure of the disk, or ours. */
-async function* inOurWords(unpacked: AsyncIterable<Buffer>, packed: CountedPieces): AsyncGenerator<Buffer> {
+async function* toInvalidArchive(unpacked: AsyncIterable<Buffer>, packed: CountedPieces): AsyncGenerator<Buffer> {
   try {
     yield* unpacked
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const problem = gzipProblems[code]
     if (problem === undefined) throw error
-    throw new BadArchive(packed.isJson ? oldExport : problem)
+    throw new InvalidArchive(packed.isJson ? emqx4ExportPattern : problem)
   }
 }

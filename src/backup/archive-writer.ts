@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { createGzip, constants } from 'node:zlib'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { BadArchive } from './invalid-archive.ts'
+import { InvalidArchive } from './invalid-archive.ts'
 import { blockBytes, paddingOf, writeHeader } from './tar-header.ts'
 
 export interface MemberToWrite {
@@ -36,7 +36,7 @@ async function* blocksOf({ folder, createdAtMs, members }: Parameters<typeof wri
       written += piece.length
       yield piece
     }
-    if (written !== bytes) throw new BadArchive(`${name} has ${written} bytes and was to have ${bytes}`)
+    if (written !== bytes) throw new InvalidArchive(`${name} has ${written} bytes and was to have ${bytes}`)
     const padding = paddingOf(bytes)
     if (padding > 0) yield Buffer.alloc(padding)
   }

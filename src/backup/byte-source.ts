@@ -17,7 +17,7 @@ export class ByteSource {
   }
 
   /** Between 1 and `most` bytes, as they come. undefined: there are no more. */
-  async some(most: number): Promise<Buffer | undefined> {
+  async readSome(most: number): Promise<Buffer | undefined> {
     while (this.#piece.length === 0) {
       const next = await this.#pieces.next()
       if (next.done === true) return undefined
@@ -30,10 +30,10 @@ export class ByteSource {
   }
 
   /** Just so many. undefined: it ends before. */
-  async exactly(bytes: number): Promise<Buffer | undefined> {
+  async readExactly(bytes: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = []
     for (let missing = bytes; missing > 0;) {
-      const part = await this.some(missing)
+      const part = await this.readSome(missing)
       if (part === undefined) return undefined
       parts.push(part)
       missing -= part.length

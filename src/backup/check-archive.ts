@@ -3,10 +3,10 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { type ArchiveMember, archiveMembers } from './archive-reader.ts'
-import { BadArchive, quoted } from './invalid-archive.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
 import { linesOf } from './json-lines.ts'
 import { archiveLimits } from './limits.ts'
-import { type ArchiveMeta, type MemberMark, metaMember, noMeta, ownProduct, readMeta } from './meta.ts'
+import { type ArchiveMeta, type MemberDigest, metaMember, noMeta, ownProduct, readMeta } from './meta.ts'
 import { readRow, type TableName, tableOfMember, type TableRecord } from './tables.ts'
 
 export const configurationMember = 'cluster.hocon'
@@ -21,7 +21,7 @@ export interface CheckedArchive {
   readonly files: ReadonlyMap<string, Buffer>
   /** Records by table that the archive has. */
   readonly counts: ReadonlyMap<TableName, number>
-  readonly members: readonly MemberMark[]
+  readonly members: readonly MemberDigest[]
   /** Members that nothing is known of, of another product. */
   readonly unknown: readonly string[]
 }
@@ -30,7 +30,7 @@ export interface CheckOptions {
   /** What its first level has to be, by the name of the file. */
   readonly folder: string
   /** Of one line of a table. */
-  readonly mostLineBytes: number
+  readonly maxLineBytes: number
   /** Called with each record of each table, in order. */
   readonly onRecord?: (table: TableName, record: TableRecord) => void
   /** Called between pieces of a table: whoever wants can let others go first. `total`: as META.hocon says. */
@@ -40,13 +40,13 @@ export interface CheckOptions {
 /** Throws BadArchive with a sentence about the first thing that is wrong. */
 export async function checkArchive(packed: AsyncIterable<Buffer>, options: CheckOptions): Promise<CheckedArchive> {
   const checker = new ArchiveChecker(options)
-  for await (const member of archiveMembers(packed, options.folder)) await checker.take(member)
-  return checker.conclude()
+  for await (const member of archiveMembers(packed, options.folder)) await checker.checkMember(member)
+  return checker.finish()
 }
 
 class ArchiveChecker {
   readonly #options: CheckOptions
-  readonly #members: MemberMark[] = []
+  readonly #members: MemberDigest[] = []
   readonly #counts = new Map<TableName, number>()
   readonly #files = new Map<string, Buffer>()
   readonly #unknown: string[] = []
@@ -58,38 +58,38 @@ class ArchiveChecker {
     this.#options = options
   }
 
-  async take(member: ArchiveMember): Promise<void> {
+  async checkMember(member: ArchiveMember): Promise<void> {
     const { name, bytes } = member
     if (name === metaMember) {
       this.#meta = readMeta((await gather(member, archiveLimits.metaBytes)).toString('utf8'))
       return
     }
     const hash = createHash('sha256')
-    await this.#takeContent(member, hash)
+    await this.#checkContent(member, hash)
     this.#members.push({ name, bytes, sha256: hash.digest('hex') })
   }
 
-  async #takeContent(member: ArchiveMember, hash: Hash): Promise<void> {
+  async #checkContent(member: ArchiveMember, hash: Hash): Promise<void> {
     const table = tableOfMember(member.name)
-    if (table !== undefined) return this.#takeTable(table, member, hash)
+    if (table !== undefined) return this.#checkTable(table, member, hash)
     if (isConfiguration(member.name)) {
       const content = await gather(member, archiveLimits.configurationBytes)
       this.#configuration = content.toString('utf8')
       hash.update(content)
       return
     }
-    if (member.name.startsWith(filesFolder)) return this.#takeFile(member, hash)
+    if (member.name.startsWith(filesFolder)) return this.#checkFile(member, hash)
     this.#unknown.push(member.name)
     for await (const piece of member.content()) hash.update(piece)
   }
 
-  async #takeFile(member: ArchiveMember, hash: Hash): Promise<void> {
+  async #checkFile(member: ArchiveMember, hash: Hash): Promise<void> {
     const name = member.name.slice(filesFolder.length)
-    if (name.includes('/')) throw new BadArchive(`${quoted(member.name)} is in a folder where there are none`)
+    if (name.includes('/')) throw new InvalidArchive(`${quoteText(member.name)} is in a folder where there are none`)
     this.#filesBytes += member.bytes
     if (this.#files.size >= archiveLimits.files || this.#filesBytes > archiveLimits.filesBytes) {
       const { files, filesBytes } = archiveLimits
-      throw new BadArchive(
+      throw new InvalidArchive(
         `it has more than ${files} certificates and the like, or more than ${filesBytes} bytes of them`,
       )
     }
@@ -98,12 +98,12 @@ class ArchiveChecker {
     this.#files.set(name, content)
   }
 
-  async #takeTable(table: TableName, member: ArchiveMember, hash: Hash): Promise<void> {
-    const { mostLineBytes, onRecord, onPiece } = this.#options
+  async #checkTable(table: TableName, member: ArchiveMember, hash: Hash): Promise<void> {
+    const { maxLineBytes, onRecord, onPiece } = this.#options
     let count = 0
-    for await (const lines of linesOf(hashed(member.content(), hash), {
+    for await (const lines of linesOf(hashPieces(member.content(), hash), {
       name: member.name,
-      mostBytes: mostLineBytes,
+      mostBytes: maxLineBytes,
     })) {
       for (const line of lines) {
         count++
@@ -115,10 +115,10 @@ class ArchiveChecker {
     this.#counts.set(table, count)
   }
 
-  conclude(): CheckedArchive {
+  finish(): CheckedArchive {
     const meta = this.#meta ?? noMeta
     if (meta.product === ownProduct) this.#compare(meta)
-    else if (this.#meta === undefined && this.#members.length === 0) throw new BadArchive('it is empty')
+    else if (this.#meta === undefined && this.#members.length === 0) throw new InvalidArchive('it is empty')
     return {
       meta,
       configuration: this.#configuration,
@@ -134,21 +134,24 @@ class ArchiveChecker {
     const told = new Map(meta.members.map((member) => [member.name, member]))
     for (const { name, bytes, sha256 } of this.#members) {
       const mark = told.get(name)
-      if (mark === undefined) throw new BadArchive(`${quoted(name)} is in it, and ${metaMember} does not know it`)
+      if (mark === undefined)
+        throw new InvalidArchive(`${quoteText(name)} is in it, and ${metaMember} does not know it`)
       if (mark.bytes !== bytes || mark.sha256 !== sha256) {
-        throw new BadArchive(`${quoted(name)} is not as it was written: its SHA-256 is another one`)
+        throw new InvalidArchive(`${quoteText(name)} is not as it was written: its SHA-256 is another one`)
       }
       told.delete(name)
     }
     const [missing] = told.keys()
-    if (missing !== undefined) throw new BadArchive(`${quoted(missing)} is missing`)
+    if (missing !== undefined) throw new InvalidArchive(`${quoteText(missing)} is missing`)
     for (const [table, count] of this.#counts) {
       if (meta.counts[table] !== count) {
-        throw new BadArchive(`${table} has ${count} records, and ${metaMember} says ${meta.counts[table] ?? 'none'}`)
+        throw new InvalidArchive(
+          `${table} has ${count} records, and ${metaMember} says ${meta.counts[table] ?? 'none'}`,
+        )
       }
     }
     const [unknown] = this.#unknown
-    if (unknown !== undefined) throw new BadArchive(`${quoted(unknown)} is nothing that an archive has`)
+    if (unknown !== undefined) throw new InvalidArchive(`${quoteText(unknown)} is nothing that an archive has`)
   }
 }
 
@@ -161,8 +164,8 @@ export function recordIn(
   try {
     return readRow(table, line)
   } catch (error) {
-    if (!(error instanceof BadArchive)) throw error
-    throw new BadArchive(`${place.member}, line ${place.number}: ${error.message}`)
+    if (!(error instanceof InvalidArchive)) throw error
+    throw new InvalidArchive(`${place.member}, line ${place.number}: ${error.message}`)
   }
 }
 
@@ -171,7 +174,7 @@ function isConfiguration(name: string): boolean {
   return name === configurationMember || /^ns\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}\/cluster\.hocon$/.test(name)
 }
 
-async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+async function* hashPieces(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     hash.update(piece)
     yield piece
@@ -180,7 +183,7 @@ async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
 
 async function gather(member: ArchiveMember, mostBytes: number): Promise<Buffer> {
   if (member.bytes > mostBytes) {
-    throw new BadArchive(`${quoted(member.name)} has ${member.bytes} bytes, and may have ${mostBytes}`)
+    throw new InvalidArchive(`${quoteText(member.name)} has ${member.bytes} bytes, and may have ${mostBytes}`)
   }
   const pieces: Buffer[] = []
   for await (const piece of member.content()) pieces.push(piece)

@@ -7,43 +7,43 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { CredentialRecord, PasswordHash, RuleRecord } from '../records/index.ts'
-import { BadArchive } from './invalid-archive.ts'
+import { InvalidArchive } from './invalid-archive.ts'
 import { memberOfTable, readRow, type TableName, type TableRecord, writeRow } from './tables.ts'
 
 export interface ConvertedExport {
   /** By name, as in an archive. */
   readonly members: ReadonlyMap<string, { readonly content: Buffer; readonly count: number; readonly table: TableName }>
   /** What is not taken over, a sentence each. */
-  readonly left: readonly string[]
+  readonly skipped: readonly string[]
 }
 
 type Entry = Readonly<Record<string, unknown>>
 
 /** Throws BadArchive where it is no such file. */
-export function convertOldExport(text: string): ConvertedExport {
+export function convertEmqx4Export(text: string): ConvertedExport {
   const whole = parse(text)
-  const left: string[] = []
+  const skipped: string[] = []
   const tables: Partial<Record<TableName, TableRecord[]>> = {
     credentials: [
-      ...taken(whole, left, 'auth_mnesia', credentialOf),
-      ...taken(whole, left, 'auth_username', (entry) =>
+      ...readEntries(whole, skipped, 'auth_mnesia', credentialOf),
+      ...readEntries(whole, skipped, 'auth_username', (entry) =>
         credentialOf({ ...entry, type: 'username', login: entry['username'] }),
       ),
-      ...taken(whole, left, 'auth_clientid', (entry) =>
+      ...readEntries(whole, skipped, 'auth_clientid', (entry) =>
         credentialOf({ ...entry, type: 'clientid', login: entry['clientid'] }),
       ),
     ],
-    rules: taken(whole, left, 'acl_mnesia', ruleOf),
-    bans: taken(whole, left, 'blacklist', banOf),
-    'api-keys': taken(whole, left, 'apps', appOf),
+    rules: readEntries(whole, skipped, 'acl_mnesia', ruleOf),
+    bans: readEntries(whole, skipped, 'blacklist', banOf),
+    'api-keys': readEntries(whole, skipped, 'apps', appOf),
   }
   for (const [name, part] of Object.entries(whole)) {
     if (known.has(name) || !Array.isArray(part) || part.length === 0) continue
-    left.push(
+    skipped.push(
       `${name}: ${part.length} entries are not taken over${reasons[name] ?? ', as there is no such thing here'}`,
     )
   }
-  return { members: membersOf(tables, left), left }
+  return { members: membersOf(tables, skipped), skipped }
 }
 
 const known: ReadonlySet<string> = new Set([
@@ -64,18 +64,18 @@ function parse(text: string): Entry {
   try {
     whole = JSON.parse(text)
   } catch {
-    throw new BadArchive('it is no JSON')
+    throw new InvalidArchive('it is no JSON')
   }
   const isObject = typeof whole === 'object' && whole !== null && !Array.isArray(whole)
   const { version } = (isObject ? whole : {}) as Entry
   if (typeof version !== 'string' || !/^[234]\./.test(version)) {
-    throw new BadArchive('it is no export of EMQX 4: it does not say which version made it')
+    throw new InvalidArchive('it is no export of EMQX 4: it does not say which version made it')
   }
   return whole as Entry
 }
 
 /** Those that can be read; how many cannot is told. */
-function taken(
+function readEntries(
   whole: Entry,
   left: string[],
   name: string,
@@ -104,7 +104,7 @@ function credentialOf(entry: Entry): CredentialRecord | undefined {
   if (algorithm === undefined) return undefined
   const salt = kept.subarray(0, saltBytes)
   const hash = Buffer.from(digest, 'hex')
-  const createdAtMs = momentOf(entry['created_at'])
+  const createdAtMs = timeOf(entry['created_at'])
   return {
     kind: 'credential',
     by: type,
@@ -134,7 +134,7 @@ function ruleOf(entry: Entry): RuleRecord | undefined {
     topic,
     action: does,
     permit: isAllowed ? 'allow' : 'deny',
-    createdAtMs: momentOf(entry['created_at']),
+    createdAtMs: timeOf(entry['created_at']),
   }
 }
 
@@ -143,7 +143,7 @@ function banOf(entry: Entry): TableRecord | undefined {
   const [as, name] = Object.entries(typeof who === 'object' && who !== null ? who : {})[0] ?? [entry['type'], who]
   if ((as !== 'clientid' && as !== 'username' && as !== 'peerhost') || typeof name !== 'string') return undefined
   const untilMs = typeof until === 'number' ? until * 1_000 : undefined
-  return { kind: 'ban', as, who: name, reason: textOf(reason), by: textOf(by), atMs: momentOf(at), untilMs }
+  return { kind: 'ban', as, who: name, reason: textOf(reason), by: textOf(by), atMs: timeOf(at), untilMs }
 }
 
 function appOf(entry: Entry): TableRecord | undefined {
@@ -161,7 +161,7 @@ function appOf(entry: Entry): TableRecord | undefined {
     isEnabled: status !== false,
     expiresAtMs: typeof expired === 'number' ? expired * 1_000 : undefined,
     secret: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash },
-    createdAtMs: momentOf(undefined),
+    createdAtMs: timeOf(undefined),
   }
 }
 
@@ -170,7 +170,7 @@ function textOf(value: unknown): string {
 }
 
 /** Seconds or milliseconds since 1970. */
-function momentOf(value: unknown): number {
+function timeOf(value: unknown): number {
   if (typeof value !== 'number' || !(value > 0)) return 0
   return value < 100_000_000_000 ? value * 1_000 : value
 }
@@ -180,7 +180,7 @@ function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, left: stri
   const members = new Map<string, { content: Buffer; count: number; table: TableName }>()
   for (const [name, records] of Object.entries(tables)) {
     const table = name as TableName
-    const lines = records.map((record) => writeRow(table, record)).filter((line) => isGood(table, line))
+    const lines = records.map((record) => writeRow(table, record)).filter((line) => isReadable(table, line))
     if (lines.length < records.length) left.push(`${table}: ${records.length - lines.length} records cannot be here`)
     if (lines.length === 0) continue
     members.set(memberOfTable(table), { content: Buffer.from(lines.join('')), count: lines.length, table })
@@ -188,12 +188,12 @@ function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, left: stri
   return members
 }
 
-function isGood(table: TableName, line: string): boolean {
+function isReadable(table: TableName, line: string): boolean {
   try {
     readRow(table, line)
     return true
   } catch (error) {
-    if (!(error instanceof BadArchive)) throw error
+    if (!(error instanceof InvalidArchive)) throw error
     return false
   }
 }

@@ -3,10 +3,10 @@
 //
 //   "30 mtime=1767000000.123456789\n" "25 path=a/long/name.json\n" ...     each with its length in front
 
-import { BadArchive, quoted } from './invalid-archive.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
 
 /** Of one such header: names of the system end at a few thousand bytes. */
-export const mostExtendedBytes = 16_384
+export const maxExtendedBytes = 16_384
 
 const harmless =
   /^(?:[acm]time|uid|gid|uname|gname|comment|LIBARCHIVE\..*|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*))$/
@@ -19,14 +19,14 @@ export function nameInExtendedHeader(content: Buffer): string | undefined {
     const length = space === -1 ? Number.NaN : lengthIn(content.toString('latin1', start, space))
     const end = start + length
     if (!(end <= content.length) || space >= end || content[end - 1] !== 0x0a) {
-      throw new BadArchive('an extended header is broken')
+      throw new InvalidArchive('an extended header is broken')
     }
     const record = content.toString('utf8', space + 1, end - 1)
     const equals = record.indexOf('=')
     const key = record.slice(0, Math.max(0, equals))
     if (key === 'path') name = record.slice(equals + 1)
     else if (!harmless.test(key))
-      throw new BadArchive(`an extended header says ${quoted(key)}, which alters what follows`)
+      throw new InvalidArchive(`an extended header says ${quoteText(key)}, which alters what follows`)
     start = end
   }
   return name

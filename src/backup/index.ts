@@ -2,12 +2,12 @@
 
 export { archiveMembers, folderOfArchive } from './archive-reader.ts'
 export { writeArchive, type MemberToWrite } from './archive-writer.ts'
-export { BadArchive } from './invalid-archive.ts'
+export { InvalidArchive } from './invalid-archive.ts'
 export { checkArchive, type CheckedArchive, configurationMember, recordIn } from './check-archive.ts'
 export { linesOf } from './json-lines.ts'
 export { archiveLimits } from './limits.ts'
-export { type MemberMark, metaMember, ownFormat, ownProduct, problemOfMeta, type Profile, writeMeta } from './meta.ts'
-export { convertOldExport, type ConvertedExport } from './emqx4-export.ts'
+export { type MemberDigest, metaMember, ownFormat, ownProduct, problemOfMeta, type Profile, writeMeta } from './meta.ts'
+export { convertEmqx4Export, type ConvertedExport } from './emqx4-export.ts'
 export {
   accountTables,
   kindOfTable,

@@ -1,6 +1,6 @@
 // Text in pieces, cut into its lines.
 
-import { BadArchive } from './invalid-archive.ts'
+import { InvalidArchive } from './invalid-archive.ts'
 
 const newline = 0x0a
 
@@ -31,9 +31,9 @@ export async function* linesOf(
     }
     if (lines.length > 0) yield lines
   }
-  if (begunBytes > 0) throw new BadArchive(`the last line of ${name} has no end`)
+  if (begunBytes > 0) throw new InvalidArchive(`the last line of ${name} has no end`)
 }
 
-function tooLong(name: string, number: number, mostBytes: number): BadArchive {
-  return new BadArchive(`${name}, line ${number} is longer than ${mostBytes} bytes, which no record here can be`)
+function tooLong(name: string, number: number, mostBytes: number): InvalidArchive {
+  return new InvalidArchive(`${name}, line ${number} is longer than ${mostBytes} bytes, which no record here can be`)
 }

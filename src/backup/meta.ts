@@ -1,11 +1,11 @@
 // META.hocon: what an archive says of itself.
 
 import { parseHocon, toPlain } from '../config/index.ts'
-import { BadArchive, quoted } from './invalid-archive.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
 
 export type Profile = 'hardened' | 'legacy'
 
-export interface MemberMark {
+export interface MemberDigest {
   readonly name: string
   readonly bytes: number
   /** In hexadecimal. */
@@ -25,7 +25,7 @@ export interface ArchiveMeta {
   /** Records by table. */
   readonly counts: Readonly<Record<string, number>>
   /** Of all members but this one. */
-  readonly members: readonly MemberMark[]
+  readonly members: readonly MemberDigest[]
 }
 
 export const metaMember = 'META.hocon'
@@ -43,11 +43,13 @@ export function writeMeta(meta: ArchiveMeta): Buffer {
 /** Throws BadArchive. */
 export function readMeta(text: string): ArchiveMeta {
   const parsed = parseHocon(text, { file: metaMember })
-  if ('faults' in parsed) throw new BadArchive(`${metaMember} cannot be read: ${parsed.faults[0]?.message ?? ''}`)
+  if ('faults' in parsed) throw new InvalidArchive(`${metaMember} cannot be read: ${parsed.faults[0]?.message ?? ''}`)
   const plain = toPlain(parsed.value) as Readonly<Record<string, unknown>>
   const profile = textIn(plain, 'security_profile')
   if (profile !== undefined && profile !== 'hardened' && profile !== 'legacy') {
-    throw new BadArchive(`${metaMember}: security_profile is ${quoted(profile)}, and neither hardened nor legacy`)
+    throw new InvalidArchive(
+      `${metaMember}: security_profile is ${quoteText(profile)}, and neither hardened nor legacy`,
+    )
   }
   return {
     product: textIn(plain, 'product'),
@@ -86,49 +88,49 @@ export function problemOfMeta(meta: ArchiveMeta, version: string): string | unde
     return `the archive has format ${meta.format}, and this program knows formats up to ${ownFormat}: use a newer one`
   }
   if (meta === noMeta) return undefined
-  return problemOfForeign(meta, version)
+  return problemOfOtherProduct(meta, version)
 }
 
-function problemOfForeign({ edition, version: told }: ArchiveMeta, version: string): string | undefined {
+function problemOfOtherProduct({ edition, version: told }: ArchiveMeta, version: string): string | undefined {
   if (edition !== 'ce' && edition !== 'ee') return `${metaMember} has no valid edition`
   if (edition === 'ee') return 'the archive is of an enterprise edition, and cannot be carried out by this one'
   const found = /^(\d+)\.(\d+)/.exec(told ?? '')
   if (found === null) return `${metaMember} has no valid version`
   const [major, minor] = [Number(found[1]), Number(found[2])]
-  if (major <= 4) return `version ${quoted(told ?? '')} is too old: archives exist from version 5 on`
+  if (major <= 4) return `version ${quoteText(told ?? '')} is too old: archives exist from version 5 on`
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
   if (major < ownMajor || (major === ownMajor && minor <= ownMinor)) return undefined
-  return `version ${quoted(told ?? '')} of another product is not compatible with version ${version} of this one`
+  return `version ${quoteText(told ?? '')} of another product is not compatible with version ${version} of this one`
 }
 
 function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'string') throw new BadArchive(`${metaMember}: ${key} is no text`)
+  if (typeof value !== 'string') throw new InvalidArchive(`${metaMember}: ${key} is no text`)
   return value
 }
 
 function numberIn(plain: Readonly<Record<string, unknown>>, key: string): number | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'number' || !(value >= 0)) throw new BadArchive(`${metaMember}: ${key} is no number`)
+  if (typeof value !== 'number' || !(value >= 0)) throw new InvalidArchive(`${metaMember}: ${key} is no number`)
   return value
 }
 
 function countsIn(value: unknown): ArchiveMeta['counts'] {
   if (value === undefined) return {}
   const isGood = isObject(value) && Object.values(value).every((count) => Number.isSafeInteger(count))
-  if (!isGood) throw new BadArchive(`${metaMember}: counts are no numbers`)
+  if (!isGood) throw new InvalidArchive(`${metaMember}: counts are no numbers`)
   return value as ArchiveMeta['counts']
 }
 
 function membersIn(value: unknown): ArchiveMeta['members'] {
   if (value === undefined) return []
-  if (!Array.isArray(value)) throw new BadArchive(`${metaMember}: members is no list`)
-  return value.map((member: unknown): MemberMark => {
+  if (!Array.isArray(value)) throw new InvalidArchive(`${metaMember}: members is no list`)
+  return value.map((member: unknown): MemberDigest => {
     const { name, bytes, sha256 } = isObject(member) ? member : {}
     const isGood = typeof name === 'string' && Number.isSafeInteger(bytes) && typeof sha256 === 'string'
-    if (!isGood) throw new BadArchive(`${metaMember}: a member has no name, no size or no SHA-256`)
+    if (!isGood) throw new InvalidArchive(`${metaMember}: a member has no name, no size or no SHA-256`)
     return { name, bytes: bytes as number, sha256 }
   })
 }

@@ -1,6 +1,6 @@
 // How one value of a record is written in a line of a table, and what is taken for it when it is read.
 
-import { BadArchive } from './invalid-archive.ts'
+import { InvalidArchive } from './invalid-archive.ts'
 
 export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json | undefined }
 
@@ -18,13 +18,13 @@ export function text({
   return {
     write: (value) => value,
     read: (written) => {
-      if (typeof written !== 'string') throw new BadArchive('is no text')
+      if (typeof written !== 'string') throw new InvalidArchive('is no text')
       // Most are ASCII and far below: then the length says enough.
       if (written.length * 3 > maxBytes && Buffer.byteLength(written) > maxBytes) {
-        throw new BadArchive(`is longer than ${maxBytes} bytes`)
+        throw new InvalidArchive(`is longer than ${maxBytes} bytes`)
       }
-      if (written.length < minBytes) throw new BadArchive('is empty')
-      if (!written.isWellFormed()) throw new BadArchive('is no well-formed Unicode')
+      if (written.length < minBytes) throw new InvalidArchive('is empty')
+      if (!written.isWellFormed()) throw new InvalidArchive('is no well-formed Unicode')
       return written
     },
   }
@@ -44,7 +44,7 @@ export function number({
     read: (written) => {
       const isGood = typeof written === 'number' && written >= min && written <= max
       if (!isGood || (isWhole && !Number.isInteger(written))) {
-        throw new BadArchive(`is no ${isWhole ? 'whole ' : ''}number from ${min} to ${max}`)
+        throw new InvalidArchive(`is no ${isWhole ? 'whole ' : ''}number from ${min} to ${max}`)
       }
       return written
     },
@@ -52,12 +52,12 @@ export function number({
 }
 
 /** Milliseconds since 1970, parts of them too. */
-export const moment: Field<number> = number({ min: 0, max: 8.64e15, isWhole: false })
+export const timestamp: Field<number> = number({ min: 0, max: 8.64e15, isWhole: false })
 
 export const boolean: Field<boolean> = {
   write: (value) => value,
   read: (written) => {
-    if (typeof written !== 'boolean') throw new BadArchive('is neither true nor false')
+    if (typeof written !== 'boolean') throw new InvalidArchive('is neither true nor false')
     return written
   },
 }
@@ -67,12 +67,12 @@ export function bytes(maxBytes: number): Field<Buffer> {
   return {
     write: (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64'),
     read: (written) => {
-      if (typeof written !== 'string') throw new BadArchive('is no base64')
+      if (typeof written !== 'string') throw new InvalidArchive('is no base64')
       const read = Buffer.from(written, 'base64')
       // Node passes over what is no base64. Length and end say whether it has.
       const isWhole = Math.ceil(read.length / 3) * 4 === written.length
-      if (!isWhole || !/^[A-Za-z0-9+/]*={0,2}$/.test(written.slice(-4))) throw new BadArchive('is no base64')
-      if (read.length > maxBytes) throw new BadArchive(`is longer than ${maxBytes} bytes`)
+      if (!isWhole || !/^[A-Za-z0-9+/]*={0,2}$/.test(written.slice(-4))) throw new InvalidArchive('is no base64')
+      if (read.length > maxBytes) throw new InvalidArchive(`is longer than ${maxBytes} bytes`)
       return read
     },
   }
@@ -83,7 +83,7 @@ export function oneOf<const Value extends string | number>(values: readonly Valu
     write: (value) => value,
     read: (written) => {
       const found = values.find((value) => value === written)
-      if (found === undefined) throw new BadArchive(`is none of ${values.join(', ')}`)
+      if (found === undefined) throw new InvalidArchive(`is none of ${values.join(', ')}`)
       return found
     },
   }
@@ -109,9 +109,10 @@ export function pairs(most: number): Field<readonly (readonly [string, string])[
   return {
     write: (value) => value,
     read: (written) => {
-      if (!Array.isArray(written) || written.length > most) throw new BadArchive(`is no list of up to ${most} pairs`)
+      if (!Array.isArray(written) || written.length > most)
+        throw new InvalidArchive(`is no list of up to ${most} pairs`)
       return written.map((pair: unknown): readonly [string, string] => {
-        if (!Array.isArray(pair) || pair.length !== 2) throw new BadArchive('holds something that is no pair')
+        if (!Array.isArray(pair) || pair.length !== 2) throw new InvalidArchive('holds something that is no pair')
         return [word.read(pair[0]), word.read(pair[1])]
       })
     },
@@ -132,9 +133,9 @@ export function object<Value extends object>(shape: Shape<Value>): Field<Value> 
     },
     read: (written) => {
       if (typeof written !== 'object' || written === null || Array.isArray(written))
-        throw new BadArchive('is no object')
+        throw new InvalidArchive('is no object')
       for (const name in written) {
-        if (!names.has(name)) throw new BadArchive(`has ${JSON.stringify(name.slice(0, 60))}, which is not known`)
+        if (!names.has(name)) throw new InvalidArchive(`has ${JSON.stringify(name.slice(0, 60))}, which is not known`)
       }
       const value: Record<string, unknown> = {}
       for (const [name, field] of fields) {
@@ -150,7 +151,7 @@ function readField(name: string, field: Field<unknown>, written: unknown): unkno
   try {
     return field.read(written)
   } catch (error) {
-    if (!(error instanceof BadArchive)) throw error
-    throw new BadArchive(`${name} ${written === undefined ? 'is missing' : error.message}`)
+    if (!(error instanceof InvalidArchive)) throw error
+    throw new InvalidArchive(`${name} ${written === undefined ? 'is missing' : error.message}`)
   }
 }

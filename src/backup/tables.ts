@@ -18,12 +18,12 @@ import type {
   ScramRecord,
   StoredMessage,
 } from '../records/index.ts'
-import { BadArchive } from './invalid-archive.ts'
+import { InvalidArchive } from './invalid-archive.ts'
 import {
   boolean,
   bytes,
   type Field,
-  moment,
+  timestamp,
   number,
   object,
   oneOf,
@@ -96,7 +96,7 @@ export function tableOfMember(member: string): TableName | undefined {
 const name = text({ minBytes: 1 })
 const hash = bytes(1_024)
 
-const keptPassword: Field<KeptPassword> = object<KeptPassword>({
+const passwordHash: Field<KeptPassword> = object<KeptPassword>({
   algorithm: oneOf(['sha256', 'argon2id', 'scrypt']),
   // Each sign-in costs as much as the record says: an archive must not make one that fills the machine.
   memory: number({ min: 0, max: 1_048_576, isWhole: true }),
@@ -110,28 +110,28 @@ const keptPassword: Field<KeptPassword> = object<KeptPassword>({
 const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 128 }))
 
 /** What the API takes of names and descriptions: 256 and 1,024 characters. */
-const mostNamedBytes = 1_024
-const mostSaidBytes = 4_096
+const maxNameBytes = 1_024
+const maxDescriptionBytes = 4_096
 
 const accounts = object<Omit<AccountRecord, 'kind'>>({
-  name: text({ minBytes: 1, maxBytes: mostNamedBytes }),
-  description: text({ maxBytes: mostSaidBytes }),
+  name: text({ minBytes: 1, maxBytes: maxNameBytes }),
+  description: text({ maxBytes: maxDescriptionBytes }),
   role: oneOf(['administrator', 'viewer']),
   namespace,
-  password: keptPassword,
-  createdAtMs: moment,
+  password: passwordHash,
+  createdAtMs: timestamp,
 })
 
 const apiKeys = object<Omit<ApiKeyRecord, 'kind'>>({
-  id: text({ minBytes: 1, maxBytes: mostNamedBytes }),
-  name: text({ maxBytes: mostNamedBytes }),
-  description: text({ maxBytes: mostSaidBytes }),
+  id: text({ minBytes: 1, maxBytes: maxNameBytes }),
+  name: text({ maxBytes: maxNameBytes }),
+  description: text({ maxBytes: maxDescriptionBytes }),
   role: oneOf(['administrator', 'viewer', 'publisher']),
   namespace,
   isEnabled: boolean,
-  expiresAtMs: optional(moment),
-  secret: keptPassword,
-  createdAtMs: moment,
+  expiresAtMs: optional(timestamp),
+  secret: passwordHash,
+  createdAtMs: timestamp,
 })
 
 /** -1: any number. */
@@ -146,7 +146,7 @@ const atLeastOne = number({ min: 1, max: 2_147_483_647, isWhole: true })
 
 const namespaces = object<Omit<NamespaceRecord, 'kind'>>({
   name,
-  createdAtMs: moment,
+  createdAtMs: timestamp,
   limits: optional(
     object<NamespaceRecordLimits>({ clients: limit, retainedMessages: limit, messagesPerSecond: limit }),
   ),
@@ -161,7 +161,7 @@ const credentials = object<Omit<CredentialRecord, 'kind'>>({
   salt: hash,
   hash: bytes(65_535),
   isSuperuser: boolean,
-  createdAtMs: moment,
+  createdAtMs: timestamp,
 })
 
 const scramUsers = object<Omit<ScramRecord, 'kind'>>({
@@ -173,7 +173,7 @@ const scramUsers = object<Omit<ScramRecord, 'kind'>>({
   storedKey: hash,
   serverKey: hash,
   isSuperuser: boolean,
-  createdAtMs: moment,
+  createdAtMs: timestamp,
 })
 
 const preSharedKeys = object<Omit<PskRecord, 'kind'>>({
@@ -189,7 +189,7 @@ const rules = object<Omit<RuleRecord, 'kind'>>({
   topic: text({ minBytes: 1 }),
   action: oneOf(['publish', 'subscribe', 'pubsub']),
   permit: oneOf(['allow', 'deny']),
-  createdAtMs: moment,
+  createdAtMs: timestamp,
 })
 
 const bans = object<Omit<BanRecord, 'kind'>>({
@@ -198,8 +198,8 @@ const bans = object<Omit<BanRecord, 'kind'>>({
   who: name,
   reason: text(),
   by: text(),
-  atMs: moment,
-  untilMs: optional(moment),
+  atMs: timestamp,
+  untilMs: optional(timestamp),
 })
 
 const properties = object<MessageProperties>({
@@ -212,19 +212,19 @@ const properties = object<MessageProperties>({
 })
 
 /** The largest payload that MQTT knows. */
-const mostPayloadBytes = 268_435_455
+const maxPayloadBytes = 268_435_455
 
 const retainedMessages = object<Omit<StoredMessage, 'isRepeat' | 'retain'>>({
   topic: name,
-  payload: bytes(mostPayloadBytes),
+  payload: bytes(maxPayloadBytes),
   qos: oneOf([0, 1, 2]),
   properties: optional(properties),
   publisher: text(),
   publisherUsername: optional(text()),
   isByOwnRight: boolean,
   publisherMountpoint: textOrNone(),
-  publishedAtMs: moment,
-  expiresAtMs: optional(moment),
+  publishedAtMs: timestamp,
+  expiresAtMs: optional(timestamp),
 })
 
 type Row = Readonly<Record<string, unknown>>
@@ -256,7 +256,7 @@ export function readRow(table: TableName, line: string): TableRecord {
       : { kind: kindOfTable[table], ...value }
   ) as TableRecord
   const problem = problemOf(record)
-  if (problem !== undefined) throw new BadArchive(problem)
+  if (problem !== undefined) throw new InvalidArchive(problem)
   return record
 }
 
@@ -265,7 +265,7 @@ function parse(line: string): unknown {
     return JSON.parse(line) as unknown
   } catch {
     // What V8 says of it quotes the line, and that may hold a secret.
-    throw new BadArchive('is no JSON')
+    throw new InvalidArchive('is no JSON')
   }
 }
 
@@ -274,14 +274,14 @@ function problemOf(record: TableRecord): string | undefined {
   if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
     return 'namespace is none that a namespace can be called'
   }
-  const unspeakable = unspeakableIn(record)
+  const unspeakable = invalidTextIn(record)
   return unspeakable === undefined ? problemOfKind(record) : `${unspeakable} holds U+0000`
 }
 
 const nameFields = ['name', 'id', 'username', 'identity', 'who', 'topic'] as const
 
 /** [MQTT-1.5.3-2] [MQTT5-1.5.4-2] What no client can say; within the broker it has a meaning of its own. */
-function unspeakableIn(record: TableRecord): string | undefined {
+function invalidTextIn(record: TableRecord): string | undefined {
   if (record.kind === 'retained') return undefined
   return nameFields.find(
     (name) => (record as { readonly [Key in (typeof nameFields)[number]]?: string })[name]?.includes('\0') === true,
@@ -311,7 +311,7 @@ function problemOfKind(record: TableRecord): string | undefined {
     case 'namespace':
       return isNamespaceName(record.name) ? undefined : 'name is none that a namespace can have'
     case 'psk':
-      return record.key.length < leastKeyBytes ? `key is shorter than ${leastKeyBytes} bytes` : undefined
+      return record.key.length < minKeyBytes ? `key is shorter than ${minKeyBytes} bytes` : undefined
     case 'scram': {
       const { storedKey, serverKey, algorithm } = record
       const isGood = [storedKey, serverKey].every((key) => key.length === hashBytes[algorithm])
@@ -324,7 +324,7 @@ function problemOfKind(record: TableRecord): string | undefined {
   }
 }
 
-const leastKeyBytes = 8
+const minKeyBytes = 8
 const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64, sha256: 32 } as const
 
 /** What OpenSSL would not work with. */

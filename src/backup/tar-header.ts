@@ -5,8 +5,8 @@
 //   0 name 100 | mode 8 | uid 8 | gid 8 | 124 size 12 | mtime 12 | 148 sum 8 | 156 kind | 157 link 100 |
 //   257 magic 8 | user 32 | group 32 | device 16 | 345 prefix 155 | 500
 
-import { BadArchive, quoted } from './invalid-archive.ts'
-import { mostExtendedBytes } from './extended-header.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
+import { maxExtendedBytes } from './extended-header.ts'
 
 export const blockBytes = 512
 
@@ -44,7 +44,7 @@ const kindNames: Readonly<Record<string, string>> = {
 /** What the block says. undefined: it is empty, as at the end. Throws BadArchive. */
 export function readHeader(block: Buffer): TarEntry | undefined {
   if (isEmpty(block)) return undefined
-  if (readNumber(block, sumAt, 8) !== sumOf(block)) throw new BadArchive('it is no tar archive, or it is damaged')
+  if (readNumber(block, sumAt, 8) !== sumOf(block)) throw new InvalidArchive('it is no tar archive, or it is damaged')
   const kind = String.fromCharCode(block[kindAt] === 0 ? 0x30 : block[kindAt])
   const own = readText(block, 0, nameBytes)
   // The older format of GNU has other things where the prefix would be.
@@ -52,16 +52,16 @@ export function readHeader(block: Buffer): TarEntry | undefined {
   const prefix = isPosix ? readText(block, prefixAt, prefixBytes) : ''
   const name = prefix === '' ? own : `${prefix}/${own}`
   const bytes = readNumber(block, sizeAt, 12)
-  if (bytes === undefined) throw new BadArchive(`the size of ${quoted(name)} is no number`)
+  if (bytes === undefined) throw new InvalidArchive(`the size of ${quoteText(name)} is no number`)
   if (kind === 'x') {
-    if (bytes <= mostExtendedBytes) return { kind: 'extended', name, bytes }
-    throw new BadArchive(`an extended header has ${bytes} bytes, and ${mostExtendedBytes} are enough`)
+    if (bytes <= maxExtendedBytes) return { kind: 'extended', name, bytes }
+    throw new InvalidArchive(`an extended header has ${bytes} bytes, and ${maxExtendedBytes} are enough`)
   }
   if (kind !== '0' && kind !== '5') {
     const what = kindNames[kind] ?? 'something that nobody knows'
-    throw new BadArchive(`${quoted(name)} is ${what}: there may be plain files and folders only`)
+    throw new InvalidArchive(`${quoteText(name)} is ${what}: there may be plain files and folders only`)
   }
-  if (kind === '5' && bytes > 0) throw new BadArchive(`the folder ${quoted(name)} has content`)
+  if (kind === '5' && bytes > 0) throw new InvalidArchive(`the folder ${quoteText(name)} has content`)
   return { kind: kind === '5' ? 'folder' : 'file', name, bytes }
 }
 
@@ -97,13 +97,13 @@ function splitName(name: string): readonly [prefix: string, own: string] {
     const [prefix, own] = [name.slice(0, at), name.slice(at + 1)]
     if (Buffer.byteLength(own) <= nameBytes && Buffer.byteLength(prefix) <= prefixBytes) return [prefix, own]
   }
-  throw new BadArchive(`the name ${quoted(name)} is too long for an archive`)
+  throw new InvalidArchive(`the name ${quoteText(name)} is too long for an archive`)
 }
 
-const largestOctalSize = 0o77777777777
+const maxOctalSize = 0o77777777777
 
 function writeSize(block: Buffer, value: number): void {
-  if (value <= largestOctalSize) return writeOctal(block, { at: sizeAt, bytes: 12, value })
+  if (value <= maxOctalSize) return writeOctal(block, { at: sizeAt, bytes: 12, value })
   block[sizeAt] = 0x80
   block.writeUIntBE(value, sizeAt + 6, 6)
 }

@@ -2,9 +2,9 @@
 // and bytes of ours that have not left yet, begin the time anew.
 
 /** Of the time after which nothing is waited for any longer: how often it is looked. */
-const looksInWait = 4
+const checksPerWait = 4
 
-export interface AnswerPatience {
+export interface AckTimeout {
   /** A message waits so long for its answer while none comes at all. */
   readonly waitMs: number
   /** Between two times that the connection is renewed for it. */
@@ -12,15 +12,15 @@ export interface AnswerPatience {
 }
 
 /** How far the connection has come. */
-export interface AnswersSoFar {
+export interface AckProgress {
   /** Messages without their answer. */
   readonly inFlight: number
   readonly answers: number
   readonly unsentBytes: number
 }
 
-export class StallWatch {
-  #patience: AnswerPatience | undefined = undefined
+export class AckMonitor {
+  #timeout: AckTimeout | undefined = undefined
   /** The connection may not be renewed before. */
   #notBeforeMs = -Infinity
   #sinceMs = 0
@@ -29,11 +29,11 @@ export class StallWatch {
   dueAtMs = Infinity
 
   /** A connection begins. `patience`: undefined for any. */
-  begin(patience: AnswerPatience | undefined, nowMs: number): void {
-    this.#patience = patience
+  begin(timeout: AckTimeout | undefined, nowMs: number): void {
+    this.#timeout = timeout
     this.#sinceMs = nowMs
     this.#answers = 0
-    this.#planNext(nowMs)
+    this.#scheduleNext(nowMs)
   }
 
   end(): void {
@@ -41,18 +41,18 @@ export class StallWatch {
   }
 
   /** When it is due. True: the connection is to be renewed. */
-  isStalled({ inFlight, answers, unsentBytes }: AnswersSoFar, nowMs: number): boolean {
-    const patience = this.#patience
-    if (patience === undefined) return false
+  isStalled({ inFlight, answers, unsentBytes }: AckProgress, nowMs: number): boolean {
+    const timeout = this.#timeout
+    if (timeout === undefined) return false
     if (inFlight === 0 || answers !== this.#answers || unsentBytes > 0) this.#sinceMs = nowMs
     this.#answers = answers
-    this.#planNext(nowMs)
-    if (nowMs - this.#sinceMs < patience.waitMs || nowMs < this.#notBeforeMs) return false
-    this.#notBeforeMs = nowMs + patience.intervalMs
+    this.#scheduleNext(nowMs)
+    if (nowMs - this.#sinceMs < timeout.waitMs || nowMs < this.#notBeforeMs) return false
+    this.#notBeforeMs = nowMs + timeout.intervalMs
     return true
   }
 
-  #planNext(nowMs: number): void {
-    if (this.#patience !== undefined) this.dueAtMs = nowMs + Math.ceil(this.#patience.waitMs / looksInWait)
+  #scheduleNext(nowMs: number): void {
+    if (this.#timeout !== undefined) this.dueAtMs = nowMs + Math.ceil(this.#timeout.waitMs / checksPerWait)
   }
 }

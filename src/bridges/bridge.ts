@@ -12,77 +12,84 @@
 
 import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
-import { Agreements } from './subscription-state.ts'
-import { connectHere, endHere, goodbye, limitsOf, refusalHere, wordsOfReason } from './connect-remote.ts'
-import { ConnectionWatch } from './connection-monitor.ts'
-import { Crossing, type CrossingParts } from './message-transfer.ts'
-import { Dialects } from './version-negotiation.ts'
-import { Greeting, listeningMs, type Step } from './connect-handshake.ts'
+import { SubscriptionState } from './subscription-state.ts'
+import {
+  connectLocal,
+  localDisconnectReason,
+  disconnectPacket,
+  limitsOf,
+  localRefusal,
+  reasonText,
+} from './connect-remote.ts'
+import { ConnectionMonitor } from './connection-monitor.ts'
+import { MessageTransfer, type TransferDependencies } from './message-transfer.ts'
+import { VersionNegotiation } from './version-negotiation.ts'
+import { ConnectHandshake, nameWaitMs, type Step } from './connect-handshake.ts'
 import { shorterKeepAlive } from './keep-alive.ts'
-import { linkHere, linkThere } from './connect-local.ts'
-import type { LinkOwner, PacketLink } from './packet-link.ts'
-import type { ClientWishes } from './transparent-subscriptions.ts'
+import { linkLocal, linkRemote } from './connect-local.ts'
+import type { LinkCallbacks, PacketLink } from './packet-link.ts'
+import type { ClientFilters } from './transparent-subscriptions.ts'
 import { PreferredServer } from './preferred-server.ts'
-import { Preparation } from './local-setup.ts'
-import { Reconnection, steadyAfterMs } from './reconnect-backoff.ts'
-import { Refusals } from './rejected-messages.ts'
-import { Retirement } from './remove-bridge.ts'
-import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
+import { LocalSetup } from './local-setup.ts'
+import { ReconnectBackoff, stableAfterMs } from './reconnect-backoff.ts'
+import { RejectedMessages } from './rejected-messages.ts'
+import { BridgeRemoval } from './remove-bridge.ts'
+import { hasSameRules, isSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
-import { areNone, isKnownAs, type Marks } from './subscriptions.ts'
-import { spoolOf, type BridgeWorld, type Dialing } from './world.ts'
+import { areNone, isSameSession, type Marks } from './subscriptions.ts'
+import { spoolOf, type BridgeDependencies, type Dialing } from './world.ts'
 
 /** Our own broker answers in this time, or something is wrong. */
-const patienceHereMs = 30_000
+const localTimeoutMs = 30_000
 const drainMs = 5_000
 
-export class Bridge implements LinkOwner {
+export class Bridge implements LinkCallbacks {
   #settings: BridgeSettings
   /** As they are for the present connection: another version than was asked for may be spoken. */
-  #spoken: BridgeSettings
-  readonly #world: BridgeWorld
+  #connectionSettings: BridgeSettings
+  readonly #dependencies: BridgeDependencies
   readonly #counters = newBridgeCounters()
-  readonly #refusals = new Refusals()
+  readonly #rejectedMessages = new RejectedMessages()
   #state: BridgeState = 'off'
   #sinceMs: number
-  #reconnection: Reconnection
+  #backoff: ReconnectBackoff
   #dialing: Dialing | undefined
   #preferred: PreferredServer | undefined
   #local: PacketLink | undefined
   #remote: PacketLink | undefined
-  #dialects = new Dialects()
-  #greeting: Greeting | undefined
+  #versions = new VersionNegotiation()
+  #handshake: ConnectHandshake | undefined
   /** The remote broker has been made to forget the bridge, and the next connection is the one that is kept. */
   #isCleared = false
   #connack: ConnackPacket | undefined
   /** What the remote broker had said by then behind CONNACK. */
-  #early: Packet | undefined
-  #crossing: Crossing | undefined
-  #preparation: Preparation | undefined
+  #earlyPacket: Packet | undefined
+  #transfer: MessageTransfer | undefined
+  #localSetup: LocalSetup | undefined
   /** The settings that are to be in force when what is under way is through. */
-  #next: BridgeSettings | undefined
+  #pendingSettings: BridgeSettings | undefined
   /** When the present state has lasted too long, or is over. */
   #dueAtMs = Infinity
-  readonly #watch = new ConnectionWatch()
-  #retirement: Retirement | undefined
+  readonly #monitor = new ConnectionMonitor()
+  #removal: BridgeRemoval | undefined
   #isAnew = false
-  readonly #agreements: Agreements
+  readonly #subscriptionState: SubscriptionState
   #lastError: string | undefined
   #lastErrorAtMs: number | undefined
 
-  constructor(settings: BridgeSettings, world: BridgeWorld) {
+  constructor(settings: BridgeSettings, dependencies: BridgeDependencies) {
     this.#settings = settings
-    this.#spoken = settings
-    this.#world = world
-    this.#agreements = new Agreements(world.broker)
-    this.#sinceMs = world.nowMs()
-    this.#reconnection = this.#newReconnection()
+    this.#connectionSettings = settings
+    this.#dependencies = dependencies
+    this.#subscriptionState = new SubscriptionState(dependencies.broker)
+    this.#sinceMs = dependencies.nowMs()
+    this.#backoff = this.#createBackoff()
   }
 
   /** `isAnew`: whatever the session here has is of another bridge of this name, and goes. */
   start(isAnew = false): void {
     this.#isAnew ||= isAnew
-    this.#prepare(undefined, () => {
+    this.#setUpLocal(undefined, () => {
       if (this.#settings.isEnabled) this.#dial()
       else this.#moveTo('off', Infinity)
     })
@@ -90,135 +97,137 @@ export class Bridge implements LinkOwner {
 
   /** Other settings: rules at once, everything else when what is under way is through. */
   change(settings: BridgeSettings): void {
-    if (this.#retirement !== undefined) return
-    const isOfRulesOnly = isTheSameConnection(this.#settings, settings)
-    if (isOfRulesOnly && this.#next === undefined && hasTheSameRules(this.#settings, settings)) return
-    this.#next = settings
+    if (this.#removal !== undefined) return
+    const isOfRulesOnly = isSameConnection(this.#settings, settings)
+    if (isOfRulesOnly && this.#pendingSettings === undefined && hasSameRules(this.#settings, settings)) return
+    this.#pendingSettings = settings
     if (this.#state === 'connected' && isOfRulesOnly) return this.#changeRules(settings)
-    if (this.#state !== 'connected' && this.#state !== 'draining') return this.#beginAnew()
-    this.#crossing?.drain()
+    if (this.#state !== 'connected' && this.#state !== 'draining') return this.#restart()
+    this.#transfer?.drain()
     // Another connection would be one by the settings that go.
-    this.#preferred?.leave()
+    this.#preferred?.closeLinks()
     this.#preferred = undefined
-    if (this.#state !== 'draining') this.#moveTo('draining', this.#world.nowMs() + drainMs)
+    if (this.#state !== 'draining') this.#moveTo('draining', this.#dependencies.nowMs() + drainMs)
     this.#endDrainIfQuiet()
   }
 
   /** Both sides are told, and what is stored stays. */
   stop(): void {
-    this.#leave(goodbye(this.#spoken.version, {}))
+    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, {}))
     this.#moveTo('off', Infinity)
   }
 
   /** The bridge is gone from the configuration: its session ends, here and there, with all that waits in it. */
-  retire(): void {
-    this.#leave(goodbye(this.#spoken.version, { forgets: true }))
-    this.#retirement = new Retirement(this.#settings, this.#world)
-    this.#retirement.begin()
+  remove(): void {
+    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { forgets: true }))
+    this.#removal = new BridgeRemoval(this.#settings, this.#dependencies)
+    this.#removal.begin()
     this.#moveTo('off', Infinity)
   }
 
   /** What clients of this broker are subscribed to: of a bridge that passes that on. */
-  passOn(wishes: ClientWishes): void {
-    this.#agreements.takeWishes(wishes, this.#world.nowMs())
-    this.#plan()
+  updateClientFilters(clientFilters: ClientFilters): void {
+    this.#subscriptionState.useClientFilters(clientFilters, this.#dependencies.nowMs())
+    this.#scheduleTick()
   }
 
   tick(): void {
-    const nowMs = this.#world.nowMs()
-    if (nowMs >= this.#agreements.dueAtMs) this.#warnIf(this.#agreements.tick(nowMs))
-    if (nowMs >= this.#dueAtMs) this.#endOfPatience()
-    this.#retirement?.tick(nowMs)
+    const nowMs = this.#dependencies.nowMs()
+    if (nowMs >= this.#subscriptionState.dueAtMs) this.#warnIf(this.#subscriptionState.tick(nowMs))
+    if (nowMs >= this.#dueAtMs) this.#handleTimeout()
+    this.#removal?.tick(nowMs)
     if (this.#state === 'connected' || this.#state === 'draining') {
-      if (nowMs >= this.#watch.dueAtMs) this.#lookAfterConnection(nowMs)
-      this.#preferred?.lookIfDue(nowMs)
+      if (nowMs >= this.#monitor.dueAtMs) this.#checkConnection(nowMs)
+      this.#preferred?.checkIfDue(nowMs)
     }
-    this.#plan()
+    this.#scheduleTick()
   }
 
   status(): BridgeStatus {
-    const { server, attempts } = this.#reconnection
+    const { server, attempts } = this.#backoff
     return {
       name: this.#settings.name,
       state: this.#state,
       sinceMs: this.#sinceMs,
       server,
-      version: this.#dialects.with(server, this.#settings).version,
+      version: this.#versions.with(server, this.#settings).version,
       attempts,
       lastError: this.#lastError,
       lastErrorAtMs: this.#lastErrorAtMs,
-      inFlight: this.#crossing?.inFlight ?? 0,
-      ...spoolOf(this.#world.broker.standing()),
-      ...this.#agreements.passedOn.counts,
+      inFlight: this.#transfer?.inFlight ?? 0,
+      ...spoolOf(this.#dependencies.broker.sessionStatus()),
+      ...this.#subscriptionState.transparent.counts,
       counters: this.#counters,
     }
   }
 
-  noteHeard(link: PacketLink): void {
-    if (link === this.#remote) this.#watch.noteHeard(this.#world.nowMs())
+  handleBytes(link: PacketLink): void {
+    if (link === this.#remote) this.#monitor.noteHeard(this.#dependencies.nowMs())
   }
 
-  notePacket(link: PacketLink, packet: Packet): void {
-    if (link === this.#local) this.#takeFromHere(packet)
-    else if (link === this.#remote) this.#takeFromThere(link, packet)
-    this.#crossing?.holdWhoeverIsAhead()
+  handlePacket(link: PacketLink, packet: Packet): void {
+    if (link === this.#local) this.#handleLocalPacket(packet)
+    else if (link === this.#remote) this.#handleRemotePacket(link, packet)
+    this.#transfer?.pauseFasterSide()
     if (this.#state === 'draining') this.#endDrainIfQuiet()
   }
 
-  noteRead(link: PacketLink): void {
+  handleRead(link: PacketLink): void {
     const other = link === this.#local ? this.#remote : this.#local
-    if (this.#crossing !== undefined) other?.flush()
+    if (this.#transfer !== undefined) other?.flush()
   }
 
-  noteFault(link: PacketLink, error: ProtocolError): void {
-    if (link === this.#remote) return this.#breach(error.message, error.reason)
+  handleMalformed(link: PacketLink, error: ProtocolError): void {
+    if (link === this.#remote) return this.#handleProtocolError(error.message, error.reason)
     if (link === this.#local) this.#fail(`this broker: ${error.message}`)
   }
 
-  noteClosed(link: PacketLink, error: Error | undefined): void {
+  handleClosed(link: PacketLink, error: Error | undefined): void {
     if (link !== this.#local && link !== this.#remote) return
-    const step = link === this.#remote ? this.#greeting?.close() : undefined
-    if (step !== undefined) return this.#take(step, link)
+    const step = link === this.#remote ? this.#handshake?.close() : undefined
+    if (step !== undefined) return this.#handleStep(step, link)
     const who = link === this.#local ? 'this broker' : 'the remote broker'
     this.#fail(`${who} closed the connection${error === undefined ? '' : `: ${error.message}`}`)
   }
 
-  noteWritten(): void {
-    this.#crossing?.letGoOn()
+  handleWritten(): void {
+    this.#transfer?.resumeReading()
   }
 
   // Preparing
 
   /** The session here is made right, and only then the rest follows. */
-  #prepare(marks: Marks | undefined, then: () => void): void {
-    this.#agreements.takeForwards(this.#settings, this.#isAnew)
-    const changes = this.#agreements.changesHere(this.#settings, marks, this.#isAnew)
+  #setUpLocal(marks: Marks | undefined, then: () => void): void {
+    this.#subscriptionState.useForwards(this.#settings, this.#isAnew)
+    const changes = this.#subscriptionState.localChanges(this.#settings, marks, this.#isAnew)
     // Its limits are said with CONNECT, and are to hold before the remote broker is there.
-    const saysLimits = marks === undefined && this.#agreements.hasLimitsToSay(this.#settings)
+    const saysLimits = marks === undefined && this.#subscriptionState.hasLimitsToSay(this.#settings)
     if (areNone(changes) && !saysLimits && !this.#isAnew) return then()
-    if (marks === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
-    this.#preparation = new Preparation({
-      linkTo: (owner) => linkHere(owner, this.#world),
+    if (marks === undefined) this.#moveTo('preparing', this.#dependencies.nowMs() + localTimeoutMs)
+    this.#localSetup = new LocalSetup({
+      linkTo: (owner) => linkLocal(owner, this.#dependencies),
       done: () => {
-        this.#preparation = undefined
+        this.#localSetup = undefined
         this.#isAnew = false
         then()
       },
       fail: (why) => this.#fail(why),
-      warnIf: (text) => this.#warnIf(this.#agreements.noteAnswerHere(text)),
+      warnIf: (text) => this.#warnIf(this.#subscriptionState.recordLocalAck(text)),
     })
-    this.#preparation.begin(this.#settings, { isAnew: this.#isAnew }, (link) => this.#agreements.sayHere(link, changes))
+    this.#localSetup.begin(this.#settings, { isAnew: this.#isAnew }, (link) =>
+      this.#subscriptionState.sendLocal(link, changes),
+    )
   }
 
   // Connecting
 
   #dial(): void {
     const { connectTimeoutMs, link } = this.#settings
-    this.#moveTo('connecting', this.#world.nowMs() + connectTimeoutMs)
-    this.#dialing = this.#world.connector.dial(this.#reconnection.server, link, {
+    this.#moveTo('connecting', this.#dependencies.nowMs() + connectTimeoutMs)
+    this.#dialing = this.#dependencies.connector.dial(this.#backoff.server, link, {
       onOpen: (stream) => {
         this.#dialing = undefined
-        this.#greet(stream)
+        this.#startHandshake(stream)
       },
       onProblem: ({ message }) => {
         this.#dialing = undefined
@@ -227,274 +236,278 @@ export class Bridge implements LinkOwner {
     })
   }
 
-  #greet(stream: ByteStream): void {
-    const { server } = this.#reconnection
-    const dialect = this.#dialects.with(server, this.#settings)
-    const settings = { ...this.#settings, version: dialect.version }
-    this.#moveTo('connecting', this.#world.nowMs() + settings.connectTimeoutMs)
-    const link = linkThere(this, stream, settings.version, this.#world)
+  #startHandshake(stream: ByteStream): void {
+    const { server } = this.#backoff
+    const negotiated = this.#versions.with(server, this.#settings)
+    const settings = { ...this.#settings, version: negotiated.version }
+    this.#moveTo('connecting', this.#dependencies.nowMs() + settings.connectTimeoutMs)
+    const link = linkRemote(this, stream, settings.version, this.#dependencies)
     this.#remote = link
-    this.#spoken = settings
-    this.#greeting = new Greeting({
+    this.#connectionSettings = settings
+    this.#handshake = new ConnectHandshake({
       link,
       server,
       settings,
-      dialect,
-      dialects: this.#dialects,
-      broker: this.#world.broker,
-      isJoined: this.#agreements.isJoinedWith(server, settings),
+      negotiated,
+      versions: this.#versions,
+      broker: this.#dependencies.broker,
+      isJoined: this.#subscriptionState.isJoinedWith(server, settings),
       isCleared: this.#isCleared,
-      tell: (event) => this.#world.tell(event),
+      emit: (event) => this.#dependencies.emit(event),
     })
     this.#isCleared = false
-    this.#greeting.begin()
+    this.#handshake.begin()
   }
 
-  #take(step: Step, link: PacketLink): void {
+  #handleStep(step: Step, link: PacketLink): void {
     switch (step.step) {
       case 'wait':
-        return this.#moveTo('connecting', Math.min(this.#dueAtMs, this.#world.nowMs() + listeningMs))
+        return this.#moveTo('connecting', Math.min(this.#dueAtMs, this.#dependencies.nowMs() + nameWaitMs))
       case 'again':
         link.end(step.farewell)
-        this.#leave(undefined)
+        this.#closeLinks(undefined)
         this.#isCleared = step.isCleared
-        return step.pauseMs === 0 ? this.#dial() : this.#moveTo('waiting', this.#world.nowMs() + step.pauseMs)
+        return step.pauseMs === 0 ? this.#dial() : this.#moveTo('waiting', this.#dependencies.nowMs() + step.pauseMs)
       case 'join':
-        return this.#prepareToJoin(link, step.connack, step.early)
+        return this.#prepareTransfer(link, step.connack, step.earlyPacket)
       case 'fail':
         return this.#fail(step.why)
       case 'breach':
-        return this.#breach(step.text, reasonCodes.protocolError)
+        return this.#handleProtocolError(step.text, reasonCodes.protocolError)
       default:
         step satisfies never
     }
   }
 
   /** The remote broker has let the bridge in. */
-  #prepareToJoin(link: PacketLink, connack: ConnackPacket, early: Packet | undefined): void {
-    this.#greeting = undefined
+  #prepareTransfer(link: PacketLink, connack: ConnackPacket, earlyPacket: Packet | undefined): void {
+    this.#handshake = undefined
     this.#connack = connack
-    this.#early = early
-    link.hold()
-    this.#moveTo('connecting', this.#world.nowMs() + patienceHereMs)
-    const marks = this.#agreements.begin(this.#reconnection.server, this.#spoken, connack)
-    this.#prepare(marks, () => this.#join(connack))
+    this.#earlyPacket = earlyPacket
+    link.pauseReading()
+    this.#moveTo('connecting', this.#dependencies.nowMs() + localTimeoutMs)
+    const marks = this.#subscriptionState.begin(this.#backoff.server, this.#connectionSettings, connack)
+    this.#setUpLocal(marks, () => this.#startTransfer(connack))
   }
 
-  #join(connack: ConnackPacket): void {
-    const { receiveMaximum } = limitsOf(connack, this.#spoken)
-    this.#local = linkHere(this, this.#world)
-    this.#local.send(connectHere(this.#spoken, { receiveMaximum, isForgotten: !connack.sessionPresent }))
+  #startTransfer(connack: ConnackPacket): void {
+    const { receiveMaximum } = limitsOf(connack, this.#connectionSettings)
+    this.#local = linkLocal(this, this.#dependencies)
+    this.#local.send(connectLocal(this.#connectionSettings, { receiveMaximum, isForgotten: !connack.sessionPresent }))
   }
 
   /** Both sides are there. */
-  #begin(sides: Pick<CrossingParts, 'local' | 'remote' | 'connack' | 'connackHere'>): void {
+  #begin(sides: Pick<TransferDependencies, 'local' | 'remote' | 'connack' | 'localConnack'>): void {
     const { local, remote, connack } = sides
-    const settings = this.#spoken
-    this.#crossing = new Crossing({
+    const settings = this.#connectionSettings
+    this.#transfer = new MessageTransfer({
       ...sides,
       settings,
-      broker: this.#world.broker,
+      broker: this.#dependencies.broker,
       counters: this.#counters,
-      refusals: this.#refusals,
-      open: this.#agreements.passedOn.tree,
-      places: this.#agreements.places,
-      startOver: (why) => this.#fail(why),
-      breach: (text) => this.#breach(text, reasonCodes.protocolError),
+      rejectedMessages: this.#rejectedMessages,
+      open: this.#subscriptionState.transparent.tree,
+      slots: this.#subscriptionState.slots,
+      reconnect: (why) => this.#fail(why),
+      handleProtocolError: (text) => this.#handleProtocolError(text, reasonCodes.protocolError),
     })
     this.#counters.connects++
     const { sessionPresent, properties: { serverKeepAliveSeconds: said } = {} } = connack
-    const nowMs = this.#world.nowMs()
-    this.#watch.begin(settings, shorterKeepAlive(settings.keepAliveSeconds, said), nowMs)
+    const nowMs = this.#dependencies.nowMs()
+    this.#monitor.begin(settings, shorterKeepAlive(settings.keepAliveSeconds, said), nowMs)
     this.#preferred = this.#preferredServer()
-    this.#agreements.meet({ local, remote, server: this.#reconnection.server, settings }, sessionPresent, nowMs)
+    this.#subscriptionState.connect({ local, remote, server: this.#backoff.server, settings }, sessionPresent, nowMs)
     this.#moveTo('connected', Infinity)
-    this.#world.tell({
+    this.#dependencies.emit({
       event: 'connected',
-      server: this.#reconnection.server,
+      server: this.#backoff.server,
       sessionPresent,
       version: settings.version,
     })
-    const early = this.#early
-    this.#early = undefined
-    if (early !== undefined) this.#takeFromThere(remote, early)
-    this.#crossing?.letGoOn()
+    const earlyPacket = this.#earlyPacket
+    this.#earlyPacket = undefined
+    if (earlyPacket !== undefined) this.#handleRemotePacket(remote, earlyPacket)
+    this.#transfer?.resumeReading()
   }
 
   // Connected
 
-  #takeFromHere(packet: Packet): void {
+  #handleLocalPacket(packet: Packet): void {
     switch (packet.type) {
       case 'connack':
-        return this.#takeConnackHere(packet)
+        return this.#handleLocalConnack(packet)
       case 'suback':
       case 'unsuback':
-        this.#warnIf(this.#agreements.takeAnswerHere(packet, this.#world.nowMs()))
-        return this.#plan()
+        this.#warnIf(this.#subscriptionState.handleLocalAck(packet, this.#dependencies.nowMs()))
+        return this.#scheduleTick()
       case 'disconnect':
-        return this.#fail(endHere(packet))
+        return this.#fail(localDisconnectReason(packet))
       default:
-        return this.#crossing?.takeFromHere(packet)
+        return this.#transfer?.handleLocalPacket(packet)
     }
   }
 
-  #takeConnackHere(packet: ConnackPacket): void {
-    const refusal = refusalHere(packet)
+  #handleLocalConnack(packet: ConnackPacket): void {
+    const refusal = localRefusal(packet)
     if (refusal !== undefined) return this.#fail(refusal)
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
     if (!packet.sessionPresent && this.#connack.sessionPresent)
       return this.#fail('the session here is gone, and that of the other side begins anew')
-    this.#begin({ local: this.#local, remote: this.#remote, connack: this.#connack, connackHere: packet })
+    this.#begin({ local: this.#local, remote: this.#remote, connack: this.#connack, localConnack: packet })
   }
 
-  #takeFromThere(link: PacketLink, packet: Packet): void {
-    if (this.#greeting !== undefined) return this.#take(this.#greeting.take(packet), link)
+  #handleRemotePacket(link: PacketLink, packet: Packet): void {
+    if (this.#handshake !== undefined) return this.#handleStep(this.#handshake.handleStep(packet), link)
     if (packet.type === 'disconnect') {
-      this.#crossing?.noteEnd(packet.reasonCode)
-      const words = wordsOfReason(packet.reasonCode, 5, packet.properties?.reasonString)
+      this.#transfer?.handleDisconnect(packet.reasonCode)
+      const words = reasonText(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#fail(`the remote broker ended the connection: ${words}`)
     }
-    if (packet.type === 'suback' || packet.type === 'unsuback') this.#warnIf(this.#agreements.takeAnswer(packet))
-    this.#crossing?.takeFromThere(packet)
+    if (packet.type === 'suback' || packet.type === 'unsuback')
+      this.#warnIf(this.#subscriptionState.handleRemoteAck(packet))
+    this.#transfer?.handleRemotePacket(packet)
   }
 
-  #lookAfterConnection(nowMs: number): void {
-    const found = this.#crossing === undefined ? undefined : this.#watch.look(this.#crossing.progress, nowMs)
+  #checkConnection(nowMs: number): void {
+    const found = this.#transfer === undefined ? undefined : this.#monitor.check(this.#transfer.progress, nowMs)
     if (found?.ask === false) return this.#fail(found.why)
-    if (found?.ask === true) this.#crossing?.askForLife()
+    if (found?.ask === true) this.#transfer?.ping()
   }
 
   #preferredServer(): PreferredServer {
-    return new PreferredServer(this.#world, {
-      reconnection: this.#reconnection,
+    return new PreferredServer(this.#dependencies, {
+      backoff: this.#backoff,
       link: this.#settings.link,
       change: (stream) => {
-        this.#leave(goodbye(this.#spoken.version, {}))
-        this.#reconnection.takePreferred()
-        this.#greet(stream)
+        this.#closeLinks(disconnectPacket(this.#connectionSettings.version, {}))
+        this.#backoff.takePreferred()
+        this.#startHandshake(stream)
       },
-      plan: () => this.#plan(),
+      scheduleTick: () => this.#scheduleTick(),
     })
   }
 
   // Other settings
 
   #changeRules(settings: BridgeSettings): void {
-    const before = this.#spoken
+    const before = this.#connectionSettings
     const { remote, local } = { remote: this.#remote, local: this.#local }
     this.#settings = settings
-    this.#next = undefined
-    if (remote === undefined || local === undefined) return this.#beginAnew()
-    this.#spoken = { ...settings, version: remote.version }
-    this.#agreements.takeForwards(settings)
-    this.#crossing?.use(settings)
-    this.#agreements.changeRules(before, this.#spoken, this.#world.nowMs())
-    this.#plan()
+    this.#pendingSettings = undefined
+    if (remote === undefined || local === undefined) return this.#restart()
+    this.#connectionSettings = { ...settings, version: remote.version }
+    this.#subscriptionState.useForwards(settings)
+    this.#transfer?.changeRules(settings)
+    this.#subscriptionState.changeRules(before, this.#connectionSettings, this.#dependencies.nowMs())
+    this.#scheduleTick()
   }
 
   #endDrainIfQuiet(): void {
-    if (this.#crossing?.isQuiet !== false) this.#beginAnew()
+    if (this.#transfer?.isQuiet !== false) this.#restart()
   }
 
-  #beginAnew(): void {
-    const forgets = this.#next !== undefined && !isKnownAs(this.#next, this.#reconnection.server, this.#spoken)
-    this.#leave(goodbye(this.#spoken.version, { forgets }))
-    if (this.#next !== undefined) this.#settings = this.#next
-    this.#next = undefined
-    this.#reconnection = this.#newReconnection()
-    this.#dialects = new Dialects()
+  #restart(): void {
+    const forgets =
+      this.#pendingSettings !== undefined &&
+      !isSameSession(this.#pendingSettings, this.#backoff.server, this.#connectionSettings)
+    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { forgets }))
+    if (this.#pendingSettings !== undefined) this.#settings = this.#pendingSettings
+    this.#pendingSettings = undefined
+    this.#backoff = this.#createBackoff()
+    this.#versions = new VersionNegotiation()
     this.start()
   }
 
-  #newReconnection(): Reconnection {
+  #createBackoff(): ReconnectBackoff {
     const { servers, backoffMaxMs } = this.#settings
-    return new Reconnection(servers, backoffMaxMs, () => this.#world.random())
+    return new ReconnectBackoff(servers, backoffMaxMs, () => this.#dependencies.random())
   }
 
   // The end of things
 
-  #endOfPatience(): void {
+  #handleTimeout(): void {
     const wasWaiting = this.#state === 'waiting'
     this.#dueAtMs = Infinity
-    const silence = this.#greeting?.endListening()
-    if (silence !== undefined && this.#remote !== undefined) return this.#take(silence, this.#remote)
+    const silence = this.#handshake?.endNameWait()
+    if (silence !== undefined && this.#remote !== undefined) return this.#handleStep(silence, this.#remote)
     if (wasWaiting) this.start()
-    else if (this.#state === 'draining') this.#beginAnew()
-    else if (this.#connack === undefined && this.#preparation === undefined)
+    else if (this.#state === 'draining') this.#restart()
+    else if (this.#connack === undefined && this.#localSetup === undefined)
       this.#fail('the remote broker does not answer')
     else this.#fail('this broker does not answer the bridge')
   }
 
-  #breach(text: string, reason: ProtocolError['reason']): void {
-    if (this.#spoken.version === 5 && this.#connack !== undefined) this.#remote?.end(goodbye(5, { reason }))
+  #handleProtocolError(text: string, reason: ProtocolError['reason']): void {
+    if (this.#connectionSettings.version === 5 && this.#connack !== undefined)
+      this.#remote?.end(disconnectPacket(5, { reason }))
     this.#fail(`the remote broker broke the protocol: ${text}`)
   }
 
   #fail(why: string): void {
     if (this.#state === 'off' || this.#state === 'waiting') return
-    const nowMs = this.#world.nowMs()
-    const { server } = this.#reconnection
-    this.#dialects.noteFailure(server, this.#greeting !== undefined)
-    if (this.#state === 'connected' && nowMs - this.#sinceMs >= steadyAfterMs) {
-      this.#reconnection.noteSteady()
-      this.#dialects.noteSteady(server)
+    const nowMs = this.#dependencies.nowMs()
+    const { server } = this.#backoff
+    this.#versions.recordFailure(server, this.#handshake !== undefined)
+    if (this.#state === 'connected' && nowMs - this.#sinceMs >= stableAfterMs) {
+      this.#backoff.recordStable()
+      this.#versions.recordStable(server)
     }
-    this.#leave(undefined)
+    this.#closeLinks(undefined)
     this.#counters.failures++
     const isNew = why !== this.#lastError
     this.#warnOf(why)
-    this.#world.tell({ event: 'disconnected', server, why, isNew })
-    if (this.#next !== undefined) return this.#beginAnew()
-    this.#moveTo('waiting', nowMs + this.#reconnection.fail())
+    this.#dependencies.emit({ event: 'disconnected', server, why, isNew })
+    if (this.#pendingSettings !== undefined) return this.#restart()
+    this.#moveTo('waiting', nowMs + this.#backoff.fail())
   }
 
   #warnIf(text: string | undefined): void {
     if (text === undefined) return
-    if (text !== this.#lastError) this.#world.tell({ event: 'warning', text })
+    if (text !== this.#lastError) this.#dependencies.emit({ event: 'warning', text })
     this.#warnOf(text)
   }
 
   #warnOf(text: string): void {
     this.#lastError = text
-    this.#lastErrorAtMs = this.#world.nowMs()
+    this.#lastErrorAtMs = this.#dependencies.nowMs()
   }
 
   /** Nothing is open any more. The remote broker is told so, where there is something to say. */
-  #leave(farewell: ReturnType<typeof goodbye> | undefined): void {
+  #closeLinks(farewell: ReturnType<typeof disconnectPacket> | undefined): void {
     this.#dialing?.abandon()
-    this.#preferred?.leave()
-    if (farewell === undefined) this.#remote?.cut()
-    else this.#remote?.end((this.#connack ?? this.#greeting?.connack) === undefined ? undefined : farewell)
+    this.#preferred?.closeLinks()
+    if (farewell === undefined) this.#remote?.destroy()
+    else this.#remote?.end((this.#connack ?? this.#handshake?.connack) === undefined ? undefined : farewell)
     // What the remote broker has acknowledged is through, or it would come again.
-    if (this.#crossing === undefined) this.#local?.cut()
+    if (this.#transfer === undefined) this.#local?.destroy()
     else this.#local?.end(undefined)
-    this.#preparation?.leave()
-    this.#retirement?.leave()
+    this.#localSetup?.closeLinks()
+    this.#removal?.closeLinks()
     this.#dialing = undefined
     this.#preferred = undefined
     this.#remote = undefined
     this.#local = undefined
-    this.#greeting = undefined
+    this.#handshake = undefined
     this.#connack = undefined
-    this.#early = undefined
+    this.#earlyPacket = undefined
     this.#isCleared = false
-    this.#crossing = undefined
-    this.#preparation = undefined
-    this.#watch.end()
-    this.#agreements.part()
+    this.#transfer = undefined
+    this.#localSetup = undefined
+    this.#monitor.end()
+    this.#subscriptionState.disconnect()
   }
 
   #moveTo(state: BridgeState, dueAtMs: number): void {
-    if (state !== this.#state) this.#sinceMs = this.#world.nowMs()
+    if (state !== this.#state) this.#sinceMs = this.#dependencies.nowMs()
     this.#state = state
     this.#dueAtMs = dueAtMs
-    this.#plan()
+    this.#scheduleTick()
   }
 
-  #plan(): void {
-    const others = [this.#watch, this.#agreements, this.#preferred, this.#retirement].map(
+  #scheduleTick(): void {
+    const others = [this.#monitor, this.#subscriptionState, this.#preferred, this.#removal].map(
       (part) => part?.dueAtMs ?? Infinity,
     )
-    this.#world.wakeAt(Math.min(this.#dueAtMs, ...others))
+    this.#dependencies.wakeAt(Math.min(this.#dueAtMs, ...others))
   }
 }

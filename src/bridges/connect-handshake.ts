@@ -11,21 +11,21 @@
 // forget the bridge, the next one is made at once, to the same server.
 
 import type { ConnackPacket, DisconnectPacket, Packet, ProtocolVersion } from '../protocol/index.ts'
-import { connectThere, goodbye, isUnknownVersion, wordsOfReason } from './connect-remote.ts'
-import type { Dialect, Dialects } from './version-negotiation.ts'
-import { nameIn, tellsName } from './loop-marker.ts'
+import { connectRemote, disconnectPacket, isUnknownVersion, reasonText } from './connect-remote.ts'
+import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
+import { nameIn, isNameAnnouncement } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeEvent } from './status.ts'
 import type { LocalBroker } from './world.ts'
 
 /** A Godwit says its name before it answers a ping: who is silent for so long tells none. */
-export const listeningMs = 2_000
+export const nameWaitMs = 2_000
 
 export type Step =
   | { readonly step: 'wait' }
   /** `early`: what has come behind CONNACK already, and is to be heard first. */
-  | { readonly step: 'join'; readonly connack: ConnackPacket; readonly early: Packet | undefined }
+  | { readonly step: 'join'; readonly connack: ConnackPacket; readonly earlyPacket: Packet | undefined }
   /** Leave, and dial the same server after `pauseMs`. `isCleared`: it has forgotten the bridge, and told no name. */
   | {
       readonly step: 'again'
@@ -36,127 +36,127 @@ export type Step =
   | { readonly step: 'fail'; readonly why: string }
   | { readonly step: 'breach'; readonly text: string }
 
-export interface GreetingParts {
+export interface HandshakeDependencies {
   readonly link: PacketLink
   readonly server: string
   /** As they are for this connection: with the version that it speaks. */
   readonly settings: BridgeSettings
-  readonly dialect: Dialect
-  readonly dialects: Dialects
+  readonly negotiated: NegotiatedVersion
+  readonly versions: VersionNegotiation
   readonly broker: LocalBroker
   /** The two hold the two ends of the same messages. */
   readonly isJoined: boolean
   /** See `Step`. */
   readonly isCleared: boolean
-  tell(event: BridgeEvent): void
+  emit(event: BridgeEvent): void
 }
 
-export class Greeting {
-  readonly #parts: GreetingParts
+export class ConnectHandshake {
+  readonly #dependencies: HandshakeDependencies
   /** Before 5.0 a clean session ends with its connection: one is made for that alone, and then the one that is kept. */
   readonly #clears: boolean
   readonly #cleanStart: boolean
   /** It has let the bridge in, and is being listened to for its name. */
   connack: ConnackPacket | undefined
 
-  constructor(parts: GreetingParts) {
-    this.#parts = parts
-    const { settings, isJoined, isCleared } = parts
+  constructor(dependencies: HandshakeDependencies) {
+    this.#dependencies = dependencies
+    const { settings, isJoined, isCleared } = dependencies
     const isUnknown = !isJoined && !isCleared
     this.#clears = isUnknown && settings.version !== 5 && !settings.cleanStart
     this.#cleanStart = settings.cleanStart || isUnknown
   }
 
   begin(): void {
-    const { link, settings, broker, dialect } = this.#parts
-    link.send(connectThere(settings, broker, { cleanStart: this.#cleanStart, saysBridge: dialect.saysBridge }))
+    const { link, settings, broker, negotiated } = this.#dependencies
+    link.send(connectRemote(settings, broker, { cleanStart: this.#cleanStart, saysBridge: negotiated.saysBridge }))
   }
 
-  take(packet: Packet): Step {
-    if (this.connack !== undefined) return this.#takeFirst(this.connack, packet)
-    if (packet.type === 'connack') return this.#takeConnack(packet)
+  handleStep(packet: Packet): Step {
+    if (this.connack !== undefined) return this.#handleFirstPacket(this.connack, packet)
+    if (packet.type === 'connack') return this.#handleConnack(packet)
     return { step: 'breach', text: `${packet.type} before connack` }
   }
 
   /** The remote broker has closed the connection. */
   close(): Step | undefined {
-    const { dialect, dialects, server } = this.#parts
-    const isAnswer = this.connack === undefined && dialect.saysBridge
-    return isAnswer && dialects.leaveBitOut(server, false) ? again() : undefined
+    const { negotiated, versions, server } = this.#dependencies
+    const isAnswer = this.connack === undefined && negotiated.saysBridge
+    return isAnswer && versions.leaveBitOut(server, false) ? retryStep() : undefined
   }
 
-  #takeConnack(connack: ConnackPacket): Step {
-    const { dialect, dialects, server, isJoined, isCleared, link } = this.#parts
-    if (dialect.saysBridge && isUnknownVersion(connack, dialect.version) && dialects.leaveBitOut(server, true))
-      return again()
+  #handleConnack(connack: ConnackPacket): Step {
+    const { negotiated, versions, server, isJoined, isCleared, link } = this.#dependencies
+    if (negotiated.saysBridge && isUnknownVersion(connack, negotiated.version) && versions.leaveBitOut(server, true))
+      return retryStep()
     if (connack.reasonCode !== 0) {
-      const words = wordsOfReason(connack.reasonCode, dialect.version, connack.properties?.reasonString)
+      const words = reasonText(connack.reasonCode, negotiated.version, connack.properties?.reasonString)
       return { step: 'fail', why: `the remote broker refused the bridge: ${words}` }
     }
-    const isAsConfigured = dialect.language === 'as configured'
-    if (!isAsConfigured && nameIn(connack) === undefined) return this.#fallBack()
+    const isAsConfigured = negotiated.language === 'as configured'
+    if (!isAsConfigured && nameIn(connack) === undefined) return this.#retryConfiguredVersion()
     if (connack.sessionPresent && (this.#cleanStart || !isJoined))
       return { step: 'breach', text: 'a session that was to be forgotten is there' }
-    if (!isAsConfigured) dialects.noteKept(server)
-    else if (dialects.noteLetIn(server)) return again(dialect.version)
-    if (dialect.lacksBit) this.#warnOfEchoes()
-    if (!dialect.saysBridge || isCleared) return this.#letIn(connack, undefined)
+    if (!isAsConfigured) versions.recordUpgrade(server)
+    else if (versions.recordAccepted(server)) return retryStep(negotiated.version)
+    if (negotiated.lacksBit) this.#warnOfEchoes()
+    if (!negotiated.saysBridge || isCleared) return this.#accept(connack, undefined)
     this.connack = connack
     link.send({ type: 'pingreq' })
     return { step: 'wait' }
   }
 
   /** Nothing has come behind CONNACK for `listeningMs`. Undefined: it has not let the bridge in yet. */
-  endListening(): Step | undefined {
-    return this.connack === undefined ? undefined : this.#letIn(this.connack, undefined)
+  endNameWait(): Step | undefined {
+    return this.connack === undefined ? undefined : this.#accept(this.connack, undefined)
   }
 
   /** What comes first behind CONNACK. */
-  #takeFirst(connack: ConnackPacket, packet: Packet): Step {
-    if (!tellsName(packet)) return this.#letIn(connack, packet)
-    const { dialect, dialects, server } = this.#parts
-    if (!dialects.noteName(server)) return this.#letIn(connack, undefined)
+  #handleFirstPacket(connack: ConnackPacket, packet: Packet): Step {
+    if (!isNameAnnouncement(packet)) return this.#accept(connack, packet)
+    const { negotiated, versions, server } = this.#dependencies
+    if (!versions.recordGodwit(server)) return this.#accept(connack, undefined)
     this.#notice(`the remote broker is a Godwit: MQTT 5.0 is spoken with ${server}`)
-    return again(dialect.version)
+    return retryStep(negotiated.version)
   }
 
-  #letIn(connack: ConnackPacket, early: Packet | undefined): Step {
-    const { dialect, settings } = this.#parts
-    if (this.#clears) return { ...again(dialect.version), isCleared: true, pauseMs: settings.connectPauseMs }
-    return { step: 'join', connack, early }
+  #accept(connack: ConnackPacket, earlyPacket: Packet | undefined): Step {
+    const { negotiated, settings } = this.#dependencies
+    if (this.#clears) return { ...retryStep(negotiated.version), isCleared: true, pauseMs: settings.connectPauseMs }
+    return { step: 'join', connack, earlyPacket }
   }
 
   /** It speaks 5.0 and has no name. The operator may have had a reason to say another version. */
-  #fallBack(): Step {
-    const { dialect, dialects, server, link } = this.#parts
-    if (dialect.language === 'tries 5.0') {
-      link.end(goodbye(5, {}))
+  #retryConfiguredVersion(): Step {
+    const { negotiated, versions, server, link } = this.#dependencies
+    if (negotiated.language === 'tries 5.0') {
+      link.end(disconnectPacket(5, {}))
       return { step: 'fail', why: 'the remote broker told a name as Godwits do before MQTT 5.0, and none with it' }
     }
-    dialects.noteFailure(server, true)
+    versions.recordFailure(server, true)
     this.#notice(`the remote broker is no Godwit any more: MQTT is spoken as configured with ${server}`)
-    return again(5)
+    return retryStep(5)
   }
 
   #warnOfEchoes(): void {
-    const { dialects, server, settings } = this.#parts
+    const { versions, server, settings } = this.#dependencies
     const isHarmless = settings.forwards.length === 0 || settings.subscriptions.length === 0
-    if (isHarmless || !dialects.isNews(server)) return
+    if (isHarmless || !versions.isFirstWarning(server)) return
     const text =
       'the remote broker cannot be asked not to send back what the bridge sent: rules both ways must not meet'
-    this.#parts.tell({ event: 'warning', text })
+    this.#dependencies.emit({ event: 'warning', text })
   }
 
   #notice(text: string): void {
-    this.#parts.tell({ event: 'notice', text })
+    this.#dependencies.emit({ event: 'notice', text })
   }
 }
 
 /** `version`: in which a last word is said. */
-function again(version?: ProtocolVersion): Extract<Step, { step: 'again' }> {
+function retryStep(version?: ProtocolVersion): Extract<Step, { step: 'again' }> {
   return {
     step: 'again',
-    farewell: version === undefined ? undefined : goodbye(version, {}),
+    farewell: version === undefined ? undefined : disconnectPacket(version, {}),
     isCleared: false,
     pauseMs: 0,
   }

@@ -17,15 +17,15 @@ import type { BridgeSettings } from './settings.ts'
 import type { LocalBroker } from './world.ts'
 
 const neverExpires = 0xffffffff
-const largestReceiveMaximum = 65_535
+const maxReceiveMaximum = 65_535
 /** Messages under way at most, of those that a setting or the remote broker allows. */
-const mostInFlight = 1_024
+const maxInFlight = 1_024
 /** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
-const usualInflight = 20
-const mostReasonCharacters = 200
+const defaultInflight = 20
+const maxReasonCharacters = 200
 
 /** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
-export function connectHere(
+export function connectLocal(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
   how: { receiveMaximum: number; ends?: boolean; isAnew?: boolean; isForgotten?: boolean },
 ): ConnectPacket {
@@ -49,7 +49,7 @@ export function connectHere(
   }
 }
 
-export function connectThere(
+export function connectRemote(
   settings: BridgeSettings,
   broker: LocalBroker,
   how: { cleanStart: boolean; saysBridge: boolean },
@@ -85,8 +85,8 @@ function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: Loca
 }
 
 /** Messages on their way to the remote broker, where no setting says how many. */
-export function usuallyInFlight(version: ProtocolVersion): number {
-  return version === 5 ? mostInFlight : usualInflight
+export function defaultInFlightOf(version: ProtocolVersion): number {
+  return version === 5 ? maxInFlight : defaultInflight
 }
 
 export function lowerQoS(one: QoS, other: QoS): QoS {
@@ -97,9 +97,9 @@ export function limitsOf(
   { properties }: ConnackPacket,
   { version, mostUnacknowledged, mostQoS }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged' | 'mostQoS'>,
 ): RemoteLimits {
-  const wanted = mostUnacknowledged ?? usuallyInFlight(version)
+  const wanted = mostUnacknowledged ?? defaultInFlightOf(version)
   return {
-    receiveMaximum: Math.min(properties?.receiveMaximum ?? largestReceiveMaximum, wanted),
+    receiveMaximum: Math.min(properties?.receiveMaximum ?? maxReceiveMaximum, wanted),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
     maximumQoS: lowerQoS(properties?.maximumQoS ?? 2, mostQoS),
     retainAvailable: properties?.retainAvailable ?? true,
@@ -120,42 +120,42 @@ function namesOf(codes: Readonly<Record<string, number>>): ReadonlyMap<number, s
   )
 }
 
-export function wordsOfReason(code: number, version: ProtocolVersion, reasonString?: string): string {
+export function reasonText(code: number, version: ProtocolVersion, reasonString?: string): string {
   const name = (version === 5 ? namesOfReasons : namesOfReturns).get(code) ?? 'an unknown reason'
   const number = version === 5 ? `0x${code.toString(16)}` : String(code)
-  return reasonString === undefined ? `${name} (${number})` : `${name} (${number}: ${plain(reasonString)})`
+  return reasonString === undefined ? `${name} (${number})` : `${name} (${number}: ${toLogText(reasonString)})`
 }
 
 /** What a stranger says, so that it can stand in a log. */
-function plain(text: string): string {
+function toLogText(text: string): string {
   const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
-  return shown.length > mostReasonCharacters ? `${shown.slice(0, mostReasonCharacters)}…` : shown
+  return shown.length > maxReasonCharacters ? `${shown.slice(0, maxReasonCharacters)}…` : shown
 }
 
 /** Why our own broker refuses what the bridge asks for, as a sentence; undefined: it does not. */
-export function refusalHere(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
+export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
   if (packet.type !== 'connack') return refusedSubscription('this broker', packet)
   const { reasonCode, properties } = packet
   if (reasonCode === reasonCodes.success) return undefined
-  return `this broker does not let the bridge in: ${wordsOfReason(reasonCode, 5, properties?.reasonString)}`
+  return `this broker does not let the bridge in: ${reasonText(reasonCode, 5, properties?.reasonString)}`
 }
 
 /** The same of what the remote broker says to rules. */
-export function refusalThere(packet: SubackPacket | UnsubackPacket): string | undefined {
+export function remoteRefusal(packet: SubackPacket | UnsubackPacket): string | undefined {
   return refusedSubscription('the remote broker', packet)
 }
 
 function refusedSubscription(who: string, { reasonCodes: codes }: SubackPacket | UnsubackPacket): string | undefined {
   const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
-  return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${wordsOfReason(refused, 5)}`
+  return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${reasonText(refused, 5)}`
 }
 
 /** Why our own broker ends the connection. */
-export function endHere({ reasonCode }: DisconnectPacket): string {
-  return `this broker ended the connection: ${wordsOfReason(reasonCode, 5)}`
+export function localDisconnectReason({ reasonCode }: DisconnectPacket): string {
+  return `this broker ended the connection: ${reasonText(reasonCode, 5)}`
 }
 
-export function goodbye(
+export function disconnectPacket(
   version: ProtocolVersion,
   how: { reason?: DisconnectPacket['reasonCode']; forgets?: boolean },
 ): DisconnectPacket {

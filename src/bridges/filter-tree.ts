@@ -49,7 +49,7 @@ export class FilterTree {
   delete(filter: TopicFilter): void {
     if (!this.#filters.delete(filter)) return
     this.version++
-    cutOff(this.#root, filter.split('/'), 0)
+    removeBranch(this.#root, filter.split('/'), 0)
   }
 
   /** Whether one of the filters matches. */
@@ -79,11 +79,11 @@ function except(filter: TopicFilter, visit: Visit): Visit {
 }
 
 /** True: nothing is left of the branch. */
-function cutOff(branch: Branch, levels: readonly string[], at: number): boolean {
+function removeBranch(branch: Branch, levels: readonly string[], at: number): boolean {
   if (at === levels.length) branch.filter = undefined
   else {
     const next = branch.below.get(levels[at])
-    if (next !== undefined && cutOff(next, levels, at + 1)) branch.below.delete(levels[at])
+    if (next !== undefined && removeBranch(next, levels, at + 1)) branch.below.delete(levels[at])
   }
   return branch.filter === undefined && branch.below.size === 0
 }

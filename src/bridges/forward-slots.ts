@@ -13,23 +13,23 @@ import type { TopicFilter } from '../protocol/index.ts'
 import type { ForwardRule } from './rules.ts'
 import { maxForwards } from './settings.ts'
 
-export const placesPrefix = `${bridgeMarksRoot}places/`
+export const slotsPrefix = `${bridgeMarksRoot}places/`
 const between = '-'
 const keyCharacters = 12
 
-export class ForwardPlaces {
+export class ForwardSlots {
   /** By place: the rule that has it, or had it. Undefined: no rules have been taken yet. */
   #keys: readonly string[] | undefined
   /** To be kept with the session here; undefined: the places are the order of the rules. */
   mark: TopicFilter | undefined
 
   /** `kept`: subscriptions of the session here, with a mark of an earlier life among them. */
-  take(rules: readonly ForwardRule[], kept: Iterable<TopicFilter>): void {
+  assign(rules: readonly ForwardRule[], kept: Iterable<TopicFilter>): void {
     const wanted = keysOf(rules)
-    const keys = placed(wanted, this.#keys ?? keysIn(kept))
+    const keys = assignSlots(wanted, this.#keys ?? keysIn(kept))
     const isTheirOrder = keys.length === wanted.length && keys.every((key, place) => key === wanted[place])
     this.#keys = keys
-    this.mark = isTheirOrder ? undefined : (`${placesPrefix}${keys.join(between)}` as TopicFilter)
+    this.mark = isTheirOrder ? undefined : (`${slotsPrefix}${keys.join(between)}` as TopicFilter)
   }
 
   /** Of each of these rules, in their order. They have been taken. */
@@ -44,7 +44,7 @@ export class ForwardPlaces {
 }
 
 /** New rules come behind those that are known, or, where there is no room, in place of those that are gone. */
-function placed(wanted: readonly string[], known: readonly string[]): readonly string[] {
+function assignSlots(wanted: readonly string[], known: readonly string[]): readonly string[] {
   const keys = [...known]
   for (const key of wanted) {
     if (keys.includes(key)) continue
@@ -67,7 +67,7 @@ function keysOf(rules: readonly ForwardRule[]): readonly string[] {
 
 /** An operator may subscribe the session to anything: what was not written here says nothing. */
 function keysIn(kept: Iterable<TopicFilter>): readonly string[] {
-  const mark = [...kept].find((filter) => filter.startsWith(placesPrefix))
-  const keys = mark?.slice(placesPrefix.length).split(between) ?? []
+  const mark = [...kept].find((filter) => filter.startsWith(slotsPrefix))
+  const keys = mark?.slice(slotsPrefix.length).split(between) ?? []
   return keys.length <= maxForwards ? keys : []
 }

@@ -22,16 +22,16 @@ import {
   type QoS,
 } from '../protocol/index.ts'
 import { publishedQoSOf } from '../core/index.ts'
-import type { ForwardPlaces } from './forward-slots.ts'
-import type { HopMark } from './loop-marker.ts'
+import type { ForwardSlots } from './forward-slots.ts'
+import type { LoopMarker } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
-import type { Refusals } from './rejected-messages.ts'
+import type { RejectedMessages } from './rejected-messages.ts'
 import type { Part, RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
 
 /** The core gives the sessions of bridges no larger packet ids. */
-const largestLocalId = 2_047
-const idStep = largestLocalId + 1
+const maxLocalId = 2_047
+const idStep = maxLocalId + 1
 const allIds = 65_536
 const firstError = 0x80
 
@@ -46,24 +46,24 @@ export interface RemoteLimits {
   readonly retainAvailable: boolean
 }
 
-export interface ForwardingOwner {
+export interface ForwardingCallbacks {
   /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
   startOver(why: string): void
   /** It has answered what nobody asked. */
   noteUnasked(what: string): void
 }
 
-export interface ForwardingParts {
+export interface ForwardingDependencies {
   readonly local: PacketLink
   readonly remote: PacketLink
   readonly limits: RemoteLimits
   readonly counters: BridgeCounters
-  readonly mark: HopMark
+  readonly mark: LoopMarker
   /** Outlives connections. */
-  readonly refusals: Refusals
+  readonly rejectedMessages: RejectedMessages
   /** Outlives them, too. */
-  readonly places: ForwardPlaces
-  readonly owner: ForwardingOwner
+  readonly slots: ForwardSlots
+  readonly owner: ForwardingCallbacks
 }
 
 /** A part that waits for the remote broker to take one more. */
@@ -73,8 +73,8 @@ interface HeldPart {
 
 export class Forwarding {
   /** Other ones hold for what comes from then on. */
-  book: RuleBook
-  readonly #parts: ForwardingParts
+  rules: RuleBook
+  readonly #dependencies: ForwardingDependencies
   /** By the core's packet id: the QoS of what is under way, 0 for none that came in this connection. */
   readonly #qos = new Uint8Array(idStep)
   /** By the same: 1, it has been sent in an earlier connection, of QoS 2 and perhaps by rules that are gone. */
@@ -90,16 +90,16 @@ export class Forwarding {
   /** So many messages go one at a time, for the remote broker does not bear one of them. */
   #suspects: number
   /** The one that is on its way then. */
-  #alone: PacketId = 0
+  #singleInFlight: PacketId = 0
   readonly #fields: PublishFields
   /** PUBACK, PUBREC and PUBCOMP that were waited for. */
   answers = 0
 
-  constructor(parts: ForwardingParts, book: RuleBook) {
-    this.#parts = parts
-    this.book = book
-    this.#suspects = parts.refusals.suspects
-    parts.refusals.suspects = 0
+  constructor(dependencies: ForwardingDependencies, rules: RuleBook) {
+    this.#dependencies = dependencies
+    this.rules = rules
+    this.#suspects = dependencies.rejectedMessages.suspects
+    dependencies.rejectedMessages.suspects = 0
     this.#fields = emptyFields()
   }
 
@@ -110,36 +110,36 @@ export class Forwarding {
   /** A message of the core. */
   publish(packet: PublishPacket): void {
     const { topic, qos, packetId } = packet
-    if (topic === undefined || packetId > largestLocalId)
-      return this.#parts.owner.startOver('our own core broke the rules')
-    const { counters, mark, remote, limits, refusals } = this.#parts
+    if (topic === undefined || packetId > maxLocalId)
+      return this.#dependencies.owner.startOver('our own core broke the rules')
+    const { counters, mark, remote, limits, rejectedMessages } = this.#dependencies
     if (qos > 0) {
       this.#qos[packetId] = qos
       this.#isRepeat[packetId] = packet.dup && qos === 2 ? 1 : 0
       // One more than there are parts: none of them is the last before all have been sent.
       this.#unanswered[packetId] = 1
     }
-    const parts = this.book.partsFor(topic)
-    if (packet.properties !== undefined && !mark.mayLeave(packet.properties)) counters.dropped.loop++
-    else if (parts.length === 0) counters.dropped['no-rule']++
-    else if (qos > 0 ? refusals.isGivenUp(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
+    const dependencies = this.rules.partsFor(topic)
+    if (packet.properties !== undefined && !mark.canForward(packet.properties)) counters.dropped.loop++
+    else if (dependencies.length === 0) counters.dropped['no-rule']++
+    else if (qos > 0 ? rejectedMessages.isDropped(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
     else {
-      const properties = remote.version === 5 ? mark.marked(packet.properties) : undefined
+      const properties = remote.version === 5 ? mark.markForwarded(packet.properties) : undefined
       // QoS 2 is released when all parts are there. Where the remote broker does not take so many at once they never were.
-      const mostQoS = parts.length > limits.receiveMaximum ? 1 : limits.maximumQoS
+      const mostQoS = dependencies.length > limits.receiveMaximum ? 1 : limits.maximumQoS
       const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
-      for (const part of parts) this.#send(packet, part, { properties, published, mostQoS })
+      for (const part of dependencies) this.#send(packet, part, { properties, published, mostQoS })
     }
-    if (qos > 0) this.#partIsOver(packetId)
+    if (qos > 0) this.#completePart(packetId)
   }
 
   /** PUBREL of the core: what it stands for is on our disk. */
   release(packetId: PacketId): void {
-    const { local, remote, limits, places } = this.#parts
-    if (packetId > largestLocalId) return
+    const { local, remote, limits, slots } = this.#dependencies
+    if (packetId > maxLocalId) return
     const isOfEarlierConnection = this.#qos[packetId] === 0 || this.#isRepeat[packetId] === 1
     this.#unreleased[packetId] = 0
-    for (let place = 0; place < places.count; place++) {
+    for (let place = 0; place < slots.count; place++) {
       const id = packetId + place * idStep
       const isWanted = this.#owed[id] === owes.release || (isOfEarlierConnection && limits.maximumQoS === 2)
       if (!isWanted) continue
@@ -152,23 +152,23 @@ export class Forwarding {
   }
 
   /** PUBACK, PUBREC or PUBCOMP of the remote broker. */
-  take(packet: AckPacket): void {
+  handleAck(packet: AckPacket): void {
     const { packetId, type } = packet
     const owed = this.#owed[packetId]
-    if (type === 'puback' && owed === owes.puback) return this.#takeFirst(packet, owes.nothing)
-    if (type === 'pubrec' && owed === owes.pubrec) return this.#takeFirst(packet, owes.release)
-    if (type === 'pubcomp' && owed === owes.pubcomp) return this.#takeLast(packetId)
-    this.#parts.owner.noteUnasked(`${type} for packet id ${packetId}`)
+    if (type === 'puback' && owed === owes.puback) return this.#handleFirstAck(packet, owes.nothing)
+    if (type === 'pubrec' && owed === owes.pubrec) return this.#handleFirstAck(packet, owes.release)
+    if (type === 'pubcomp' && owed === owes.pubcomp) return this.#handleLastAck(packetId)
+    this.#dependencies.owner.noteUnasked(`${type} for packet id ${packetId}`)
     // Said twice: answered again, or it would ask for ever.
-    if (type === 'pubrec' && owed === owes.pubcomp) this.#parts.remote.acknowledge('pubrel', packetId)
+    if (type === 'pubrec' && owed === owes.pubcomp) this.#dependencies.remote.acknowledge('pubrel', packetId)
   }
 
   /** The remote broker has ended the connection for something that it was sent. */
-  noteBlame(): void {
+  recordDisconnect(): void {
     const onTheirWay = new Set<PacketId>()
     for (const [id, owed] of this.#owed.entries())
       if (owed === owes.puback || owed === owes.pubrec) onTheirWay.add(id % idStep)
-    this.#parts.refusals.blame(onTheirWay)
+    this.#dependencies.rejectedMessages.recordDisconnect(onTheirWay)
   }
 
   #send(
@@ -177,7 +177,7 @@ export class Forwarding {
     how: { properties: PublishFields['properties']; published: QoS; mostQoS: QoS },
   ): void {
     const { properties, published, mostQoS } = how
-    const { counters, limits } = this.#parts
+    const { counters, limits } = this.#dependencies
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields
     fields.topic = part.topic
@@ -192,25 +192,25 @@ export class Forwarding {
     fields.payloadEnd = packet.frameEnd
     if (fields.qos === 0) return void this.#write(fields)
     this.#unanswered[packet.packetId]++
-    if (this.#held.length === 0 && this.#mayGo(fields.packetId)) this.#sendOwed(fields)
+    if (this.#held.length === 0 && this.#canSend(fields.packetId)) this.#sendOwed(fields)
     else this.#held.push({ fields: keptFields(fields) })
   }
 
-  #mayGo(packetId: PacketId): boolean {
-    if (this.#suspects > 0) return this.#inFlight === 0 || this.#alone === packetId % idStep
-    return this.#inFlight < this.#parts.limits.receiveMaximum
+  #canSend(packetId: PacketId): boolean {
+    if (this.#suspects > 0) return this.#inFlight === 0 || this.#singleInFlight === packetId % idStep
+    return this.#inFlight < this.#dependencies.limits.receiveMaximum
   }
 
   #sendOwed(fields: PublishFields): void {
-    if (!this.#write(fields)) return this.#partIsOver(fields.packetId)
+    if (!this.#write(fields)) return this.#completePart(fields.packetId)
     this.#owed[fields.packetId] = fields.qos === 1 ? owes.puback : owes.pubrec
-    this.#alone = fields.packetId % idStep
+    this.#singleInFlight = fields.packetId % idStep
     this.#inFlight++
   }
 
   /** False: the remote broker takes nothing so large. */
   #write(fields: PublishFields): boolean {
-    const { remote, counters, limits } = this.#parts
+    const { remote, counters, limits } = this.#dependencies
     const bytes = remote.publish(fields, limits.maximumPacketBytes)
     if (bytes > limits.maximumPacketBytes) {
       counters.dropped['too-large']++
@@ -222,56 +222,56 @@ export class Forwarding {
     return true
   }
 
-  #takeFirst({ packetId, reasonCode }: AckPacket, next: number): void {
+  #handleFirstAck({ packetId, reasonCode }: AckPacket, next: number): void {
     this.answers++
-    const { counters, refusals } = this.#parts
+    const { counters, rejectedMessages } = this.#dependencies
     const isRefused = reasonCode >= firstError
-    if (isRefused && passes(reasonCode) && refusals.refuse(packetId % idStep)) {
-      return this.#parts.owner.startOver(`it refused a message (0x${reasonCode.toString(16)})`)
+    if (isRefused && isTemporary(reasonCode) && rejectedMessages.recordRejection(packetId % idStep)) {
+      return this.#dependencies.owner.startOver(`it refused a message (0x${reasonCode.toString(16)})`)
     }
     if (isRefused) counters.dropped['refused-there']++
     else counters.acknowledged++
     this.#owed[packetId] = isRefused ? owes.nothing : next
-    if (isRefused || next === owes.nothing) this.#leave()
-    this.#partIsOver(packetId)
+    if (isRefused || next === owes.nothing) this.#decrementInFlight()
+    this.#completePart(packetId)
   }
 
   /** The part has its first answer, or needs none. */
-  #partIsOver(packetId: PacketId): void {
+  #completePart(packetId: PacketId): void {
     const local = packetId % idStep
-    if (--this.#unanswered[local] === 0) this.#answerFirst(local)
+    if (--this.#unanswered[local] === 0) this.#acknowledgeFirst(local)
   }
 
-  #takeLast(packetId: PacketId): void {
-    const { local } = this.#parts
+  #handleLastAck(packetId: PacketId): void {
+    const { local } = this.#dependencies
     const of = packetId % idStep
     this.answers++
     this.#owed[packetId] = owes.nothing
-    this.#leave()
+    this.#decrementInFlight()
     if (--this.#unreleased[of] === 0) this.#finish(local, 'pubcomp', of)
   }
 
-  #answerFirst(packetId: PacketId): void {
-    const { local } = this.#parts
+  #acknowledgeFirst(packetId: PacketId): void {
+    const { local } = this.#dependencies
     if (this.#qos[packetId] === 1) this.#finish(local, 'puback', packetId)
     else local.acknowledge('pubrec', packetId)
   }
 
   #finish(local: PacketLink, type: AckType, packetId: PacketId): void {
     this.#qos[packetId] = 0
-    this.#parts.refusals.forget(packetId)
+    this.#dependencies.rejectedMessages.forget(packetId)
     if (this.#suspects > 0) this.#suspects--
     local.acknowledge(type, packetId)
   }
 
   /** One part less is under way. */
-  #leave(): void {
+  #decrementInFlight(): void {
     this.#inFlight--
     this.#sendHeld()
   }
 
   #sendHeld(): void {
-    for (let [next] = this.#held; next !== undefined && this.#mayGo(next.fields.packetId); [next] = this.#held) {
+    for (let [next] = this.#held; next !== undefined && this.#canSend(next.fields.packetId); [next] = this.#held) {
       this.#held.shift()
       this.#sendOwed(next.fields)
     }
@@ -279,7 +279,7 @@ export class Forwarding {
 }
 
 /** Another time it may be taken: it is short of room, or says nothing of why. */
-function passes(reason: number): boolean {
+function isTemporary(reason: number): boolean {
   return (
     reason === reasonCodes.quotaExceeded ||
     reason === reasonCodes.unspecifiedError ||

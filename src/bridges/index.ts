@@ -1,16 +1,16 @@
 // The door of the room: messages to and from other MQTT brokers.
 
 export { Bridge } from './bridge.ts'
-export type { ClientWishes } from './transparent-subscriptions.ts'
-export { joinedStreams } from './stream-pair.ts'
+export type { ClientFilters } from './transparent-subscriptions.ts'
+export { createStreamPair } from './stream-pair.ts'
 export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './status.ts'
 export type {
   BridgeConnector,
-  BridgeWorld,
+  BridgeDependencies,
   DialHandlers,
   Dialing,
   LocalBroker,
-  LocalStanding,
+  LocalSessionStatus,
   LocalSubscription,
 } from './world.ts'

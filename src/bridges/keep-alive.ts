@@ -2,8 +2,8 @@
 // given up when nothing has come for one and a half.
 
 /** Parts of the keep alive. */
-const askAfter = 0.75
-const deadAfter = 1.5
+const pingAfter = 0.75
+const timeoutAfter = 1.5
 const msPerSecond = 1_000
 
 /**
@@ -24,7 +24,7 @@ export class KeepAlive {
   constructor(seconds: number, nowMs: number) {
     this.#intervalMs = seconds * msPerSecond
     this.#heardAtMs = nowMs
-    this.#askAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * askAfter
+    this.#askAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * pingAfter
   }
 
   /** When `look` is to be asked next. */
@@ -37,10 +37,10 @@ export class KeepAlive {
   }
 
   /** When it is due: what is to be done. */
-  look(nowMs: number): 'ask' | 'give-up' {
-    const deadAtMs = this.#heardAtMs + this.#intervalMs * deadAfter
+  check(nowMs: number): 'ask' | 'give-up' {
+    const deadAtMs = this.#heardAtMs + this.#intervalMs * timeoutAfter
     if (nowMs >= deadAtMs) return 'give-up'
-    this.#askAtMs = Math.min(nowMs + this.#intervalMs * askAfter, deadAtMs)
+    this.#askAtMs = Math.min(nowMs + this.#intervalMs * pingAfter, deadAtMs)
     return 'ask'
   }
 }

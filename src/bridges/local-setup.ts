@@ -2,13 +2,13 @@
 // its marks, its limits. Messages that come meanwhile are left without an answer, and come again.
 
 import type { Packet, ProtocolError } from '../protocol/index.ts'
-import { connectHere, endHere, goodbye, refusalHere } from './connect-remote.ts'
-import type { LinkOwner, PacketLink } from './packet-link.ts'
+import { connectLocal, localDisconnectReason, disconnectPacket, localRefusal } from './connect-remote.ts'
+import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 
-export interface PreparationParts {
+export interface LocalSetupDependencies {
   /** Our end of a connection to our own broker, read by this owner. */
-  linkTo(owner: LinkOwner): PacketLink
+  linkTo(owner: LinkCallbacks): PacketLink
   /** All has been said and answered. */
   done(): void
   fail(why: string): void
@@ -16,60 +16,60 @@ export interface PreparationParts {
   warnIf(text: string | undefined): void
 }
 
-export class Preparation implements LinkOwner {
-  readonly #parts: PreparationParts
+export class LocalSetup implements LinkCallbacks {
+  readonly #dependencies: LocalSetupDependencies
   readonly #link: PacketLink
-  #answersOwed = 0
+  #pendingAcks = 0
 
-  constructor(parts: PreparationParts) {
-    this.#parts = parts
-    this.#link = parts.linkTo(this)
+  constructor(dependencies: LocalSetupDependencies) {
+    this.#dependencies = dependencies
+    this.#link = dependencies.linkTo(this)
   }
 
   /** `say` gives the number of answers to what it says. `isAnew`: the session begins anew with it. */
   begin(settings: BridgeSettings, { isAnew }: { readonly isAnew: boolean }, say: (link: PacketLink) => number): void {
-    this.#link.send(connectHere(settings, { receiveMaximum: 1, isAnew }))
-    this.#answersOwed = say(this.#link)
+    this.#link.send(connectLocal(settings, { receiveMaximum: 1, isAnew }))
+    this.#pendingAcks = say(this.#link)
   }
 
-  leave(): void {
-    this.#link.cut()
+  closeLinks(): void {
+    this.#link.destroy()
   }
 
-  notePacket(_link: PacketLink, packet: Packet): void {
+  handlePacket(_link: PacketLink, packet: Packet): void {
     switch (packet.type) {
       case 'connack': {
-        const refusal = refusalHere(packet)
-        return refusal === undefined ? this.#endIfDone() : this.#parts.fail(refusal)
+        const refusal = localRefusal(packet)
+        return refusal === undefined ? this.#endIfDone() : this.#dependencies.fail(refusal)
       }
       case 'suback':
       case 'unsuback':
-        this.#parts.warnIf(refusalHere(packet))
-        this.#answersOwed--
+        this.#dependencies.warnIf(localRefusal(packet))
+        this.#pendingAcks--
         return this.#endIfDone()
       case 'disconnect':
-        return this.#parts.fail(endHere(packet))
+        return this.#dependencies.fail(localDisconnectReason(packet))
       default:
     }
   }
 
-  noteFault(_link: PacketLink, error: ProtocolError): void {
-    this.#parts.fail(`this broker: ${error.message}`)
+  handleMalformed(_link: PacketLink, error: ProtocolError): void {
+    this.#dependencies.fail(`this broker: ${error.message}`)
   }
 
-  noteClosed(_link: PacketLink, error: Error | undefined): void {
-    this.#parts.fail(`this broker closed the connection${error === undefined ? '' : `: ${error.message}`}`)
+  handleClosed(_link: PacketLink, error: Error | undefined): void {
+    this.#dependencies.fail(`this broker closed the connection${error === undefined ? '' : `: ${error.message}`}`)
   }
 
-  noteHeard(): void {}
+  handleBytes(): void {}
 
-  noteRead(): void {}
+  handleRead(): void {}
 
-  noteWritten(): void {}
+  handleWritten(): void {}
 
   #endIfDone(): void {
-    if (this.#answersOwed > 0) return
-    this.#link.end(goodbye(5, {}))
-    this.#parts.done()
+    if (this.#pendingAcks > 0) return
+    this.#link.end(disconnectPacket(5, {}))
+    this.#dependencies.done()
   }
 }

@@ -13,74 +13,75 @@ import { brokerNameTopic, hopMarkName as markName, isNameOfBroker } from '../cor
 import type { ConnackPacket, MessageProperties, Packet, PublishProperties, UserProperties } from '../protocol/index.ts'
 
 /** A message has been at so many brokers at most. */
-const mostMarks = 8
+const maxMarkers = 8
 
-export class HopMark {
+export class LoopMarker {
   readonly #brokerId: string
   /** Of the remote broker, if it is one of ours and says so. */
   readonly #remoteId: string | undefined
-  readonly #mark: UserProperties
+  readonly #marker: UserProperties
   /** Most messages have no properties of their own, and share these. */
-  readonly #markAlone: MessageProperties
-  readonly #bothMarks: MessageProperties
+  readonly #markerOnly: MessageProperties
+  readonly #bothMarkers: MessageProperties
 
   constructor(brokerId: string, remoteId: string | undefined) {
     this.#brokerId = brokerId
     this.#remoteId = remoteId
-    this.#mark = [[markName, brokerId]]
-    this.#markAlone = { userProperties: this.#mark }
-    this.#bothMarks = {
-      userProperties: [...(remoteId === undefined ? [] : [[markName, remoteId] as const]), ...this.#mark],
+    this.#marker = [[markName, brokerId]]
+    this.#markerOnly = { userProperties: this.#marker }
+    this.#bothMarkers = {
+      userProperties: [...(remoteId === undefined ? [] : [[markName, remoteId] as const]), ...this.#marker],
     }
   }
 
-  mayLeave(properties: PublishProperties | undefined): boolean {
-    const marks = marksOf(properties)
+  canForward(properties: PublishProperties | undefined): boolean {
+    const marks = markersOf(properties)
     if (marks === undefined) return true
     if (this.#remoteId !== undefined && marks.includes(this.#remoteId)) return false
     const own = marks.indexOf(this.#brokerId)
-    return marks.length < mostMarks && (own === -1 || own === marks.length - 1)
+    return marks.length < maxMarkers && (own === -1 || own === marks.length - 1)
   }
 
-  mayEnter(properties: PublishProperties | undefined): boolean {
-    const marks = marksOf(properties)
-    return marks === undefined || (marks.length < mostMarks && !marks.includes(this.#brokerId))
+  canReceive(properties: PublishProperties | undefined): boolean {
+    const marks = markersOf(properties)
+    return marks === undefined || (marks.length < maxMarkers && !marks.includes(this.#brokerId))
   }
 
   /** What a message takes along that comes from the remote broker. */
-  brought(properties: PublishProperties | undefined): MessageProperties {
-    if (properties === undefined) return this.#bothMarks
+  markReceived(properties: PublishProperties | undefined): MessageProperties {
+    if (properties === undefined) return this.#bothMarkers
     const remoteId = this.#remoteId
-    if (remoteId === undefined || marksOf(properties)?.includes(remoteId) === true) return this.marked(properties)
+    if (remoteId === undefined || markersOf(properties)?.includes(remoteId) === true)
+      return this.markForwarded(properties)
     const userProperties = [...(properties.userProperties ?? []), [markName, remoteId] as const]
-    return this.marked({ ...properties, userProperties })
+    return this.markForwarded({ ...properties, userProperties })
   }
 
   /** What a message takes along that goes to it. */
-  marked(properties: PublishProperties | undefined): MessageProperties {
-    if (properties === undefined) return this.#markAlone
+  markForwarded(properties: PublishProperties | undefined): MessageProperties {
+    if (properties === undefined) return this.#markerOnly
     // Aliases and subscription identifiers are a matter of one connection.
     const { topicAlias: _alias, subscriptionIdentifiers: _identifiers, ...own } = properties
-    if (marksOf(properties)?.at(-1) === this.#brokerId) return own
-    return { ...own, userProperties: [...(own.userProperties ?? []), ...this.#mark] }
+    if (markersOf(properties)?.at(-1) === this.#brokerId) return own
+    return { ...own, userProperties: [...(own.userProperties ?? []), ...this.#marker] }
   }
 }
 
 /** What the remote broker calls itself; undefined: it does not say, or nobody is called so. */
 export function nameIn({ properties }: ConnackPacket): string | undefined {
-  const name = marksOf(properties)?.at(-1)
+  const name = markersOf(properties)?.at(-1)
   return name !== undefined && isNameOfBroker(name) ? name : undefined
 }
 
 /** Whether this is how a Godwit tells its name before 5.0. */
-export function tellsName(packet: Packet): boolean {
+export function isNameAnnouncement(packet: Packet): boolean {
   if (packet.type !== 'publish' || packet.qos !== 0 || packet.topic?.name !== brokerNameTopic) return false
   // A name is ASCII: whatever else these bytes are, it is none then.
   return isNameOfBroker(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd))
 }
 
 /** In the order in which they were made; undefined: there are none. */
-function marksOf(properties: { readonly userProperties?: UserProperties } | undefined): string[] | undefined {
+function markersOf(properties: { readonly userProperties?: UserProperties } | undefined): string[] | undefined {
   const given = properties?.userProperties
   if (given === undefined) return undefined
   const marks = given.filter(([name]) => name === markName).map(([, value]) => value)

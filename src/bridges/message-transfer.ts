@@ -2,12 +2,12 @@
 
 import { TopicTable, type ConnackPacket, type Packet } from '../protocol/index.ts'
 import { limitsOf } from './connect-remote.ts'
-import type { ConnectionLook } from './connection-monitor.ts'
-import type { ForwardPlaces } from './forward-slots.ts'
+import type { ConnectionState } from './connection-monitor.ts'
+import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
-import { HopMark, nameIn } from './loop-marker.ts'
+import { LoopMarker, nameIn } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
-import { isForPacket, type Refusals } from './rejected-messages.ts'
+import { isForPacket, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
 import { forwardBook, type OpenTopics, subscriptionBook } from './rule-book.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -17,60 +17,60 @@ import type { LocalBroker } from './world.ts'
 /** What waits to be written to one side: beyond it the other side is not read. */
 const maxUnsentBytes = 1_048_576
 /** It is read again when so much is left. */
-const roomFromBytes = maxUnsentBytes / 2
+const resumeBelowBytes = maxUnsentBytes / 2
 /** So many packets that nothing had asked for, in a part of the keep alive, and the remote broker is out of order. */
-const mostUnasked = 1_000
+const maxUnexpectedPackets = 1_000
 /** Whoever keeps to packet ids cannot be owed so many: each is free again only when its answer has been read. */
-const mostUnreadAnswers = 200_000
+const maxUnreadAcks = 200_000
 /** Topics that each side remembers with what becomes of them. */
-export const topicsRemembered = 65_536
+export const maxCachedTopics = 65_536
 
-export interface CrossingParts {
+export interface TransferDependencies {
   readonly local: PacketLink
   readonly remote: PacketLink
   readonly connack: ConnackPacket
   /** Of our own broker. */
-  readonly connackHere: ConnackPacket
+  readonly localConnack: ConnackPacket
   readonly settings: BridgeSettings
   readonly broker: LocalBroker
   readonly counters: BridgeCounters
-  readonly refusals: Refusals
+  readonly rejectedMessages: RejectedMessages
   /** What clients here are subscribed to, of a bridge that passes that on. */
   readonly open: OpenTopics
-  readonly places: ForwardPlaces
+  readonly slots: ForwardSlots
   /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
-  startOver(why: string): void
+  reconnect(why: string): void
   /** The remote broker breaks the protocol. */
-  breach(text: string): void
+  handleProtocolError(text: string): void
 }
 
-export class Crossing {
-  readonly #parts: CrossingParts
+export class MessageTransfer {
+  readonly #dependencies: TransferDependencies
   readonly #forwarding: Forwarding
   readonly #receiving: Receiving
-  #unasked = 0
+  #unexpected = 0
   #isDraining = false
 
-  constructor(parts: CrossingParts) {
-    this.#parts = parts
-    const { local, remote, connack, settings, broker, counters, refusals, places } = parts
+  constructor(dependencies: TransferDependencies) {
+    this.#dependencies = dependencies
+    const { local, remote, connack, settings, broker, counters, rejectedMessages, slots } = dependencies
     const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
-    const shared = { local, remote, counters, mark: new HopMark(brokerId, nameIn(connack)) }
+    const shared = { local, remote, counters, mark: new LoopMarker(brokerId, nameIn(connack)) }
     const where = whereOf(broker)
     const owner = {
-      startOver: (why: string) => parts.startOver(`the remote broker: ${why}`),
+      startOver: (why: string) => dependencies.reconnect(`the remote broker: ${why}`),
       noteUnasked: (what: string) => this.#noteUnasked(what),
     }
     const limits = limitsOf(connack, settings)
-    const forwarding = { ...shared, limits, refusals, owner, places }
-    this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where, places.of(forwards)))
-    const noteBreach = (text: string): void => parts.breach(text)
+    const forwarding = { ...shared, limits, rejectedMessages, owner, slots }
+    this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where, slots.of(forwards)))
+    const noteBreach = (text: string): void => dependencies.handleProtocolError(text)
     const { maxPropertyBytes } = broker.limits
-    const retainAvailable = parts.connackHere.properties?.retainAvailable ?? true
+    const retainAvailable = dependencies.localConnack.properties?.retainAvailable ?? true
     const receiving = { ...shared, ...owner, topicAliasMaximum, maxPropertyBytes, retainAvailable, noteBreach }
-    const book = subscriptionBook(subscriptions, where, parts.open)
-    this.#receiving = new Receiving(receiving, book, broker.standing().unreleased)
-    if (!connack.sessionPresent) this.#receiving.forgetOld()
+    const book = subscriptionBook(subscriptions, where, dependencies.open)
+    this.#receiving = new Receiving(receiving, book, broker.sessionStatus().unreleased)
+    if (!connack.sessionPresent) this.#receiving.dropOld()
   }
 
   get inFlight(): number {
@@ -78,10 +78,10 @@ export class Crossing {
   }
 
   /** How far it has come. */
-  get progress(): ConnectionLook {
-    const { isHeld, unsentBytes } = this.#parts.remote
+  get progress(): ConnectionState {
+    const { isReadingPaused, unsentBytes } = this.#dependencies.remote
     const { inFlight, answers } = this.#forwarding
-    return { inFlight, answers, isHeld, unsentBytes }
+    return { inFlight, answers, isHeld: isReadingPaused, unsentBytes }
   }
 
   /** Nothing is under way. */
@@ -95,14 +95,14 @@ export class Crossing {
   }
 
   /** Other rules, for what comes from now on. */
-  use({ forwards, subscriptions }: BridgeSettings): void {
-    const { broker, places, open } = this.#parts
+  changeRules({ forwards, subscriptions }: BridgeSettings): void {
+    const { broker, slots, open } = this.#dependencies
     const where = whereOf(broker)
-    this.#forwarding.book = forwardBook(forwards, where, places.of(forwards))
-    this.#receiving.book = subscriptionBook(subscriptions, where, open)
+    this.#forwarding.rules = forwardBook(forwards, where, slots.of(forwards))
+    this.#receiving.rules = subscriptionBook(subscriptions, where, open)
   }
 
-  takeFromHere(packet: Packet): void {
+  handleLocalPacket(packet: Packet): void {
     switch (packet.type) {
       case 'publish':
         return this.#isDraining ? undefined : this.#forwarding.publish(packet)
@@ -111,12 +111,12 @@ export class Crossing {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return this.#receiving.take(packet)
+        return this.#receiving.handleAck(packet)
       default:
     }
   }
 
-  takeFromThere(packet: Packet): void {
+  handleRemotePacket(packet: Packet): void {
     switch (packet.type) {
       case 'publish':
         return this.#receiving.publish(packet)
@@ -125,59 +125,61 @@ export class Crossing {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return this.#forwarding.take(packet)
+        return this.#forwarding.handleAck(packet)
       case 'pingresp':
       case 'suback':
       case 'unsuback':
         return this.#countAnswer(packet.type)
       default:
-        return this.#parts.breach(`${packet.type} was not asked for`)
+        return this.#dependencies.handleProtocolError(`${packet.type} was not asked for`)
     }
   }
 
   /** The remote broker has ended the connection. */
-  noteEnd(reason: number): void {
-    if (isForPacket(reason)) this.#forwarding.noteBlame()
+  handleDisconnect(reason: number): void {
+    if (isForPacket(reason)) this.#forwarding.recordDisconnect()
   }
 
   /** A part of the keep alive has passed: the remote broker is to say that it is there. */
-  askForLife(): void {
-    this.#parts.remote.send({ type: 'pingreq' })
-    this.#unasked = 0
+  ping(): void {
+    this.#dependencies.remote.send({ type: 'pingreq' })
+    this.#unexpected = 0
   }
 
   /** Whoever brings more than the other side takes is not read for a while. */
-  holdWhoeverIsAhead(): void {
-    const { remote, local } = this.#parts
-    if (remote.unsentAnswers > mostUnreadAnswers) return this.#parts.breach('it asks for answers and reads none')
-    if (remote.unsentBytes > maxUnsentBytes) local.hold()
-    if (local.unsentBytes > maxUnsentBytes || !this.#hasRoom) remote.hold()
-    else if (remote.isHeld) this.letGoOn()
+  pauseFasterSide(): void {
+    const { remote, local } = this.#dependencies
+    if (remote.unsentAnswers > maxUnreadAcks)
+      return this.#dependencies.handleProtocolError('it asks for answers and reads none')
+    if (remote.unsentBytes > maxUnsentBytes) local.pauseReading()
+    if (local.unsentBytes > maxUnsentBytes || !this.#canReceive) remote.pauseReading()
+    else if (remote.isReadingPaused) this.resumeReading()
   }
 
-  letGoOn(): void {
-    const { remote, local } = this.#parts
-    if (local.isHeld && remote.unsentBytes <= roomFromBytes) local.release()
-    if (remote.isHeld && this.#hasRoom && local.unsentBytes <= roomFromBytes) remote.release()
+  resumeReading(): void {
+    const { remote, local } = this.#dependencies
+    if (local.isReadingPaused && remote.unsentBytes <= resumeBelowBytes) local.release()
+    if (remote.isReadingPaused && this.#canReceive && local.unsentBytes <= resumeBelowBytes) remote.release()
   }
 
   /** One more message may be taken in. */
-  get #hasRoom(): boolean {
-    return this.#receiving.unanswered < (this.#parts.settings.mostUnanswered ?? Infinity)
+  get #canReceive(): boolean {
+    return this.#receiving.unanswered < (this.#dependencies.settings.mostUnanswered ?? Infinity)
   }
 
   /** Asked for or not, nobody needs a thousand of them between two questions. */
   #countAnswer(type: string): void {
-    if (++this.#unasked > mostUnasked) this.#parts.breach(`a flood of ${type}`)
+    if (++this.#unexpected > maxUnexpectedPackets) this.#dependencies.handleProtocolError(`a flood of ${type}`)
   }
 
   #noteUnasked(what: string): void {
-    this.#parts.counters.unasked++
-    if (++this.#unasked > mostUnasked) this.#parts.breach(`a flood of answers, such as ${what}`)
+    this.#dependencies.counters.unexpected++
+    if (++this.#unexpected > maxUnexpectedPackets)
+      this.#dependencies.handleProtocolError(`a flood of answers, such as ${what}`)
   }
 }
 
 /** Topics are remembered anew with each set of rules. */
 function whereOf({ limits }: LocalBroker): { topics: TopicTable; maxTopicLevels: number } {
-  return { topics: new TopicTable(topicsRemembered), maxTopicLevels: limits.maxTopicLevels }
+  return { topics: new TopicTable(maxCachedTopics), maxTopicLevels: limits.maxTopicLevels }
 }

@@ -24,21 +24,21 @@ import type { ByteStream } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
 /** A buffer that has been written is filled again, unless it has become larger. */
-const mostKeptBytes = 262_144
+const maxReusedBytes = 262_144
 const ackBytes = 4
 
-export interface LinkOwner {
+export interface LinkCallbacks {
   /** Bytes have come. */
-  noteHeard(link: PacketLink, bytes: number): void
-  notePacket(link: PacketLink, packet: Packet): void
+  handleBytes(link: PacketLink, bytes: number): void
+  handlePacket(link: PacketLink, packet: Packet): void
   /** All packets that were there have been told of. */
-  noteRead(link: PacketLink): void
+  handleRead(link: PacketLink): void
   /** What came is no MQTT. */
-  noteFault(link: PacketLink, error: ProtocolError): void
+  handleMalformed(link: PacketLink, error: ProtocolError): void
   /** The stream is gone, and not by our will. */
-  noteClosed(link: PacketLink, error: Error | undefined): void
+  handleClosed(link: PacketLink, error: Error | undefined): void
   /** A write is done. */
-  noteWritten(link: PacketLink): void
+  handleWritten(link: PacketLink): void
 }
 
 export interface LinkOptions {
@@ -55,16 +55,16 @@ export interface LinkOptions {
 
 export class PacketLink {
   readonly version: ProtocolVersion
-  readonly #owner: LinkOwner
+  readonly #callbacks: LinkCallbacks
   readonly #stream: ByteStream
   readonly #decoder: PacketDecoder
   readonly #later: (work: () => void) => void
   readonly #ownsChunks: boolean
-  #isHeld = false
-  #isOver = false
+  #isReadingPaused = false
+  #isClosed = false
   #buffer: Buffer | undefined
   /** Written, and free. */
-  #spare: Buffer | undefined
+  #freeBuffer: Buffer | undefined
   #used = 0
   #writingBytes = 0
   /** Among what has gathered, and among what is being written. */
@@ -72,18 +72,22 @@ export class PacketLink {
   #writingAnswers = 0
   #flushIsPlanned = false
 
-  constructor(owner: LinkOwner, stream: ByteStream, { version, limits, topics, later, ownsChunks }: LinkOptions) {
+  constructor(
+    callbacks: LinkCallbacks,
+    stream: ByteStream,
+    { version, limits, topics, later, ownsChunks }: LinkOptions,
+  ) {
     this.version = version
-    this.#owner = owner
+    this.#callbacks = callbacks
     this.#stream = stream
     this.#decoder = new PacketDecoder({ role: 'client', version, topics, ...limits })
     this.#later = later
     this.#ownsChunks = ownsChunks
     stream.onData = (chunk) => this.#take(chunk)
     stream.onClose = (error) => {
-      const wasOver = this.#isOver
-      this.#isOver = true
-      if (!wasOver) this.#owner.noteClosed(this, error)
+      const wasOver = this.#isClosed
+      this.#isClosed = true
+      if (!wasOver) this.#callbacks.handleClosed(this, error)
     }
   }
 
@@ -118,60 +122,60 @@ export class PacketLink {
   }
 
   /** Nothing more is read until `release`. */
-  hold(): void {
-    if (this.#isHeld) return
-    this.#isHeld = true
+  pauseReading(): void {
+    if (this.#isReadingPaused) return
+    this.#isReadingPaused = true
     this.#stream.pause()
   }
 
   release(): void {
-    if (!this.#isHeld) return
-    this.#isHeld = false
+    if (!this.#isReadingPaused) return
+    this.#isReadingPaused = false
     this.#later(() => {
-      if (this.#isHeld || this.#isOver) return
+      if (this.#isReadingPaused || this.#isClosed) return
       this.#read()
-      if (!this.#isHeld) this.#stream.resume()
+      if (!this.#isReadingPaused) this.#stream.resume()
     })
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld
+  get isReadingPaused(): boolean {
+    return this.#isReadingPaused
   }
 
   /** Says a last word, if there is one, and closes. The owner hears no more of it. */
   end(goodbye: ControlPacket | undefined): void {
-    if (this.#isOver) return
+    if (this.#isClosed) return
     if (goodbye !== undefined) this.send(goodbye)
-    this.#isOver = true
-    const bytes = this.#taken()
+    this.#isClosed = true
+    const bytes = this.#takeBuffer()
     if (bytes !== undefined) this.#stream.write(bytes, () => {})
     this.#stream.end()
   }
 
   /** Closes at once. The owner hears no more of it. */
-  cut(): void {
-    if (this.#isOver) return
-    this.#isOver = true
+  destroy(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
     this.#stream.destroy()
   }
 
   #take(chunk: Buffer): void {
-    if (this.#isOver) return
-    this.#owner.noteHeard(this, chunk.length)
+    if (this.#isClosed) return
+    this.#callbacks.handleBytes(this, chunk.length)
     this.#decoder.push(chunk)
     this.#read()
   }
 
   #read(): void {
     try {
-      while (!this.#isOver && !(this.#isHeld && this.#ownsChunks)) {
+      while (!this.#isClosed && !(this.#isReadingPaused && this.#ownsChunks)) {
         const packet = this.#decoder.next()
-        if (packet === undefined) return this.#owner.noteRead(this)
-        this.#owner.notePacket(this, packet)
+        if (packet === undefined) return this.#callbacks.handleRead(this)
+        this.#callbacks.handlePacket(this, packet)
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      if (!this.#isOver) this.#owner.noteFault(this, error)
+      if (!this.#isClosed) this.#callbacks.handleMalformed(this, error)
     }
   }
 
@@ -190,10 +194,10 @@ export class PacketLink {
   }
 
   #firstBuffer(bytes: number): Buffer {
-    const spare = this.#spare
-    this.#spare = undefined
-    return spare !== undefined && bytes <= spare.length
-      ? spare
+    const freeBuffer = this.#freeBuffer
+    this.#freeBuffer = undefined
+    return freeBuffer !== undefined && bytes <= freeBuffer.length
+      ? freeBuffer
       : Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
   }
 
@@ -204,9 +208,9 @@ export class PacketLink {
 
   /** What has gathered goes now: whoever knows that nothing more comes need not wait for the end of what is done. */
   flush(): void {
-    if (this.#isOver || this.#writingBytes > 0) return
+    if (this.#isClosed || this.#writingBytes > 0) return
     const buffer = this.#buffer
-    const bytes = this.#taken()
+    const bytes = this.#takeBuffer()
     if (bytes === undefined) return
     this.#writingBytes = bytes.length
     this.#writingAnswers = this.#answers
@@ -214,15 +218,15 @@ export class PacketLink {
     this.#stream.write(bytes, () => {
       this.#writingBytes = 0
       this.#writingAnswers = 0
-      if (this.#ownsChunks && buffer !== undefined && buffer.length <= mostKeptBytes) this.#spare = buffer
-      if (this.#isOver) return
+      if (this.#ownsChunks && buffer !== undefined && buffer.length <= maxReusedBytes) this.#freeBuffer = buffer
+      if (this.#isClosed) return
       if (this.#used > 0) this.flush()
-      this.#owner.noteWritten(this)
+      this.#callbacks.handleWritten(this)
     })
   }
 
   /** What has gathered. The buffer goes with it. */
-  #taken(): Buffer | undefined {
+  #takeBuffer(): Buffer | undefined {
     const buffer = this.#buffer
     if (buffer === undefined || this.#used === 0) return undefined
     const bytes = buffer.subarray(0, this.#used)

@@ -1,37 +1,37 @@
 // The server that is liked best is looked for beside the present one, which goes on until the other answers.
 
 import type { ByteStream } from '../transports/index.ts'
-import type { Reconnection } from './reconnect-backoff.ts'
-import type { BridgeWorld, Dialing } from './world.ts'
+import type { ReconnectBackoff } from './reconnect-backoff.ts'
+import type { BridgeDependencies, Dialing } from './world.ts'
 
-export interface PreferredServerParts {
-  readonly reconnection: Reconnection
+export interface PreferredServerDependencies {
+  readonly backoff: ReconnectBackoff
   /** See `BridgeConnector.dial`. */
   readonly link: object
   /** It answers: the stream is to it. */
   change(stream: ByteStream): void
   /** `dueAtMs` is another one. */
-  plan(): void
+  scheduleTick(): void
 }
 
 export class PreferredServer {
-  readonly #world: Pick<BridgeWorld, 'connector' | 'nowMs'>
-  readonly #parts: PreferredServerParts
+  readonly #dependencies: Pick<BridgeDependencies, 'connector' | 'nowMs'>
+  readonly #parts: PreferredServerDependencies
   #dialing: Dialing | undefined
   /** When it is looked for next; Infinity: never, or just now. */
   dueAtMs: number
 
-  constructor(world: Pick<BridgeWorld, 'connector' | 'nowMs'>, parts: PreferredServerParts) {
-    this.#world = world
+  constructor(dependencies: Pick<BridgeDependencies, 'connector' | 'nowMs'>, parts: PreferredServerDependencies) {
+    this.#dependencies = dependencies
     this.#parts = parts
     this.dueAtMs = this.#nextAtMs()
   }
 
-  lookIfDue(nowMs: number): void {
+  checkIfDue(nowMs: number): void {
     if (nowMs < this.dueAtMs) return
-    const { reconnection, link } = this.#parts
+    const { backoff, link } = this.#parts
     this.dueAtMs = Infinity
-    this.#dialing = this.#world.connector.dial(reconnection.preferred, link, {
+    this.#dialing = this.#dependencies.connector.dial(backoff.preferred, link, {
       onOpen: (stream) => {
         this.#dialing = undefined
         this.#parts.change(stream)
@@ -39,16 +39,16 @@ export class PreferredServer {
       onProblem: () => {
         this.#dialing = undefined
         this.dueAtMs = this.#nextAtMs()
-        this.#parts.plan()
+        this.#parts.scheduleTick()
       },
     })
   }
 
-  leave(): void {
+  closeLinks(): void {
     this.#dialing?.abandon()
   }
 
   #nextAtMs(): number {
-    return this.#world.nowMs() + (this.#parts.reconnection.preferredAfterMs() ?? Infinity)
+    return this.#dependencies.nowMs() + (this.#parts.backoff.preferredAfterMs() ?? Infinity)
   }
 }

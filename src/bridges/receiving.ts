@@ -5,7 +5,7 @@
 // told first that the old one is over. Else it would take the new message for the old one.
 
 import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
-import type { HopMark } from './loop-marker.ts'
+import type { LoopMarker } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
@@ -18,11 +18,11 @@ const firstError = 0x80
 /** By packet id: what is waited for. */
 const awaits = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4, releaseOfDropped: 5 } as const
 
-export interface ReceivingParts {
+export interface ReceivingDependencies {
   readonly local: PacketLink
   readonly remote: PacketLink
   readonly counters: BridgeCounters
-  readonly mark: HopMark
+  readonly mark: LoopMarker
   readonly topicAliasMaximum: number
   /** Of what clients of this broker may send. */
   readonly maxPropertyBytes: number
@@ -34,8 +34,8 @@ export interface ReceivingParts {
 }
 
 export class Receiving {
-  book: RuleBook
-  readonly #parts: ReceivingParts
+  rules: RuleBook
+  readonly #dependencies: ReceivingDependencies
   readonly #awaited = new Uint8Array(allIds)
   /** Answers of the core (PUBCOMP) to what we said in place of the remote broker. */
   readonly #ownReleases = new Map<PacketId, number>()
@@ -45,9 +45,9 @@ export class Receiving {
   #owed = 0
   #unanswered = 0
 
-  constructor(parts: ReceivingParts, book: RuleBook, old: Iterable<PacketId>) {
-    this.#parts = parts
-    this.book = book
+  constructor(dependencies: ReceivingDependencies, rules: RuleBook, old: Iterable<PacketId>) {
+    this.#dependencies = dependencies
+    this.rules = rules
     this.#old = new Set(old)
   }
 
@@ -62,38 +62,38 @@ export class Receiving {
   }
 
   /** The remote broker has forgotten the bridge: nothing that it began goes on. */
-  forgetOld(): void {
-    for (const packetId of this.#old) this.#releaseHere(packetId)
+  dropOld(): void {
+    for (const packetId of this.#old) this.#releaseLocal(packetId)
     this.#old.clear()
   }
 
   publish(packet: PublishPacket): void {
-    const { counters, mark, local } = this.#parts
+    const { counters, mark, local } = this.#dependencies
     const topic = this.#topicOf(packet)
     if (topic === undefined) return
     counters.received++
     counters.receivedBytes += packet.frameEnd - packet.frameStart
-    const [part] = this.book.partsFor(topic)
+    const [part] = this.rules.partsFor(topic)
     if (part?.topic === undefined) {
       counters.dropped[part === undefined ? 'no-rule' : 'unmappable']++
-      return this.#passOver(packet)
+      return this.#skip(packet)
     }
-    if (packet.properties !== undefined && !mark.mayEnter(packet.properties)) {
+    if (packet.properties !== undefined && !mark.canReceive(packet.properties)) {
       counters.dropped.loop++
-      return this.#passOver(packet)
+      return this.#skip(packet)
     }
-    if (packet.properties !== undefined && propertyBytesOf(packet, topic) > this.#mostPropertyBytes) {
+    if (packet.properties !== undefined && propertyBytesOf(packet, topic) > this.#maxPropertyBytes) {
       counters.dropped['too-large']++
-      return this.#passOver(packet)
+      return this.#skip(packet)
     }
-    this.#expectAnswer(packet)
-    const retain = this.#parts.retainAvailable && (part.retain ?? packet.retain)
+    this.#expectAck(packet)
+    const retain = this.#dependencies.retainAvailable && (part.retain ?? packet.retain)
     local.publish(fieldsOf(packet, { topic: part.topic, retain }, mark), Infinity)
   }
 
   /** PUBREL of the remote broker. */
   release(packetId: PacketId): void {
-    const { local, remote } = this.#parts
+    const { local, remote } = this.#dependencies
     const isOld = this.#old.delete(packetId)
     const awaited = this.#awaited[packetId]
     if (awaited === awaits.releaseOfDropped) {
@@ -101,75 +101,75 @@ export class Receiving {
       return remote.acknowledge('pubcomp', packetId)
     }
     if (awaited === awaits.puback || awaited === awaits.pubrec)
-      return this.#parts.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
+      return this.#dependencies.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
     // What it began in an earlier connection it is to release, however much that is: once.
     const isAwaited = awaited === awaits.release || (isOld && awaited === awaits.nothing)
-    if (!isAwaited) this.#parts.noteUnasked(`PUBREL for packet id ${packetId}`)
+    if (!isAwaited) this.#dependencies.noteUnasked(`PUBREL for packet id ${packetId}`)
     if (awaited === awaits.nothing) this.#owed++
     this.#awaited[packetId] = awaits.pubcomp
     local.acknowledge('pubrel', packetId)
   }
 
   /** PUBACK, PUBREC or PUBCOMP of the core. */
-  take({ type, packetId, reasonCode }: AckPacket): void {
-    const { remote, counters } = this.#parts
-    if (type === 'pubcomp') return this.#takeLast(packetId)
+  handleAck({ type, packetId, reasonCode }: AckPacket): void {
+    const { remote, counters } = this.#dependencies
+    if (type === 'pubcomp') return this.#handleLastAck(packetId)
     const isRefused = reasonCode >= firstError
     if (isRefused) counters.dropped['refused-here']++
     const awaited = this.#awaited[packetId]
     if (awaited === awaits.puback || awaited === awaits.pubrec) this.#unanswered--
     if (type === 'puback') {
-      if (awaited === awaits.puback) this.#leave(packetId, awaits.nothing)
+      if (awaited === awaits.puback) this.#complete(packetId, awaits.nothing)
       return remote.acknowledge('puback', packetId)
     }
     if (awaited === awaits.pubrec) {
-      if (isRefused) this.#leave(packetId, awaits.releaseOfDropped)
+      if (isRefused) this.#complete(packetId, awaits.releaseOfDropped)
       else this.#awaited[packetId] = awaits.release
     }
     remote.acknowledge('pubrec', packetId)
   }
 
-  #takeLast(packetId: PacketId): void {
+  #handleLastAck(packetId: PacketId): void {
     const own = this.#ownReleases.get(packetId)
     if (own !== undefined) {
       if (own === 1) this.#ownReleases.delete(packetId)
       else this.#ownReleases.set(packetId, own - 1)
       return
     }
-    if (this.#awaited[packetId] === awaits.pubcomp) this.#leave(packetId, awaits.nothing)
-    this.#parts.remote.acknowledge('pubcomp', packetId)
+    if (this.#awaited[packetId] === awaits.pubcomp) this.#complete(packetId, awaits.nothing)
+    this.#dependencies.remote.acknowledge('pubcomp', packetId)
   }
 
-  #leave(packetId: PacketId, next: number): void {
+  #complete(packetId: PacketId, next: number): void {
     this.#awaited[packetId] = next
     this.#owed--
   }
 
-  #expectAnswer({ qos, packetId, dup }: PublishPacket): void {
+  #expectAck({ qos, packetId, dup }: PublishPacket): void {
     if (qos === 0) return
-    if (qos === 2 && this.#old.delete(packetId) && !dup) this.#releaseHere(packetId)
+    if (qos === 2 && this.#old.delete(packetId) && !dup) this.#releaseLocal(packetId)
     const isNew = this.#awaited[packetId] === awaits.nothing
     if (isNew) this.#owed++
     if (isNew) this.#unanswered++
     if (isNew || qos === 1) this.#awaited[packetId] = qos === 1 ? awaits.puback : awaits.pubrec
   }
 
-  #releaseHere(packetId: PacketId): void {
+  #releaseLocal(packetId: PacketId): void {
     this.#ownReleases.set(packetId, (this.#ownReleases.get(packetId) ?? 0) + 1)
-    this.#parts.local.acknowledge('pubrel', packetId)
+    this.#dependencies.local.acknowledge('pubrel', packetId)
   }
 
-  get #mostPropertyBytes(): number {
-    return this.#parts.maxPropertyBytes + addedPropertyBytes
+  get #maxPropertyBytes(): number {
+    return this.#dependencies.maxPropertyBytes + addedPropertyBytes
   }
 
   /** Answered as if it had been taken: asked again it would be dropped again. */
-  #passOver({ qos, packetId }: PublishPacket): void {
-    const { remote } = this.#parts
+  #skip({ qos, packetId }: PublishPacket): void {
+    const { remote } = this.#dependencies
     if (qos === 1) remote.acknowledge('puback', packetId)
     if (qos !== 2) return
     // It may have come in under rules of another time. The remote broker's PUBREL ends here and not at the core.
-    if (this.#old.delete(packetId)) this.#releaseHere(packetId)
+    if (this.#old.delete(packetId)) this.#releaseLocal(packetId)
     this.#awaited[packetId] = awaits.releaseOfDropped
     remote.acknowledge('pubrec', packetId)
   }
@@ -177,13 +177,13 @@ export class Receiving {
   #topicOf({ topic, properties }: PublishPacket): Topic | undefined {
     const alias = properties?.topicAlias
     if (alias === undefined) return topic
-    if (alias > this.#parts.topicAliasMaximum) {
-      this.#parts.noteBreach(`topic alias ${alias}, but ${this.#parts.topicAliasMaximum} are allowed`)
+    if (alias > this.#dependencies.topicAliasMaximum) {
+      this.#dependencies.noteBreach(`topic alias ${alias}, but ${this.#dependencies.topicAliasMaximum} are allowed`)
       return undefined
     }
     if (topic !== undefined) this.#aliases[alias] = topic
     const known = this.#aliases[alias]
-    if (known === undefined) this.#parts.noteBreach(`topic alias ${alias}, which stands for nothing`)
+    if (known === undefined) this.#dependencies.noteBreach(`topic alias ${alias}, which stands for nothing`)
     return known
   }
 }
@@ -196,7 +196,7 @@ function propertyBytesOf({ frameStart, payloadStart }: PublishPacket, topic: Top
 function fieldsOf(
   packet: PublishPacket,
   { topic, retain }: { readonly topic: Topic; readonly retain: boolean },
-  mark: HopMark,
+  mark: LoopMarker,
 ): PublishFields {
   const { qos, dup, packetId, properties, chunk, payloadStart, frameEnd } = packet
   return {
@@ -207,7 +207,7 @@ function fieldsOf(
     retain,
     dup,
     packetId,
-    properties: mark.brought(properties),
+    properties: mark.markReceived(properties),
     messageExpiryIntervalSeconds: undefined,
     subscriptionIdentifiers: undefined,
     chunk,

@@ -2,22 +2,22 @@
 
 const firstPauseMs = 500
 /** A connection that lasted so long was a good one: what comes after it begins anew. */
-export const steadyAfterMs = 10_000
+export const stableAfterMs = 10_000
 /** QUIC is tried again after so long, and then after ever longer. */
-const firstRetryOfPreferredMs = 60_000
-const longestRetryOfPreferredMs = 600_000
+const firstPreferredRetryMs = 60_000
+const maxPreferredRetryMs = 600_000
 
-export class Reconnection {
+export class ReconnectBackoff {
   readonly #servers: readonly string[]
-  readonly #longestPauseMs: number
+  readonly #maxPauseMs: number
   readonly #random: () => number
   #at = 0
   #failures = 0
-  #preferredPauseMs = firstRetryOfPreferredMs
+  #preferredPauseMs = firstPreferredRetryMs
 
-  constructor(servers: readonly string[], longestPauseMs: number, random: () => number) {
+  constructor(servers: readonly string[], maxPauseMs: number, random: () => number) {
     this.#servers = servers
-    this.#longestPauseMs = longestPauseMs
+    this.#maxPauseMs = maxPauseMs
     this.#random = random
   }
 
@@ -37,12 +37,12 @@ export class Reconnection {
     const round = Math.floor((this.#failures - 1) / this.#servers.length)
     // From server to server at once: that is what they are for.
     if (this.#at !== 0 && wasPreferred && this.#failures === 1) return 0
-    const pauseMs = Math.min(this.#longestPauseMs, firstPauseMs * 2 ** Math.min(round, 16))
+    const pauseMs = Math.min(this.#maxPauseMs, firstPauseMs * 2 ** Math.min(round, 16))
     return pauseMs * (0.5 + this.#random() / 2)
   }
 
   /** The present connection has lasted. */
-  noteSteady(): void {
+  recordStable(): void {
     this.#failures = 0
   }
 
@@ -50,7 +50,7 @@ export class Reconnection {
   preferredAfterMs(): number | undefined {
     if (this.#at === 0 || !this.#servers[0].startsWith('mqtt-quic')) return undefined
     const pauseMs = this.#preferredPauseMs
-    this.#preferredPauseMs = Math.min(longestRetryOfPreferredMs, pauseMs * 2)
+    this.#preferredPauseMs = Math.min(maxPreferredRetryMs, pauseMs * 2)
     return pauseMs
   }
 
@@ -61,6 +61,6 @@ export class Reconnection {
   /** The preferred server answers again. */
   takePreferred(): void {
     this.#at = 0
-    this.#preferredPauseMs = firstRetryOfPreferredMs
+    this.#preferredPauseMs = firstPreferredRetryMs
   }
 }

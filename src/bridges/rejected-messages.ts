@@ -10,37 +10,37 @@ import { reasonCodes, type PacketId } from '../protocol/index.ts'
 /** So often a message may be refused for reasons that pass. Then it is given up. */
 const maxRefusals = 5
 /** So often the connection may end for a message that was alone on its way. */
-const maxBlames = 2
+const maxDisconnects = 2
 
-export class Refusals {
-  readonly #refused = new Map<PacketId, number>()
-  readonly #blamed = new Map<PacketId, number>()
+export class RejectedMessages {
+  readonly #rejections = new Map<PacketId, number>()
+  readonly #disconnects = new Map<PacketId, number>()
   /** The connection has ended for one of so many messages. */
   suspects = 0
 
   /** Refused for a reason that passes. True: it may come again. */
-  refuse(packetId: PacketId): boolean {
-    const count = (this.#refused.get(packetId) ?? 0) + 1
+  recordRejection(packetId: PacketId): boolean {
+    const count = (this.#rejections.get(packetId) ?? 0) + 1
     if (count >= maxRefusals) return false
-    this.#refused.set(packetId, count)
+    this.#rejections.set(packetId, count)
     return true
   }
 
   /** The connection has ended for one of these. */
-  blame(packetIds: ReadonlySet<PacketId>): void {
+  recordDisconnect(packetIds: ReadonlySet<PacketId>): void {
     this.suspects = packetIds.size
     if (packetIds.size !== 1) return
-    for (const packetId of packetIds) this.#blamed.set(packetId, (this.#blamed.get(packetId) ?? 0) + 1)
+    for (const packetId of packetIds) this.#disconnects.set(packetId, (this.#disconnects.get(packetId) ?? 0) + 1)
   }
 
-  isGivenUp(packetId: PacketId): boolean {
-    return this.#blamed.size > 0 && (this.#blamed.get(packetId) ?? 0) >= maxBlames
+  isDropped(packetId: PacketId): boolean {
+    return this.#disconnects.size > 0 && (this.#disconnects.get(packetId) ?? 0) >= maxDisconnects
   }
 
   /** It is through, in one way or another. */
   forget(packetId: PacketId): void {
-    if (this.#refused.size > 0) this.#refused.delete(packetId)
-    if (this.#blamed.size > 0) this.#blamed.delete(packetId)
+    if (this.#rejections.size > 0) this.#rejections.delete(packetId)
+    if (this.#disconnects.size > 0) this.#disconnects.delete(packetId)
   }
 }
 

@@ -22,42 +22,42 @@ import {
 
 export const grantedPrefix = `${bridgeMarksRoot}granted/`
 /** Of a filter that is kept: longer than topics may be it is not, and everything is asked for at every connection. */
-const mostCharacters = 60_000
+const maxFilterCharacters = 60_000
 /** So many filters have a mark together. */
-const mostInOneMark = 64
+const maxFiltersPerMark = 64
 const marksOfMany = 32
 const firstFailure = 0x80
 /** In place of what was asked for: it may be there or not. */
-const unsure = '?'
+const uncertain = '?'
 
 /** Filters that go, and those that are to be there. */
-export interface ChangesThere {
+export interface RemoteChanges {
   readonly gone: readonly TopicFilter[]
   readonly requests: readonly SubscriptionRequest[]
 }
 
 /** What was asked for of each: QoS, no-local, retain-as-published. */
-type Granted = Map<TopicFilter, string>
+type GrantedFilters = Map<TopicFilter, string>
 
-export class GrantedThere {
-  readonly #granted: Granted
+export class RemoteSubscriptions {
+  readonly #granted: GrantedFilters
   readonly #asked = new Map<number, SubscribePacket | UnsubscribePacket>()
 
   /** `marks`: as they were kept. */
   constructor(marks: readonly TopicFilter[]) {
     this.#granted = new Map()
     for (const [filter, how] of marks.flatMap((mark) => readMark(mark)))
-      if (this.#granted.get(filter) !== unsure) this.#granted.set(filter, how)
+      if (this.#granted.get(filter) !== uncertain) this.#granted.set(filter, how)
   }
 
   /** Those that are kept among the subscriptions of the session here. */
-  static marksAmong(filters: Iterable<TopicFilter>): readonly TopicFilter[] {
+  static loadMarks(filters: Iterable<TopicFilter>): readonly TopicFilter[] {
     return [...filters].filter((filter) => filter.startsWith(grantedPrefix))
   }
 
   /** Says of all that changes that it may be there or not; undefined: that would be too long. */
-  static unsureMark({ gone, requests }: ChangesThere): TopicFilter | undefined {
-    return markOf([...gone, ...requests.map(({ filter }) => filter)].map((filter) => [filter, unsure]))
+  static uncertainMark({ gone, requests }: RemoteChanges): TopicFilter | undefined {
+    return markOf([...gone, ...requests.map(({ filter }) => filter)].map((filter) => [filter, uncertain]))
   }
 
   /** Answers are still to come. */
@@ -71,7 +71,7 @@ export class GrantedThere {
   }
 
   /** What differs from what is to be. */
-  missing(requests: readonly SubscriptionRequest[]): ChangesThere {
+  missing(requests: readonly SubscriptionRequest[]): RemoteChanges {
     const wanted = new Set(requests.map(({ filter }) => filter))
     return {
       gone: [...this.#granted.keys()].filter((filter) => !wanted.has(filter)),
@@ -79,7 +79,7 @@ export class GrantedThere {
     }
   }
 
-  noteAsked(packet: SubscribePacket | UnsubscribePacket): void {
+  recordRequest(packet: SubscribePacket | UnsubscribePacket): void {
     this.#asked.set(packet.packetId, packet)
   }
 
@@ -88,7 +88,7 @@ export class GrantedThere {
   }
 
   /** True: all that was asked has been answered, so that the mark is to be what `mark` says. */
-  take(answer: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
+  handleAck(answer: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
     const asked = this.#asked.get(answer.packetId)
     if (asked === undefined) return false
     this.#asked.delete(answer.packetId)
@@ -103,7 +103,7 @@ export class GrantedThere {
   }
 
   get marks(): readonly TopicFilter[] {
-    const count = this.#granted.size > mostInOneMark ? marksOfMany : 1
+    const count = this.#granted.size > maxFiltersPerMark ? marksOfMany : 1
     const parts = Array.from({ length: count }, (): [TopicFilter, string][] => [])
     for (const entry of this.#granted) parts[count === 1 ? 0 : hashOf(entry[0]) % count].push(entry)
     return parts.flatMap((entries) => markOf(entries) ?? [])
@@ -113,7 +113,7 @@ export class GrantedThere {
 function markOf(entries: readonly (readonly [TopicFilter, string])[]): TopicFilter | undefined {
   if (entries.length === 0) return undefined
   const text = Buffer.from(JSON.stringify(entries)).toString('base64url')
-  return text.length > mostCharacters ? undefined : (`${grantedPrefix}${text}` as TopicFilter)
+  return text.length > maxFilterCharacters ? undefined : (`${grantedPrefix}${text}` as TopicFilter)
 }
 
 function hashOf(text: string): number {
@@ -123,7 +123,7 @@ function hashOf(text: string): number {
 }
 
 function qosIn(how: string): QoS | undefined {
-  if (how === unsure) return undefined
+  if (how === uncertain) return undefined
   return how.startsWith('2') ? 2 : how.startsWith('1') ? 1 : 0
 }
 

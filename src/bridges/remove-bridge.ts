@@ -2,58 +2,58 @@
 // takes, for nobody would ever empty what is left.
 
 import type { Packet } from '../protocol/index.ts'
-import { connectHere, refusalHere } from './connect-remote.ts'
-import { linkHere } from './connect-local.ts'
-import type { LinkOwner, PacketLink } from './packet-link.ts'
+import { connectLocal, localRefusal } from './connect-remote.ts'
+import { linkLocal } from './connect-local.ts'
+import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
-import type { BridgeWorld } from './world.ts'
+import type { BridgeDependencies } from './world.ts'
 
 /** Our own broker has ended it in this time, or it is asked once more. */
-const patienceMs = 30_000
+const retryMs = 30_000
 
-export class Retirement implements LinkOwner {
+export class BridgeRemoval implements LinkCallbacks {
   readonly #settings: BridgeSettings
-  readonly #world: BridgeWorld
+  readonly #dependencies: BridgeDependencies
   #link: PacketLink | undefined
   /** When `tick` is to be called; Infinity: not. */
   dueAtMs = Infinity
 
-  constructor(settings: BridgeSettings, world: BridgeWorld) {
+  constructor(settings: BridgeSettings, dependencies: BridgeDependencies) {
     this.#settings = settings
-    this.#world = world
+    this.#dependencies = dependencies
   }
 
   begin(): void {
-    this.dueAtMs = this.#world.nowMs() + patienceMs
-    this.#link = linkHere(this, this.#world)
-    this.#link.send(connectHere(this.#settings, { receiveMaximum: 1, ends: true }))
+    this.dueAtMs = this.#dependencies.nowMs() + retryMs
+    this.#link = linkLocal(this, this.#dependencies)
+    this.#link.send(connectLocal(this.#settings, { receiveMaximum: 1, ends: true }))
   }
 
   tick(nowMs: number): void {
     if (nowMs < this.dueAtMs) return
-    this.leave()
-    const { subscriptions, spooled, unreleased } = this.#world.broker.standing()
+    this.closeLinks()
+    const { subscriptions, spooled, unreleased } = this.#dependencies.broker.sessionStatus()
     if (subscriptions.size + spooled + unreleased.length > 0) this.begin()
   }
 
-  leave(): void {
-    this.#link?.cut()
+  closeLinks(): void {
+    this.#link?.destroy()
     this.#link = undefined
     this.dueAtMs = Infinity
   }
 
-  notePacket(link: PacketLink, packet: Packet): void {
+  handlePacket(link: PacketLink, packet: Packet): void {
     // The session has begun anew, and ends with its connection.
-    if (packet.type === 'connack' && refusalHere(packet) === undefined) link.cut()
+    if (packet.type === 'connack' && localRefusal(packet) === undefined) link.destroy()
   }
 
-  noteFault(): void {}
+  handleMalformed(): void {}
 
-  noteClosed(): void {}
+  handleClosed(): void {}
 
-  noteHeard(): void {}
+  handleBytes(): void {}
 
-  noteRead(): void {}
+  handleRead(): void {}
 
-  noteWritten(): void {}
+  handleWritten(): void {}
 }

@@ -17,15 +17,15 @@ export interface Part {
   readonly place: number
 }
 
-class KnownParts implements TopicRoute {
+class CachedParts implements TopicRoute {
   readonly isTopicRoute = true
-  readonly book: RuleBook
+  readonly rules: RuleBook
   /** Of what the bridge lets in beside its rules. */
   readonly version: number
   readonly parts: readonly Part[]
 
-  constructor(book: RuleBook, version: number, parts: readonly Part[]) {
-    this.book = book
+  constructor(rules: RuleBook, version: number, parts: readonly Part[]) {
+    this.rules = rules
     this.version = version
     this.parts = parts
   }
@@ -39,7 +39,7 @@ export interface OpenTopics {
 }
 
 const noOpenTopics: OpenTopics = { version: 0, matches: () => false }
-const asItIs = new TopicMapping({ filter: '#', target: '', prefix: '', suffix: '' })
+const unchanged = new TopicMapping({ filter: '#', target: '', prefix: '', suffix: '' })
 
 interface Rule {
   readonly mapping: TopicMapping
@@ -50,7 +50,7 @@ interface Rule {
   readonly place: number
 }
 
-const openRule: Rule = { mapping: asItIs, qos: undefined, retain: undefined, isForOwnTopics: false, place: 0 }
+const openRule: Rule = { mapping: unchanged, qos: undefined, retain: undefined, isForOwnTopics: false, place: 0 }
 
 /** The rules of one direction, as they are at one time. */
 export class RuleBook {
@@ -75,9 +75,9 @@ export class RuleBook {
   partsFor(topic: Topic): readonly Part[] {
     const known = topic.route
     const { version } = this.#open
-    if (known instanceof KnownParts && known.book === this && known.version === version) return known.parts
+    if (known instanceof CachedParts && known.rules === this && known.version === version) return known.parts
     const parts = this.#find(topic)
-    topic.route = new KnownParts(this, version, parts)
+    topic.route = new CachedParts(this, version, parts)
     return parts
   }
 
@@ -98,7 +98,7 @@ export class RuleBook {
 type Where = { readonly topics: TopicTable; readonly maxTopicLevels: number }
 
 /** Every rule that matches counts. `places`: of each. */
-export function forwardBook(rules: readonly ForwardRule[], where: Where, places: readonly number[]): RuleBook {
+export function forwardBook(rules: readonly ForwardRule[], where: Where, slots: readonly number[]): RuleBook {
   const made = rules.map((rule, index) => {
     const mapping = mappingOfForward(rule)
     return {
@@ -106,7 +106,7 @@ export function forwardBook(rules: readonly ForwardRule[], where: Where, places:
       qos: rule.qos,
       retain: rule.retain,
       isForOwnTopics: isForOwnTopics(mapping),
-      place: places[index] ?? 0,
+      place: slots[index] ?? 0,
     }
   })
   return new RuleBook(made, { ...where, isFirstOnly: false })
@@ -135,15 +135,18 @@ function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof mappingOfF
   return `${prefix}${target === '' ? filter : target}`.startsWith('$')
 }
 
-export interface WantedHere {
+export interface LocalSubscriptionRequest {
   readonly qos: QoS
   /** What is published with less is to be raised to so much, so that it waits on disk like the rest. */
   readonly raisesTo: QoS
 }
 
 /** What the session here is to be subscribed to. `retriesQoS0`: QoS 0 waits for the remote broker, too. */
-export function wantedHere(rules: readonly ForwardRule[], retriesQoS0: boolean): Map<TopicFilter, WantedHere> {
-  const wanted = new Map<TopicFilter, WantedHere>()
+export function localSubscriptions(
+  rules: readonly ForwardRule[],
+  retriesQoS0: boolean,
+): Map<TopicFilter, LocalSubscriptionRequest> {
+  const wanted = new Map<TopicFilter, LocalSubscriptionRequest>()
   for (const { localFilter, qos } of rules) {
     const filter = localFilter as TopicFilter
     const before = wanted.get(filter) ?? { qos: 0, raisesTo: 0 }

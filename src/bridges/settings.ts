@@ -12,7 +12,7 @@ import {
   type UserProperties,
   type Will,
 } from '../protocol/index.ts'
-import type { AnswerPatience } from './ack-timeout.ts'
+import type { AckTimeout } from './ack-timeout.ts'
 import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
 
 export interface BridgeSettings {
@@ -57,7 +57,7 @@ export interface BridgeSettings {
   /** Subscriptions of clients here are made at the remote broker as well. */
   readonly isTransparent: boolean
   /** Undefined: an answer is waited for as long as the remote broker is there. */
-  readonly answerPatience: AnswerPatience | undefined
+  readonly answerPatience: AckTimeout | undefined
   readonly backoffMaxMs: number
   /** Of the connection, and again of CONNACK. */
   readonly connectTimeoutMs: number
@@ -70,8 +70,8 @@ export interface BridgeSettings {
 }
 
 /** Where nothing is said of one of the two. */
-const usualWaitMs = 3_000
-const usualIntervalMs = 5_000
+const defaultWaitMs = 3_000
+const defaultIntervalMs = 5_000
 
 export interface BridgeFacts {
   /** Where the bridge stands in the configuration; undefined: among those of `bridges.mqtt`. */
@@ -89,15 +89,15 @@ export interface BridgeFacts {
 export const maxForwards = 32
 const maxSubscriptions = 1_024
 /** All that a bridge may subscribe to goes with different packet ids then. */
-const elsewhere = { mostQoS: 2, filtersAtOnce: 64, connectPauseMs: 0 } as const
+const atOtherBrokers = { mostQoS: 2, filtersAtOnce: 64, connectPauseMs: 0 } as const
 /** Quotas of AWS IoT: eight filters in a request, and one CONNECT of a client id in a second. */
 const atAws = { mostQoS: 1, filtersAtOnce: 8, connectPauseMs: 1_500 } as const
 const defaultTcpPort = 1_883
 const defaultTlsPort = 8_883
 /** Where 0 is written, as if nothing were: without a pause, or without time, there is no connecting. */
-const usualBackoffMs = 5_000
-const usualConnectMs = 10_000
-const longestClientId31 = 23
+const defaultBackoffMs = 5_000
+const defaultConnectMs = 10_000
+const maxClientId31 = 23
 const msPerSecond = 1_000
 const neverExpires = 0xffffffff
 
@@ -142,14 +142,14 @@ export function bridgeSettings(
       unsubscribeUserProperties: [...config.unsub_properties.user_property],
       forwards,
       subscriptions,
-      ...(isOfAws ? atAws : elsewhere),
+      ...(isOfAws ? atAws : atOtherBrokers),
       retriesQoS0: config.retry_qos_0,
       mostUnacknowledged: config.max_send_queue_len,
       mostUnanswered: config.max_recv_queue_len,
       spool: spoolOf(config, facts),
       isTransparent: config.transparent,
-      answerPatience: patienceOf(config),
-      backoffMaxMs: config.backoff_max === 0 ? usualBackoffMs : config.backoff_max,
+      answerPatience: ackTimeoutOf(config),
+      backoffMaxMs: config.backoff_max === 0 ? defaultBackoffMs : config.backoff_max,
       connectTimeoutMs: connectTimeoutOf(config),
       noLocalBefore5: config.no_local_v4,
       brokerId: facts.brokerId,
@@ -160,7 +160,7 @@ export function bridgeSettings(
 
 /** Of opening a connection, in milliseconds, and again of CONNACK. */
 export function connectTimeoutOf({ cancel_timeout: timeoutMs }: Pick<MqttBridgeConfig, 'cancel_timeout'>): number {
-  return timeoutMs === 0 ? usualConnectMs : timeoutMs
+  return timeoutMs === 0 ? defaultConnectMs : timeoutMs
 }
 
 function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): SpoolLimits {
@@ -173,17 +173,17 @@ function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): Spoo
 }
 
 /** 0 is as if it were not written. */
-function patienceOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
+function ackTimeoutOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
   if (wait === 0 && interval === 0) return undefined
-  return { waitMs: wait === 0 ? usualWaitMs : wait, intervalMs: interval === 0 ? usualIntervalMs : interval }
+  return { waitMs: wait === 0 ? defaultWaitMs : wait, intervalMs: interval === 0 ? defaultIntervalMs : interval }
 }
 
 /** MQTT 3.1 has no client ids that are longer than 23 characters: what is too long for it is a hash of it. */
 function clientIdOf(name: string, { clientid, proto_ver }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
   if (clientid !== undefined && clientid !== '') return clientid
   const own = `godwit-${brokerId}-${name}`
-  if (proto_ver !== '3' || own.length <= longestClientId31) return own
-  return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, longestClientId31)
+  if (proto_ver !== '3' || own.length <= maxClientId31) return own
+  return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, maxClientId31)
 }
 
 function problemOf(
@@ -298,7 +298,7 @@ function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['
 }
 
 /** Nothing differs but what goes over the bridge. */
-export function isTheSameConnection(before: BridgeSettings, after: BridgeSettings): boolean {
+export function isSameConnection(before: BridgeSettings, after: BridgeSettings): boolean {
   return withoutRules(before) === withoutRules(after)
 }
 
@@ -307,7 +307,7 @@ function withoutRules(settings: BridgeSettings): string {
   return JSON.stringify({ ...settings, ...noRules })
 }
 
-export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
+export function hasSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
   const rulesOf = (settings: BridgeSettings): string => {
     const { forwards, subscriptions, isTransparent, unsubscribeUserProperties } = settings
     return JSON.stringify([forwards, subscriptions, isTransparent, unsubscribeUserProperties])

@@ -39,7 +39,7 @@ export interface BridgeCounters {
   /** Connections, attempts included, that ended otherwise than by our will. */
   failures: number
   /** Packets that nothing had asked for. */
-  unasked: number
+  unexpected: number
   readonly dropped: Record<BridgeDrop, number>
 }
 
@@ -96,7 +96,7 @@ export function newBridgeCounters(): BridgeCounters {
     receivedBytes: 0,
     connects: 0,
     failures: 0,
-    unasked: 0,
+    unexpected: 0,
     dropped: {
       'no-rule': 0,
       unmappable: 0,

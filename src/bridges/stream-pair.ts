@@ -2,7 +2,7 @@
 
 import type { ByteStream } from '../transports/index.ts'
 
-interface Written {
+interface PendingWrite {
   readonly bytes: Buffer
   readonly done: () => void
 }
@@ -12,33 +12,33 @@ type Later = (work: () => void) => void
 const ignore = (): void => {}
 
 /** What is written to one is read from the other, later and never from within the call. */
-export function joinedStreams(later: Later): readonly [ByteStream, ByteStream] {
-  const one = new JoinedStream(later)
-  const other = new JoinedStream(later)
+export function createStreamPair(later: Later): readonly [ByteStream, ByteStream] {
+  const one = new PairedStream(later)
+  const other = new PairedStream(later)
   one.join(other)
   other.join(one)
   return [one, other]
 }
 
-class JoinedStream implements ByteStream {
+class PairedStream implements ByteStream {
   readonly remoteAddress = '127.0.0.1'
   readonly remotePort = 0
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
   readonly #later: Later
-  #other: JoinedStream | undefined
+  #other: PairedStream | undefined
   /** From the other end, and not read yet. Its writes are done when they are read, so it has one here, or a last one too. */
-  #arrived: Written[] = []
+  #arrived: PendingWrite[] = []
   #isPaused = false
   /** `ending`: our end reads no more, and what it wrote is on its way to the other. */
   #state: 'open' | 'ending' | 'closed' = 'open'
-  readonly #hand = (): void => this.#handArrived()
+  readonly #deliver = (): void => this.#deliverArrived()
 
   constructor(later: Later) {
     this.#later = later
   }
 
-  join(other: JoinedStream): void {
+  join(other: PairedStream): void {
     this.#other = other
   }
 
@@ -54,7 +54,7 @@ class JoinedStream implements ByteStream {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    this.#later(this.#hand)
+    this.#later(this.#deliver)
   }
 
   end(): void {
@@ -62,7 +62,7 @@ class JoinedStream implements ByteStream {
     this.#state = 'ending'
     this.onData = ignore
     this.#dropArrived()
-    if (this.#other !== undefined) this.#later(this.#other.#hand)
+    if (this.#other !== undefined) this.#later(this.#other.#deliver)
   }
 
   destroy(): void {
@@ -73,13 +73,13 @@ class JoinedStream implements ByteStream {
     this.#later(() => this.#closeBoth())
   }
 
-  #arrive(written: Written): void {
+  #arrive(written: PendingWrite): void {
     if (this.#state === 'open') this.#arrived.push(written)
     else this.#later(written.done)
-    this.#later(this.#hand)
+    this.#later(this.#deliver)
   }
 
-  #handArrived(): void {
+  #deliverArrived(): void {
     while (!this.#isPaused && this.#state === 'open') {
       const next = this.#arrived.shift()
       if (next === undefined) break

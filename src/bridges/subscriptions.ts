@@ -15,34 +15,38 @@ import type {
   TopicFilter,
   UnsubscribePacket,
 } from '../protocol/index.ts'
-import { type ChangesThere, grantedPrefix } from './remote-subscriptions.ts'
+import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
 import { lowerQoS } from './connect-remote.ts'
 import type { PacketLink } from './packet-link.ts'
-import { wantedHere, type WantedHere } from './rule-book.ts'
+import { localSubscriptions, type LocalSubscriptionRequest } from './rule-book.ts'
 import type { SubscriptionRule } from './rules.ts'
 import type { BridgeSettings } from './settings.ts'
-import type { LocalStanding, LocalSubscription } from './world.ts'
+import type { LocalSessionStatus, LocalSubscription } from './world.ts'
 
-const joinedPrefix = `${bridgeMarksRoot}joined/`
+const connectedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048
 const countOfIds = 31
 /** Of a packet to our own broker. */
-const mostFiltersHere = 64
+const maxLocalFilters = 64
 /** Of what stands in a mark as it is: a client id may be as long as a filter. */
-const mostJoinedBytes = 1_024
+const maxMarkBytes = 1_024
 
 /** Two URLs of one host are one broker: over QUIC it is the same as over TCP. */
-export function joinedMark(server: string, clientId: string): TopicFilter {
+export function connectedMark(server: string, clientId: string): TopicFilter {
   const host = /^[^:]+:\/\/(\[[^\]]*\]|[^:/?]*)/.exec(server)?.[1] ?? server
   const both = Buffer.from(`${host} ${clientId}`)
-  const short = both.length > mostJoinedBytes ? createHash('sha256').update(both).digest() : both
-  return `${joinedPrefix}${short.toString('base64url')}` as TopicFilter
+  const short = both.length > maxMarkBytes ? createHash('sha256').update(both).digest() : both
+  return `${connectedPrefix}${short.toString('base64url')}` as TopicFilter
 }
 
 /** Whether a bridge of these settings may come back to the session that one of `before` has with that server. */
-export function isKnownAs(settings: BridgeSettings, server: string, before: Pick<BridgeSettings, 'clientId'>): boolean {
-  const mark = joinedMark(server, before.clientId)
-  return settings.servers.some((other) => joinedMark(other, settings.clientId) === mark)
+export function isSameSession(
+  settings: BridgeSettings,
+  server: string,
+  before: Pick<BridgeSettings, 'clientId'>,
+): boolean {
+  const mark = connectedMark(server, before.clientId)
+  return settings.servers.some((other) => connectedMark(other, settings.clientId) === mark)
 }
 
 /** What is to be said to our own broker. Subscriptions by the QoS to which they raise messages. */
@@ -58,21 +62,23 @@ export interface Marks {
   readonly granted: readonly TopicFilter[]
 }
 
-const noMark: WantedHere = { qos: 0, raisesTo: 0 }
+const noMark: LocalSubscriptionRequest = { qos: 0, raisesTo: 0 }
 
-export function changesHere(
-  { subscriptions }: Pick<LocalStanding, 'subscriptions'>,
+export function localChanges(
+  { subscriptions }: Pick<LocalSessionStatus, 'subscriptions'>,
   { forwards, isEnabled, retriesQoS0 }: Pick<BridgeSettings, 'forwards' | 'isEnabled' | 'retriesQoS0'>,
   marks: Marks | undefined,
-  places: TopicFilter | undefined,
+  slots: TopicFilter | undefined,
 ): Changes {
-  const wanted = isEnabled ? wantedHere(forwards, retriesQoS0) : new Map<TopicFilter, WantedHere>()
-  if (places !== undefined) wanted.set(places, noMark)
+  const wanted = isEnabled
+    ? localSubscriptions(forwards, retriesQoS0)
+    : new Map<TopicFilter, LocalSubscriptionRequest>()
+  if (slots !== undefined) wanted.set(slots, noMark)
   if (marks !== undefined) wanted.set(marks.joined, noMark)
   for (const mark of marks?.granted ?? []) wanted.set(mark, noMark)
   const missing = new Map<QoS, SubscriptionRequest[]>()
   for (const [filter, how] of wanted) {
-    if (isRight(subscriptions.get(filter), how)) continue
+    if (isUpToDate(subscriptions.get(filter), how)) continue
     missing.set(how.raisesTo, [...(missing.get(how.raisesTo) ?? []), requestOf(filter, how.qos)])
   }
   const unwanted = [...subscriptions.keys()].filter(
@@ -86,10 +92,10 @@ export function areNone({ wanted, unwanted }: Changes): boolean {
 }
 
 function isMark(filter: TopicFilter): boolean {
-  return filter.startsWith(joinedPrefix) || filter.startsWith(grantedPrefix)
+  return filter.startsWith(connectedPrefix) || filter.startsWith(grantedPrefix)
 }
 
-function isRight(there: LocalSubscription | undefined, { qos, raisesTo }: WantedHere): boolean {
+function isUpToDate(there: LocalSubscription | undefined, { qos, raisesTo }: LocalSubscriptionRequest): boolean {
   return (
     there !== undefined && there.qos === qos && there.raisesTo === raisesTo && there.noLocal && there.retainAsPublished
   )
@@ -101,7 +107,7 @@ function requestOf(filter: TopicFilter, qos: QoS): SubscriptionRequest {
 }
 
 /** `isKnown`: the remote broker has the session of the bridge still; what it remembers of topics does not come again. */
-export function requestsThere(
+export function remoteRequests(
   { subscriptions, version, mostQoS }: BridgeSettings,
   isKnown: boolean,
 ): SubscriptionRequest[] {
@@ -143,31 +149,31 @@ export class SubscribeIds {
 }
 
 /** The packet that keeps a mark with the session here. */
-export function keepMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
+export function storeMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
   const { qos } = noMark
   return { type: 'subscribe', packetId: ids.next(), subscriptions: [requestOf(mark, qos)], properties: undefined }
 }
 
 /** Gives the number of answers. What is unwanted goes first: of two marks one would be wrong. */
-export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
+export function sendLocal(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
   const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(
     unwanted,
-    { most: mostFiltersHere, properties: undefined },
+    { most: maxLocalFilters, properties: undefined },
     ids.next,
   )
   for (const [raisesTo, requests] of wanted) {
     // What the identifier says to our own core: see `model/bridge-client-id.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
-    packets.push(...subscribePackets(requests, { most: mostFiltersHere, properties }, ids.next))
+    packets.push(...subscribePackets(requests, { most: maxLocalFilters, properties }, ids.next))
   }
   for (const packet of packets) link.send(packet)
   return packets.length
 }
 
 /** The packets that say so, for the remote broker. */
-export function packetsThere(
+export function remotePackets(
   settings: BridgeSettings,
-  { gone, requests }: ChangesThere,
+  { gone, requests }: RemoteChanges,
   ids: SubscribeIds,
 ): (SubscribePacket | UnsubscribePacket)[] {
   const { version, subscriptionIdentifier, subscribeUserProperties, unsubscribeUserProperties } = settings
@@ -186,11 +192,11 @@ export function packetsThere(
 }
 
 /** Rules that are gone, and those that are new or other than they were. */
-export function changesThere(before: BridgeSettings, after: BridgeSettings): ChangesThere {
+export function remoteChanges(before: BridgeSettings, after: BridgeSettings): RemoteChanges {
   const old = byFilter(before)
   const present = byFilter(after)
   const gone = [...old.keys()].filter((filter) => !present.has(filter))
-  const requests = requestsThere(after, false).filter(({ filter }) => old.get(filter) !== present.get(filter))
+  const requests = remoteRequests(after, false).filter(({ filter }) => old.get(filter) !== present.get(filter))
   return { gone, requests }
 }
 
@@ -203,7 +209,7 @@ function subscribePackets(
   { most, properties }: { readonly most: number; readonly properties: SubscribePacket['properties'] },
   nextId: () => number,
 ): SubscribePacket[] {
-  return inPieces(requests, most).map((subscriptions) => ({
+  return splitIntoChunks(requests, most).map((subscriptions) => ({
     type: 'subscribe',
     packetId: nextId(),
     subscriptions,
@@ -216,7 +222,7 @@ function unsubscribePackets(
   { most, properties }: { readonly most: number; readonly properties: UnsubscribePacket['properties'] },
   nextId: () => number,
 ): UnsubscribePacket[] {
-  return inPieces(filters, most).map((piece) => ({
+  return splitIntoChunks(filters, most).map((piece) => ({
     type: 'unsubscribe',
     packetId: nextId(),
     filters: piece,
@@ -224,7 +230,7 @@ function unsubscribePackets(
   }))
 }
 
-function inPieces<T>(list: readonly T[], most: number): T[][] {
+function splitIntoChunks<T>(list: readonly T[], most: number): T[][] {
   const pieces: T[][] = []
   for (let start = 0; start < list.length; start += most) pieces.push(list.slice(start, start + most))
   return pieces

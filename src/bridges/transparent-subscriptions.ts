@@ -14,26 +14,26 @@
 import type { FilterChange } from '../core/index.ts'
 import type { QoS, SubscriptionRequest, TopicFilter } from '../protocol/index.ts'
 import { FilterTree } from './filter-tree.ts'
-import type { ChangesThere } from './remote-subscriptions.ts'
+import type { RemoteChanges } from './remote-subscriptions.ts'
 
 /** Filters that are passed on at most; the others wait for one of them to go. */
-export const mostPassedOn = 10_000
+export const maxTransparentFilters = 10_000
 /** What comes together within this is said together. */
 const gatherMs = 50
 /** A filter that nobody wants any more is kept for so long. */
 const lingerMs = 5_000
 /** Of one go: the tree may be large. */
-const settledAtOnce = 500
+const maxFiltersPerTurn = 500
 /** Filters in a packet. */
-const filtersAtOnce = 64
+const maxFiltersPerPacket = 64
 /** Packets that wait for their answer. */
-const packetsAtOnce = 4
+const maxPendingPackets = 4
 const firstFailure = 0x80
 /** It may be there or not. */
-const unsure = 'unsure'
+const uncertain = 'unsure'
 
 /** What clients want, as far as is known. */
-export interface ClientWishes {
+export interface ClientFilters {
   readonly changes: readonly FilterChange[]
   /** All shards have said what they want. */
   readonly isComplete: boolean
@@ -41,14 +41,14 @@ export interface ClientWishes {
   readonly untold: number
 }
 
-export interface PassedOnCounts {
+export interface TransparentCounts {
   /** Filters of clients that the bridge asks for, or that lie within those. */
   readonly passedOn: number
   /** For which there was no room, or that the remote broker refused. */
   readonly notPassedOn: number
 }
 
-export class PassedOn {
+export class TransparentSubscriptions {
   /** What clients and rules want. */
   readonly tree = new FilterTree()
   /** What clients want, those included who have just given it up. */
@@ -57,7 +57,7 @@ export class PassedOn {
   /** Filters of rules while this is off: somebody else asks for them. */
   #others: ReadonlySet<TopicFilter> = new Set()
   /** What has changed of it and is still to be looked at. */
-  readonly #news = new Map<TopicFilter, QoS | undefined>()
+  readonly #changed = new Map<TopicFilter, QoS | undefined>()
   #isAllThere = false
   /** And all of it has been looked at. */
   #isComplete = false
@@ -66,21 +66,21 @@ export class PassedOn {
   readonly #waiting = new Map<TopicFilter, QoS>()
   /** Nobody wants it any more since then. */
   readonly #leaving = new Map<TopicFilter, number>()
-  readonly #unsettled = new Set<TopicFilter>()
+  readonly #dirty = new Set<TopicFilter>()
   readonly #target = new Map<TopicFilter, QoS>()
   readonly #refused = new Set<TopicFilter>()
   /** In this connection: what the remote broker has been asked for. Undefined: it is not there. */
-  #said: Map<TopicFilter, QoS | typeof unsure> | undefined
+  #said: Map<TopicFilter, QoS | typeof uncertain> | undefined
   readonly #unsaid = new Set<TopicFilter>()
   /** Granted before this connection, and since then not given up: who wanted it may be on his way back. */
   readonly #spared = new Map<TopicFilter, number>()
   /** By packet id. */
-  readonly #asked = new Map<number, ChangesThere>()
+  readonly #asked = new Map<number, RemoteChanges>()
   /** Asked for, or given up, in a connection that ended before the answer. */
-  readonly #unsure = new Set<TopicFilter>()
+  readonly #uncertain = new Set<TopicFilter>()
   #settlesAtMs = Infinity
 
-  get counts(): PassedOnCounts {
+  get counts(): TransparentCounts {
     const refused = [...this.#refused].filter((filter) => this.#clients.has(filter)).length
     return { passedOn: this.#clients.size - refused, notPassedOn: refused + this.#waiting.size + this.#untold }
   }
@@ -104,22 +104,22 @@ export class PassedOn {
     const before = new Map(this.#rules)
     this.#rules.clear()
     for (const rule of rules) if (isOn) this.#rules.set(rule.filter, rule)
-    for (const [filter, rule] of this.#rules) if (!isTheSame(before.get(filter), rule)) this.#sayAgain(filter)
+    for (const [filter, rule] of this.#rules) if (!isSame(before.get(filter), rule)) this.#resend(filter)
     this.#others = new Set(isOn ? [] : rules.map(({ filter }) => filter))
-    for (const filter of [...before.keys(), ...this.#rules.keys()]) this.#look(filter)
+    for (const filter of [...before.keys(), ...this.#rules.keys()]) this.#updateFilter(filter)
     if (isOn) return
     this.#isComplete = false
-    for (const list of [this.#news, this.#waiting, this.#leaving, this.#spared]) list.clear()
+    for (const list of [this.#changed, this.#waiting, this.#leaving, this.#spared]) list.clear()
     const known = [...this.#clients.keys()]
     this.#clients.clear()
-    for (const filter of known) this.#look(filter)
+    for (const filter of known) this.#updateFilter(filter)
   }
 
-  take({ changes, isComplete, untold }: ClientWishes, nowMs: number): void {
+  addChanges({ changes, isComplete, untold }: ClientFilters, nowMs: number): void {
     this.#nowMs = nowMs
     this.#untold = untold
     this.#isAllThere = isComplete
-    for (const [filter, qos] of changes) this.#news.set(filter, qos)
+    for (const [filter, qos] of changes) this.#changed.set(filter, qos)
     this.#settleSoon(gatherMs)
   }
 
@@ -127,13 +127,13 @@ export class PassedOn {
    * The remote broker is there. `granted`: what it has granted in an earlier connection of its session, undefined where it may
    * be there or not; undefined itself: it has no session.
    */
-  meet(granted: ReadonlyMap<TopicFilter, QoS | undefined> | undefined, nowMs: number): void {
+  connect(granted: ReadonlyMap<TopicFilter, QoS | undefined> | undefined, nowMs: number): void {
     this.#nowMs = nowMs
-    const known = [...(granted ?? [])].map(([filter, qos]) => [filter, qos ?? unsure] as const)
-    const said = (this.#said = new Map<TopicFilter, QoS | typeof unsure>(known))
-    if (granted !== undefined) for (const filter of this.#unsure) said.set(filter, unsure)
-    this.#unsure.clear()
-    for (const filter of this.#refused) this.#markAround(filter)
+    const known = [...(granted ?? [])].map(([filter, qos]) => [filter, qos ?? uncertain] as const)
+    const said = (this.#said = new Map<TopicFilter, QoS | typeof uncertain>(known))
+    if (granted !== undefined) for (const filter of this.#uncertain) said.set(filter, uncertain)
+    this.#uncertain.clear()
+    for (const filter of this.#refused) this.#markRelated(filter)
     this.#refused.clear()
     for (const filter of this.#target.keys()) this.#unsaid.add(filter)
     for (const filter of said.keys()) {
@@ -144,10 +144,10 @@ export class PassedOn {
   }
 
   /** It is gone. */
-  part(): void {
+  disconnect(): void {
     for (const { gone, requests } of this.#asked.values()) {
-      for (const filter of gone) this.#unsure.add(filter)
-      for (const { filter } of requests) this.#unsure.add(filter)
+      for (const filter of gone) this.#uncertain.add(filter)
+      for (const { filter } of requests) this.#uncertain.add(filter)
     }
     this.#said = undefined
     this.#asked.clear()
@@ -156,14 +156,14 @@ export class PassedOn {
 
   tick(nowMs: number): void {
     this.#nowMs = nowMs
-    if (this.#isComplete) this.#letGo(nowMs - lingerMs)
+    if (this.#isComplete) this.#expireUnwanted(nowMs - lingerMs)
     if (nowMs >= this.#settlesAtMs) this.#settle()
   }
 
   /** What is to be said now, if anything; it is taken for said. */
-  next(version: number): ChangesThere | undefined {
-    const isSettled = this.#news.size === 0 && this.#unsettled.size === 0
-    if (this.#said === undefined || this.#asked.size >= packetsAtOnce || !isSettled) return undefined
+  next(version: number): RemoteChanges | undefined {
+    const isSettled = this.#changed.size === 0 && this.#dirty.size === 0
+    if (this.#said === undefined || this.#asked.size >= maxPendingPackets || !isSettled) return undefined
     const requests: SubscriptionRequest[] = []
     const gone: TopicFilter[] = []
     for (const filter of this.#unsaid) {
@@ -172,21 +172,21 @@ export class PassedOn {
       if (this.#said.get(filter) === qos) this.#unsaid.delete(filter)
       else if (qos !== undefined) requests.push({ ...(this.#rules.get(filter) ?? requestOf(filter, version)), qos })
       else if (!this.#spared.has(filter)) gone.push(filter)
-      if (requests.length === filtersAtOnce) break
+      if (requests.length === maxFiltersPerPacket) break
     }
-    if (requests.length > 0) return this.#take({ gone: [], requests })
+    if (requests.length > 0) return this.#addChanges({ gone: [], requests })
     // What is given up may be part of what was asked for and is not there yet.
     if (gone.length === 0 || this.#asked.size > 0) return undefined
-    return this.#take({ gone: gone.slice(0, filtersAtOnce), requests: [] })
+    return this.#addChanges({ gone: gone.slice(0, maxFiltersPerPacket), requests: [] })
   }
 
   /** What `next` gave goes with this packet id. */
-  noteAsked(packetId: number, changes: ChangesThere): void {
+  noteAsked(packetId: number, changes: RemoteChanges): void {
     this.#asked.set(packetId, changes)
   }
 
   /** SUBACK or UNSUBACK. False: a refusal in it is nothing new. */
-  takeAnswer({ packetId, reasonCodes }: { packetId: number; reasonCodes: readonly number[] }): boolean {
+  handleRemoteAck({ packetId, reasonCodes }: { packetId: number; reasonCodes: readonly number[] }): boolean {
     const asked = this.#asked.get(packetId)
     if (asked === undefined) return true
     let isNews = this.#refused.size === 0
@@ -196,12 +196,12 @@ export class PassedOn {
       if (this.#rules.has(filter)) isNews = true
       this.#said?.delete(filter)
       this.#refused.add(filter)
-      this.#markAround(filter)
+      this.#markRelated(filter)
     }
     return isNews
   }
 
-  #take(changes: ChangesThere): ChangesThere {
+  #addChanges(changes: RemoteChanges): RemoteChanges {
     for (const { filter, qos } of changes.requests) this.#said?.set(filter, qos)
     for (const filter of changes.gone) this.#said?.delete(filter)
     for (const { filter } of changes.requests) this.#unsaid.delete(filter)
@@ -211,19 +211,20 @@ export class PassedOn {
 
   #want(filter: TopicFilter, qos: QoS): void {
     this.#leaving.delete(filter)
-    if (!this.#clients.has(filter) && this.#clients.size >= mostPassedOn) return void this.#waiting.set(filter, qos)
+    if (!this.#clients.has(filter) && this.#clients.size >= maxTransparentFilters)
+      return void this.#waiting.set(filter, qos)
     this.#waiting.delete(filter)
     this.#clients.set(filter, qos)
-    this.#look(filter)
+    this.#updateFilter(filter)
   }
 
-  #giveUp(filter: TopicFilter): void {
+  #unsubscribe(filter: TopicFilter): void {
     this.#waiting.delete(filter)
     if (this.#clients.has(filter) && !this.#leaving.has(filter)) this.#leaving.set(filter, this.#nowMs)
   }
 
   /** Those that nobody has wanted since then. */
-  #letGo(sinceMs: number): void {
+  #expireUnwanted(sinceMs: number): void {
     for (const [filter, sparedAtMs] of this.#spared) {
       if (sparedAtMs > sinceMs) break
       this.#spared.delete(filter)
@@ -232,23 +233,23 @@ export class PassedOn {
       if (leftAtMs > sinceMs) break
       this.#leaving.delete(filter)
       this.#clients.delete(filter)
-      this.#look(filter)
+      this.#updateFilter(filter)
     }
     for (const [filter, qos] of this.#waiting) {
-      if (this.#clients.size >= mostPassedOn) break
+      if (this.#clients.size >= maxTransparentFilters) break
       this.#want(filter, qos)
     }
   }
 
   /** As it was asked for it is not right any more, if it was. */
-  #sayAgain(filter: TopicFilter): void {
-    if (this.#said === undefined) this.#unsure.add(filter)
-    else if (this.#said.has(filter)) this.#said.set(filter, unsure)
+  #resend(filter: TopicFilter): void {
+    if (this.#said === undefined) this.#uncertain.add(filter)
+    else if (this.#said.has(filter)) this.#said.set(filter, uncertain)
     this.#unsaid.add(filter)
   }
 
   /** Whether the filter is wanted, and with how much, may have changed. */
-  #look(filter: TopicFilter): void {
+  #updateFilter(filter: TopicFilter): void {
     const [client, rule] = [this.#clients.get(filter), this.#rules.get(filter)?.qos]
     const qos = client === undefined || (rule !== undefined && rule > client) ? rule : client
     if (qos === undefined) this.#refused.delete(filter)
@@ -256,18 +257,18 @@ export class PassedOn {
     this.#spared.delete(filter)
     if (qos === undefined) this.tree.delete(filter)
     else this.tree.set(filter, qos)
-    this.#markAround(filter)
+    this.#markRelated(filter)
   }
 
   /** What becomes of these may be something else now. */
-  #markAround(filter: TopicFilter): void {
+  #markRelated(filter: TopicFilter): void {
     this.#mark(filter)
     this.tree.eachCovering(filter, (other) => this.#mark(other))
     this.tree.eachCovered(filter, (other) => this.#mark(other))
   }
 
   #mark(filter: TopicFilter): void {
-    this.#unsettled.add(filter)
+    this.#dirty.add(filter)
     this.#settleSoon(gatherMs)
   }
 
@@ -276,20 +277,20 @@ export class PassedOn {
   }
 
   #settle(): void {
-    let left = settledAtOnce
+    let left = maxFiltersPerTurn
     this.#settlesAtMs = Infinity
-    for (const [filter, qos] of this.#news) {
+    for (const [filter, qos] of this.#changed) {
       if (left-- === 0) return this.#settleSoon(0)
-      this.#news.delete(filter)
-      if (qos === undefined) this.#giveUp(filter)
+      this.#changed.delete(filter)
+      if (qos === undefined) this.#unsubscribe(filter)
       else this.#want(filter, qos)
     }
     if (this.#isAllThere && !this.#isComplete) this.#complete()
     // What this has marked is settled with it, as far as there is time.
     this.#settlesAtMs = Infinity
-    for (const filter of this.#unsettled) {
+    for (const filter of this.#dirty) {
       if (left-- <= 0) return this.#settleSoon(0)
-      this.#unsettled.delete(filter)
+      this.#dirty.delete(filter)
       const qos = this.#qosFor(filter)
       if (qos === this.#target.get(filter)) continue
       if (qos === undefined) this.#target.delete(filter)
@@ -327,7 +328,7 @@ export class PassedOn {
   }
 }
 
-function isTheSame(one: SubscriptionRequest | undefined, other: SubscriptionRequest): boolean {
+function isSame(one: SubscriptionRequest | undefined, other: SubscriptionRequest): boolean {
   return one?.retainAsPublished === other.retainAsPublished && one.retainHandling === other.retainHandling
 }
 

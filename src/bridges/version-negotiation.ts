@@ -20,7 +20,7 @@ import type { ProtocolVersion } from '../protocol/index.ts'
 import { saysBridge, type BridgeSettings } from './settings.ts'
 
 /** What a server is spoken to in, and whether it is told that we are a bridge. */
-export interface Dialect {
+export interface NegotiatedVersion {
   readonly version: ProtocolVersion
   readonly saysBridge: boolean
   readonly language: Language
@@ -31,21 +31,21 @@ export interface Dialect {
 /** The last two: 5.0 is spoken in place of what is configured. */
 export type Language = 'as configured' | 'tries 5.0' | '5.0'
 
-interface Learnt {
+interface ServerVersionState {
   language: Language
   /** Tries of 5.0 that came to nothing, one after the other. */
-  lostTries: number
+  failedTries: number
   bit: 'said' | 'left out once' | 'said again' | 'left out'
   /** What it means that the bit is left out has been told. */
   isWarnedOf: boolean
 }
 
-const mostLostTries = 5
+const maxFailedTries = 5
 
-export class Dialects {
-  readonly #learnt = new Map<string, Learnt>()
+export class VersionNegotiation {
+  readonly #servers = new Map<string, ServerVersionState>()
 
-  with(server: string, settings: BridgeSettings): Dialect {
+  with(server: string, settings: BridgeSettings): NegotiatedVersion {
     const { language, bit } = this.#of(server)
     const isAsConfigured = language === 'as configured'
     const isForBridges = isAsConfigured && saysBridge(settings)
@@ -59,67 +59,67 @@ export class Dialects {
   }
 
   /** It says that it is a Godwit. True: it is to be asked in 5.0. */
-  noteName(server: string): boolean {
-    const learnt = this.#of(server)
-    if (learnt.lostTries >= mostLostTries) return false
-    learnt.language = 'tries 5.0'
+  recordGodwit(server: string): boolean {
+    const servers = this.#of(server)
+    if (servers.failedTries >= maxFailedTries) return false
+    servers.language = 'tries 5.0'
     return true
   }
 
   /** It has let in the bridge, which spoke 5.0 in place of what is configured, and is a Godwit. */
-  noteKept(server: string): void {
-    const learnt = this.#of(server)
-    learnt.language = '5.0'
-    learnt.lostTries = 0
+  recordUpgrade(server: string): void {
+    const servers = this.#of(server)
+    servers.language = '5.0'
+    servers.failedTries = 0
   }
 
   /** It does not take the bit, or so it seems: `isSaid`: it has said so. True: it is to be asked without. */
   leaveBitOut(server: string, isSaid: boolean): boolean {
-    const learnt = this.#of(server)
-    if (learnt.bit !== 'said' && learnt.bit !== 'said again') return false
-    learnt.bit = isSaid || learnt.bit === 'said again' ? 'left out' : 'left out once'
+    const servers = this.#of(server)
+    if (servers.bit !== 'said' && servers.bit !== 'said again') return false
+    servers.bit = isSaid || servers.bit === 'said again' ? 'left out' : 'left out once'
     return true
   }
 
   /** It lets in the bridge, which spoke as configured. True: it is to be asked once more, with the bit. */
-  noteLetIn(server: string): boolean {
-    const learnt = this.#of(server)
-    if (learnt.bit === 'said again') learnt.bit = 'said'
-    if (learnt.bit !== 'left out once') return false
-    learnt.bit = 'said again'
+  recordAccepted(server: string): boolean {
+    const servers = this.#of(server)
+    if (servers.bit === 'said again') servers.bit = 'said'
+    if (servers.bit !== 'left out once') return false
+    servers.bit = 'said again'
     return true
   }
 
   /** True: nobody has been told yet that it has the bit left out. */
-  isNews(server: string): boolean {
-    const learnt = this.#of(server)
-    const isNews = !learnt.isWarnedOf
-    learnt.isWarnedOf = true
-    return isNews
+  isFirstWarning(server: string): boolean {
+    const servers = this.#of(server)
+    const isFirstWarning = !servers.isWarnedOf
+    servers.isWarnedOf = true
+    return isFirstWarning
   }
 
   /** An attempt has failed, or a connection. `wasThere`: it has heard CONNECT, and has not let in the bridge. */
-  noteFailure(server: string, wasThere: boolean): void {
-    const learnt = this.#of(server)
-    if (learnt.bit !== 'left out') learnt.bit = 'said'
+  recordFailure(server: string, wasThere: boolean): void {
+    const servers = this.#of(server)
+    if (servers.bit !== 'left out') servers.bit = 'said'
     if (!wasThere) return
-    if (learnt.language === 'tries 5.0') learnt.lostTries++
-    learnt.language = 'as configured'
+    if (servers.language === 'tries 5.0') servers.failedTries++
+    servers.language = 'as configured'
   }
 
   /** A connection with it has lasted: what it would not do before it may do at the next one. */
-  noteSteady(server: string): void {
-    const learnt = this.#of(server)
-    learnt.lostTries = 0
-    learnt.bit = 'said'
-    learnt.isWarnedOf = false
+  recordStable(server: string): void {
+    const servers = this.#of(server)
+    servers.failedTries = 0
+    servers.bit = 'said'
+    servers.isWarnedOf = false
   }
 
-  #of(server: string): Learnt {
-    const known = this.#learnt.get(server)
+  #of(server: string): ServerVersionState {
+    const known = this.#servers.get(server)
     if (known !== undefined) return known
-    const learnt: Learnt = { language: 'as configured', lostTries: 0, bit: 'said', isWarnedOf: false }
-    this.#learnt.set(server, learnt)
-    return learnt
+    const servers: ServerVersionState = { language: 'as configured', failedTries: 0, bit: 'said', isWarnedOf: false }
+    this.#servers.set(server, servers)
+    return servers
   }
 }

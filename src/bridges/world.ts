@@ -26,7 +26,7 @@ export interface BridgeConnector {
 }
 
 /** How the session stands that the bridge has in this broker; a look at the core, at once. */
-export interface LocalStanding {
+export interface LocalSessionStatus {
   readonly subscriptions: ReadonlyMap<TopicFilter, LocalSubscription>
   /** QoS 2 packet ids from the remote broker that it has not released. */
   readonly unreleased: readonly number[]
@@ -43,7 +43,7 @@ export interface LocalStanding {
 type SpoolStatus = Pick<BridgeStatus, 'spooled' | 'oldestAtMs' | 'spoolDropped' | 'spoolDrops'>
 
 /** As the bridge shows it. */
-export function spoolOf({ spooled, oldestAtMs, dropped, drops }: LocalStanding): SpoolStatus {
+export function spoolOf({ spooled, oldestAtMs, dropped, drops }: LocalSessionStatus): SpoolStatus {
   return { spooled, oldestAtMs, spoolDropped: dropped, spoolDrops: Object.fromEntries(drops) }
 }
 
@@ -59,14 +59,14 @@ export interface LocalSubscription {
 export interface LocalBroker {
   /** Our end of a connection of the bridge to its session; the other end is a client of the shard. */
   open(): ByteStream
-  standing(): LocalStanding
+  sessionStatus(): LocalSessionStatus
   /** What is taken from the remote broker as from any client. */
   readonly limits: PacketLimits
   /** Unacknowledged messages that the core takes from one client. */
   readonly receiveMaximum: number
 }
 
-export interface BridgeWorld {
+export interface BridgeDependencies {
   readonly connector: BridgeConnector
   readonly broker: LocalBroker
   nowMs(): number
@@ -77,5 +77,5 @@ export interface BridgeWorld {
   /** `Bridge.tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
   wakeAt(timeMs: number): void
   /** For the log and for alarms. */
-  tell(event: BridgeEvent): void
+  emit(event: BridgeEvent): void
 }

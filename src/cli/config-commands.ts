@@ -1,12 +1,12 @@
 // `godwit config ...`: a file checked, and three texts that are made from the settings.
 
 import {
-  formatFault,
+  formatConfigError,
   loadConfig,
   writeExampleFile,
   writeJsonSchema,
   writeReferencePage,
-  type Fault,
+  type ConfigError,
   type Warning,
 } from '../config/index.ts'
 import { includeReader, namedFileReader, readConfigFile } from '../node/index.ts'
@@ -21,7 +21,7 @@ export interface CheckRequest {
 }
 
 interface Findings {
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ConfigError[]
   readonly warnings: readonly Warning[]
 }
 
@@ -33,8 +33,8 @@ export function configCheck(request: CheckRequest, terminal: Terminal): number {
     terminal.say(`${JSON.stringify({ file: request.file, isGood, ...findings })}\n`)
     return isGood ? exitCodes.done : exitCodes.failed
   }
-  if (!isGood) return terminal.fail(...findings.faults.map(formatFault))
-  for (const warning of findings.warnings) terminal.say(`warning: ${formatFault(warning)}\n`)
+  if (!isGood) return terminal.fail(...findings.faults.map(formatConfigError))
+  for (const warning of findings.warnings) terminal.say(`warning: ${formatConfigError(warning)}\n`)
   terminal.say(`${request.file}: the configuration is good\n`)
   return exitCodes.done
 }

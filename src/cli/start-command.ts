@@ -1,6 +1,6 @@
 // `godwit start`: the broker in the foreground, until somebody stops it.
 
-import { type Fault, formatFault, type GodwitConfig } from '../config/index.ts'
+import { type ConfigError, formatConfigError, type GodwitConfig } from '../config/index.ts'
 import {
   type ConfigurationReading,
   type Installation,
@@ -29,11 +29,11 @@ export interface Program {
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
-type Loaded = Exclude<ConfigurationReading, { readonly problem: string } | { readonly faults: readonly Fault[] }>
+type Loaded = Exclude<ConfigurationReading, { readonly problem: string } | { readonly faults: readonly ConfigError[] }>
 
 type Configured = Loaded | { readonly problems: readonly string[]; readonly exitCode: number }
 
-interface Surroundings {
+interface StartContext {
   readonly options: StartOptions
   readonly program: Program
   readonly terminal: Terminal
@@ -47,18 +47,18 @@ export async function startCommand(options: StartOptions, program: Program, term
     terminal.fail(...configured.problems)
     return configured.exitCode
   }
-  makeRoomForWrites(configured.config)
+  sizeThreadPool(configured.config)
   const signals = new Signals()
   // No message goes through the main thread, but a collection takes every processor: the shards feel it.
-  keepHeapTidy({ traffic: () => (signals.node === undefined ? 0 : trafficSoFar(signals.node)), forget: () => {} })
+  keepHeapTidy({ traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)), forget: () => {} })
   const surroundings = { options, program, terminal, signals }
-  let life: Life = await runNode(configured, surroundings)
+  let life: NodeResult = await runNode(configured, surroundings)
   let former = configured
   while (life.end === 'restart') {
     const changed = configure(options, program)
     const next = 'problems' in changed ? former : changed
     terminal.say('restarting\n')
-    const shortage = shortageOfThreads(next.config)
+    const shortage = threadShortage(next.config)
     if (shortage !== undefined) terminal.fail(shortage)
     life = await runNode(next, surroundings)
     if (life.end === 'problem' && next !== former) {
@@ -71,19 +71,19 @@ export async function startCommand(options: StartOptions, program: Program, term
 }
 
 /** By all its shards, in this life. */
-function trafficSoFar({ counters }: RunningNode): number {
+function totalTraffic({ counters }: RunningNode): number {
   const sums = readCounters(counters)
   return trafficIn((name) => sums[name])
 }
 
 /** How a life of the node has ended. */
-type Life =
+type NodeResult =
   | { readonly end: 'stopped' }
   | { readonly end: 'restart' }
   | { readonly end: 'problem'; readonly problem: string }
 
 /** One life of the node. When it resolves nothing of it runs any more. */
-async function runNode(configured: Loaded, { options, program, terminal, signals }: Surroundings): Promise<Life> {
+async function runNode(configured: Loaded, { options, program, terminal, signals }: StartContext): Promise<NodeResult> {
   const problemOfRestart = (): string | undefined => {
     const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
@@ -92,7 +92,7 @@ async function runNode(configured: Loaded, { options, program, terminal, signals
   if ('problem' in started) return { end: 'problem', problem: started.problem }
   const { node } = started
   const { config, file } = configured
-  if (signals.node === undefined) endOnOurMistakes(signals)
+  if (signals.node === undefined) exitOnInternalErrors(signals)
   signals.node = node
   const isShipped = file !== undefined && file === join(program.installation.root, 'etc', 'godwit.conf')
   const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
@@ -117,7 +117,7 @@ const otherPoolThreads = 8
  * The pool has as many threads as the environment says when it is used first. Nothing has used it yet: modules and
  * configuration are read without it.
  */
-function makeRoomForWrites(config: GodwitConfig): void {
+function sizeThreadPool(config: GodwitConfig): void {
   const needed = neededThreads(config)
   if (!(poolThreads() >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
 }
@@ -126,16 +126,16 @@ const neededThreads = (config: GodwitConfig): number => shardsOf(config) + other
 const poolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
 
 /** A pool that is in use has its size for good: more shards than at the start of the process wait for each other's writes. */
-function shortageOfThreads(config: GodwitConfig): string | undefined {
+function threadShortage(config: GodwitConfig): string | undefined {
   const needed = neededThreads(config)
   if (poolThreads() >= needed) return undefined
   return `node.shards: ${shardsOf(config)} shards share the ${poolThreads()} threads for files that this process began with; stop it and start it to have ${needed}`
 }
 
-async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<Life> {
-  const broken = node.broken.then((problem): Life => ({ end: 'problem', problem }))
-  const stopped = signals.stopped.then((): Life => ({ end: 'stopped' }))
-  const wished = node.wished.then((wish): Life => ({ end: wish === 'stop' ? 'stopped' : wish }))
+async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<NodeResult> {
+  const broken = node.broken.then((problem): NodeResult => ({ end: 'problem', problem }))
+  const stopped = signals.stopped.then((): NodeResult => ({ end: 'stopped' }))
+  const wished = node.wished.then((wish): NodeResult => ({ end: wish === 'stop' ? 'stopped' : wish }))
   const life = await Promise.race([stopped, broken, wished])
   if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
   node.log.info('the node stops', { why: life.end === 'problem' ? life.problem : life.end })
@@ -147,12 +147,12 @@ function configure(options: StartOptions, { installation }: Program): Configured
   const request = { file: options.config, dataDirectory: options.data, overrides: options.set }
   const read = readConfiguration({ ...request, environment: process.env, installation })
   if ('problem' in read) return { problems: [read.problem], exitCode: exitCodes.failed }
-  if ('faults' in read) return { problems: read.faults.map(formatFault), exitCode: exitCodeOf(read.faults) }
+  if ('faults' in read) return { problems: read.faults.map(formatConfigError), exitCode: exitCodeOf(read.faults) }
   return read
 }
 
 /** A fault in a file is a failure; where all of them stand on the command line, that was used wrongly. */
-function exitCodeOf(faults: readonly Fault[]): number {
+function exitCodeOf(faults: readonly ConfigError[]): number {
   return faults.every((fault) => fault.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
 }
 
@@ -170,7 +170,7 @@ async function reload(node: RunningNode): Promise<void> {
  * Ctrl-C under `npm start` reaches us twice, from the terminal and from npm: that is one wish. Whoever asks again later
  * does not want to wait.
  */
-const echoMs = 1_000
+const repeatedSignalMs = 1_000
 
 /** The signals of this process from its first moment on: one that comes while the node starts is not lost. */
 class Signals {
@@ -190,7 +190,7 @@ class Signals {
       const nowMs = performance.now()
       askedAtMs ??= nowMs
       resolve(undefined)
-      if (nowMs - askedAtMs > echoMs) process.exit(exitCodes.failed)
+      if (nowMs - askedAtMs > repeatedSignalMs) process.exit(exitCodes.failed)
     }
     process.on('SIGTERM', stop)
     process.on('SIGINT', stop)
@@ -199,7 +199,7 @@ class Signals {
 }
 
 /** A mistake of ours on the main thread: nobody knows what still holds, so the process says it and ends. */
-function endOnOurMistakes(signals: Signals): void {
+function exitOnInternalErrors(signals: Signals): void {
   const end = (error: unknown): void => {
     const log = signals.node?.log
     const stack = error instanceof Error ? error.stack : String(error)

@@ -1,6 +1,6 @@
 // Who may come in, in the names and units of the house, and whether what was written of it fits together.
 
-import { faultAt, quoteForMessage, type Fault } from './config-errors.ts'
+import { configErrorAt, quoteForMessage, type ConfigError } from './config-errors.ts'
 import type { Position } from './hocon/values.ts'
 import type { authenticatorWords, scramAlgorithmWords } from './settings/authenticators.ts'
 import type { SettingValues } from './settings/root.ts'
@@ -8,14 +8,14 @@ import type { SettingValues } from './settings/root.ts'
 export type AuthenticatorWord = (typeof authenticatorWords)[number]
 export type ScramAlgorithm = (typeof scramAlgorithmWords)[number]
 
-export interface PresetCredential {
+export interface ConfiguredCredential {
   readonly by: 'username' | 'clientid'
   readonly id: string
   readonly password: string
   readonly isSuperuser: boolean
 }
 
-export interface PresetScramUser {
+export interface ConfiguredScramUser {
   readonly username: string
   readonly password: string
   readonly algorithm: ScramAlgorithm
@@ -72,14 +72,14 @@ export interface AuthConfig {
   readonly allowAnonymous: boolean | undefined
   /** As written; undefined: nobody wrote it. What is in it may be switched off. */
   readonly chain: readonly AuthenticatorWord[] | undefined
-  readonly credentials: readonly PresetCredential[]
+  readonly credentials: readonly ConfiguredCredential[]
   readonly passwordHash: 'sha256' | 'sha512' | 'sha' | 'md5' | 'plain'
   readonly saltPosition: 'prefix' | 'suffix'
   /** Undefined: switched off. */
   readonly certificate: { readonly username: 'common_name' | 'subject' | 'serial_number' | 'fingerprint' } | undefined
   readonly isPskEnough: boolean
   /** Undefined: switched off. */
-  readonly scram: { readonly iterations: number; readonly users: readonly PresetScramUser[] } | undefined
+  readonly scram: { readonly iterations: number; readonly users: readonly ConfiguredScramUser[] } | undefined
   /** Undefined: switched off, or nothing set up. */
   readonly jwt: JwtConfig | undefined
   readonly http: HttpAuthConfig | undefined
@@ -94,7 +94,7 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
     allowAnonymous: auth.allow_anonymous,
     failedLogins: toFailedLoginConfig(auth.failed_logins),
     chain: auth.chain,
-    credentials: [...presetsOf(auth)].flatMap(([, preset]) => (isWhole(preset) ? [preset] : [])),
+    credentials: [...configuredCredentialsOf(auth)].flatMap(([, preset]) => (isWhole(preset) ? [preset] : [])),
     passwordHash: auth.password_hash,
     saltPosition: auth.salt_position,
     certificate: auth.certificate.enable ? { username: auth.certificate.username } : undefined,
@@ -121,9 +121,13 @@ function toFailedLoginConfig(values: AuthValues['failed_logins']): FailedLoginCo
   }
 }
 
-type Partly<T> = { readonly [Key in keyof T]: T[Key] | undefined }
+type Optional<T> = { readonly [Key in keyof T]: T[Key] | undefined }
 
-function* presetsOf({ password, user, client }: AuthValues): Generator<[key: string, Partly<PresetCredential>]> {
+function* configuredCredentialsOf({
+  password,
+  user,
+  client,
+}: AuthValues): Generator<[key: string, Optional<ConfiguredCredential>]> {
   for (const [id, secret] of password.named) {
     yield [`auth.password.${id}`, { by: 'username', id, password: secret, isSuperuser: false }]
   }
@@ -137,16 +141,16 @@ function* presetsOf({ password, user, client }: AuthValues): Generator<[key: str
   }
 }
 
-function* scramUsersOf({ scram }: AuthValues): Generator<[key: string, Partly<PresetScramUser>]> {
+function* scramUsersOf({ scram }: AuthValues): Generator<[key: string, Optional<ConfiguredScramUser>]> {
   for (const [name, { username, password, algorithm, is_superuser: isSuperuser }] of scram.user.named) {
     yield [`auth.scram.user.${name}`, { username, password, algorithm, isSuperuser }]
   }
 }
 
-const isWhole = (preset: Partly<PresetCredential>): preset is PresetCredential =>
+const isWhole = (preset: Optional<ConfiguredCredential>): preset is ConfiguredCredential =>
   preset.id !== undefined && preset.password !== undefined
 
-const isWholeUser = (user: Partly<PresetScramUser>): user is PresetScramUser =>
+const isWholeUser = (user: Optional<ConfiguredScramUser>): user is ConfiguredScramUser =>
   user.username !== undefined && user.password !== undefined
 
 function toJwtConfig(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig | undefined {
@@ -199,18 +203,18 @@ function toRequestConfig({ url, method, headers, params }: RequestValues): HttpR
 }
 
 /** HS256 with less than its own length of key is no more than a password that can be guessed at home [RFC7518-3.2]. */
-const shortestSecretBytes = 32
+const minSecretBytes = 32
 
 type Places = ReadonlyMap<string, Position>
-type Complain = (key: string, message: string, hint: string) => void
+type ReportError = (key: string, message: string, hint: string) => void
 
 /** What no setting of `auth` can say alone. `places`: where each written setting stands. */
-export function checkAuth(auth: AuthValues, places: Places): readonly Fault[] {
-  const faults: Fault[] = []
-  const complain: Complain = (key, message, hint) => {
-    faults.push(faultAt(placeOf(key, places), key, message, hint))
+export function checkAuth(auth: AuthValues, places: Places): readonly ConfigError[] {
+  const faults: ConfigError[] = []
+  const complain: ReportError = (key, message, hint) => {
+    faults.push(configErrorAt(placeOf(key, places), key, message, hint))
   }
-  checkPresets(auth, complain)
+  checkConfiguredCredentials(auth, complain)
   checkScramUsers(auth, complain)
   checkJwt(auth, complain)
   checkHttp(auth, complain)
@@ -226,29 +230,29 @@ function placeOf(key: string, places: Places): Position {
   return { file: 'configuration', line: 0, column: 0 }
 }
 
-function checkPresets(auth: AuthValues, complain: Complain): void {
+function checkConfiguredCredentials(auth: AuthValues, complain: ReportError): void {
   const seen = new Map<string, string>()
-  for (const [key, preset] of presetsOf(auth)) {
+  for (const [key, preset] of configuredCredentialsOf(auth)) {
     const word = preset.by === 'clientid' ? 'clientid' : 'username'
     if (preset.id === undefined) complain(key, `it has no ${word}`, `set ${key}.${word}`)
     else if (preset.password === undefined) complain(key, 'it has no password', `set ${key}.password`)
-    else noteTwin(seen, `${word} ${preset.id}`, { key, id: preset.id, complain })
+    else checkDuplicate(seen, `${word} ${preset.id}`, { key, id: preset.id, complain })
   }
 }
 
-function checkScramUsers(auth: AuthValues, complain: Complain): void {
+function checkScramUsers(auth: AuthValues, complain: ReportError): void {
   const seen = new Map<string, string>()
   for (const [key, { username, password }] of scramUsersOf(auth)) {
     if (username === undefined) complain(key, 'it has no username', `set ${key}.username`)
     else if (password === undefined) complain(key, 'it has no password', `set ${key}.password`)
-    else noteTwin(seen, username, { key, id: username, complain })
+    else checkDuplicate(seen, username, { key, id: username, complain })
   }
 }
 
-function noteTwin(
+function checkDuplicate(
   seen: Map<string, string>,
   name: string,
-  { key, id, complain }: { key: string; id: string; complain: Complain },
+  { key, id, complain }: { key: string; id: string; complain: ReportError },
 ): void {
   const twin = seen.get(name)
   if (twin !== undefined)
@@ -256,7 +260,7 @@ function noteTwin(
   else seen.set(name, key)
 }
 
-function checkJwt({ jwt }: AuthValues, complain: Complain): void {
+function checkJwt({ jwt }: AuthValues, complain: ReportError): void {
   const keys = [jwt.secret, jwt.public_key_file, jwt.jwks_file].filter((key) => key !== undefined)
   if (keys.length > 1) {
     // A public key is known to everybody: taken for a secret it would let everybody sign.
@@ -266,13 +270,13 @@ function checkJwt({ jwt }: AuthValues, complain: Complain): void {
   if (jwt.secret === undefined) return
   if (jwt.secret_encoding === 'base64' && !/^[A-Za-z0-9+/_-]+={0,2}$/.test(jwt.secret)) {
     complain('auth.jwt.secret', 'the secret is not base64', 'write it in base64, or set secret_encoding = text')
-  } else if (secretBytes(jwt).length < shortestSecretBytes) {
-    const message = `the secret has fewer than ${shortestSecretBytes} bytes`
+  } else if (secretBytes(jwt).length < minSecretBytes) {
+    const message = `the secret has fewer than ${minSecretBytes} bytes`
     complain('auth.jwt.secret', message, 'take a longer one: whoever has a token can try to guess it')
   }
 }
 
-function checkHttp({ http_auth: http }: AuthValues, complain: Complain): void {
+function checkHttp({ http_auth: http }: AuthValues, complain: ReportError): void {
   for (const [name, request] of [
     ['auth_req', http.auth_req],
     ['super_req', http.super_req],
@@ -295,7 +299,7 @@ function isHeader(name: string, value: string): boolean {
   return /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }
 
-function checkChain(auth: AuthValues, complain: Complain): void {
+function checkChain(auth: AuthValues, complain: ReportError): void {
   const { chain = [] } = auth
   const twice = chain.find((word, index) => chain.indexOf(word) !== index)
   if (twice !== undefined) complain('auth.chain', `${twice} stands in it twice`, 'one of them would never be asked')

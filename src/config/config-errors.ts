@@ -1,7 +1,7 @@
 import type { Position } from './hocon/values.ts'
 
 /** One thing that is wrong with a configuration, and what to do about it. Line 0: not in a file. */
-export interface Fault {
+export interface ConfigError {
   readonly file: string
   readonly line: number
   readonly column: number
@@ -13,12 +13,12 @@ export interface Fault {
 }
 
 /** Something that is accepted but will not do what its writer may expect. */
-export type Warning = Fault
+export type Warning = ConfigError
 
-const longestKey = 200
+const maxKeyLength = 200
 
-export function faultAt(at: Position, key: string, message: string, hint = ''): Fault {
-  const shownKey = key.length > longestKey ? `${key.slice(0, longestKey)}...` : key
+export function configErrorAt(at: Position, key: string, message: string, hint = ''): ConfigError {
+  const shownKey = key.length > maxKeyLength ? `${key.slice(0, maxKeyLength)}...` : key
   return { file: at.file, line: at.line, column: at.column, key: shownKey, message, hint }
 }
 
@@ -26,7 +26,7 @@ export function faultAt(at: Position, key: string, message: string, hint = ''): 
  * The fault on one line: place, setting, what is wrong, what to do. Whatever came from outside is escaped, so a key
  * with a line break or a terminal's control sequence in it stays on the line.
  */
-export function formatFault(fault: Fault): string {
+export function formatConfigError(fault: ConfigError): string {
   const place = fault.line === 0 ? fault.file : `${fault.file}:${fault.line}:${fault.column}`
   const subject = fault.key === '' ? '' : `${fault.key}: `
   const hint = fault.hint === '' ? '' : `; ${fault.hint}`

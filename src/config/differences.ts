@@ -1,6 +1,6 @@
 import type { HeldSetting } from './check/check-settings.ts'
 import type { GodwitConfig } from './godwit-config.ts'
-import type { Engine, Takes } from './schema/setting.ts'
+import type { Engine, AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { toPlain, type PlainValue } from './hocon/values.ts'
 
@@ -13,7 +13,7 @@ export interface Difference {
   readonly old: string | undefined
   readonly new: string | undefined
   /** When the new value begins to count. */
-  readonly takes: Takes
+  readonly takes: AppliesOn
   /** Whether something works on it yet. */
   readonly engine: Engine
   /** False: the default of something that is new, or gone. */
@@ -36,10 +36,10 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
 }
 
 /** Of a listener or a bridge as a whole. */
-const whetherOn = /^(?:listeners|bridges)\.\w+\.[^.]+\.enable$/
+const enabledKeys = /^(?:listeners|bridges)\.\w+\.[^.]+\.enable$/
 
 /** What becomes of differences, as an operator is told. */
-export interface ToldDifferences {
+export interface ApplyResult {
   readonly changed: readonly Difference[]
   readonly needsRestart: readonly Difference[]
   readonly withoutEngine: readonly Difference[]
@@ -49,8 +49,8 @@ export interface ToldDifferences {
  * `live`: those of `found` that hold now. Of a listener or a bridge that is new or gone is told whether it was on, and what
  * was said of it, and none of its many defaults.
  */
-export function toldOf(found: readonly Difference[], live: readonly Difference[]): ToldDifferences {
-  const told = found.filter(({ isSaid, engine, key }) => isSaid || (engine === 'present' && whetherOn.test(key)))
+export function applyResultOf(found: readonly Difference[], live: readonly Difference[]): ApplyResult {
+  const told = found.filter(({ isSaid, engine, key }) => isSaid || (engine === 'present' && enabledKeys.test(key)))
   const held = new Set(live)
   const others = told.filter((difference) => !held.has(difference))
   return {
@@ -80,7 +80,7 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
   const whole: Description = Object.create(null) as Description
   const listeners = new Set(config.listeners.map(({ kind, name }) => `${kind} ${name}`))
   for (const setting of config.held.values()) {
-    if (isOfNoListener(setting, listeners)) continue
+    if (isUnusedListener(setting, listeners)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
     for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
@@ -91,7 +91,7 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
 }
 
 /** Where a listener is described there is one: settings of those that nobody has asked for are not shown. */
-function isOfNoListener(
+function isUnusedListener(
   { path: [section, kind, name], isDefault }: HeldSetting,
   listeners: ReadonlySet<string>,
 ): boolean {

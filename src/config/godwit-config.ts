@@ -304,14 +304,14 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
  * A packet of the standard takes 268,435,460 bytes at most. A message goes on with more than it came with (identifiers of
  * subscriptions, an alias, a mount point, the marks of a bridge), and is to be a packet for everybody who gets it.
  */
-const largestPacketBytes = 255 * 1_048_576
+const maxPacketBytes = 255 * 1_048_576
 
 function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig {
   const usualBinding = node.security_profile === 'hardened' ? 'identity' : 'none'
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
-    maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, largestPacketBytes),
+    maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, maxPacketBytes),
     maxQueuedMessages: mqtt.max_mqueue_len,
     maxQueuedBytes: mqtt.max_mqueue_bytes,
     queueFullPolicy: mqtt.mqueue_full_policy,

@@ -1,12 +1,12 @@
 // The door of the room: settings as text, as checked values, and in words. Nothing in here reads a file.
 
 export { networkOf } from './acl/network-of.ts'
-export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclWhom } from './acl/acl-rule.ts'
+export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from './acl/acl-rule.ts'
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
 export {
   differences,
-  toldOf,
+  applyResultOf,
   describeAsObject,
   describeConfig,
   mask,
@@ -20,10 +20,10 @@ export type {
   HttpAuthConfig,
   HttpRequestConfig,
   JwtConfig,
-  PresetCredential,
-  PresetScramUser,
+  ConfiguredCredential,
+  ConfiguredScramUser,
 } from './auth-config.ts'
-export { faultAt, formatFault, type Fault, type Warning } from './config-errors.ts'
+export { configErrorAt, formatConfigError, type ConfigError, type Warning } from './config-errors.ts'
 export { plainAction, type RepublishArguments, type RuleActionConfig } from './schema/rule-action.ts'
 export type {
   ActionsConfig,

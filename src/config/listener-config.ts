@@ -115,9 +115,10 @@ type TlsValues = CommonValues &
 export function toListeners({ listeners, limits, mqtt }: SettingValues): ListenerConfig[] {
   const { tcp, ssl, ws, wss, quic } = listeners
   return [
-    ...described(isDefaultListenerThere(listeners) ? tcp : undefined, tcp.named).map(
-      ([name, values]): ListenerConfig => ({ kind: 'tcp', ...commonConfig(name, values, limits) }),
-    ),
+    ...described(hasDefaultListener(listeners) ? tcp : undefined, tcp.named).map(([name, values]): ListenerConfig => ({
+      kind: 'tcp',
+      ...commonConfig(name, values, limits),
+    })),
     ...described(ssl.isSetItself ? ssl : undefined, ssl.named).map(([name, values]): ListenerConfig => ({
       kind: 'ssl',
       ...secureConfig(name, values, limits),
@@ -129,7 +130,7 @@ export function toListeners({ listeners, limits, mqtt }: SettingValues): Listene
     })),
     ...described(wss.isSetItself ? wss : undefined, wss.named).map(([name, values]): ListenerConfig => ({
       kind: 'wss',
-      ...secureConfig(name, withCertificateOf(ssl.named.get(name) ?? ssl, values), limits),
+      ...secureConfig(name, inheritCertificate(ssl.named.get(name) ?? ssl, values), limits),
       webSocket: toWebSocketConfig(values, mqtt),
     })),
     ...described(quic.isSetItself ? quic : undefined, quic.named).map(([name, values]): ListenerConfig => ({
@@ -149,7 +150,7 @@ function described<V extends { readonly enable: boolean }>(
   return [...all, ...named].filter(([, values]) => values.enable)
 }
 
-function isDefaultListenerThere({ tcp, ssl, ws, wss, quic }: Listeners): boolean {
+function hasDefaultListener({ tcp, ssl, ws, wss, quic }: Listeners): boolean {
   // Whoever describes only TLS does not want an open port beside it.
   const isAnyDescribed = [tcp, ssl, ws, wss, quic].some((kind) => kind.isSet)
   return !isAnyDescribed || tcp.isSetItself
@@ -166,14 +167,14 @@ function commonConfig(name: string, values: CommonValues, limits: SettingValues[
     proxyProtocol: values.proxy_protocol
       ? { timeoutMs: values.proxy_protocol_timeout, trusted: values.proxy_protocol_trusted }
       : undefined,
-    messagesPerSecond: smallest(values.messages_rate, limits.messages_rate),
-    bytesPerSecond: smallest(values.bytes_rate, limits.bytes_rate),
+    messagesPerSecond: lowerLimit(values.messages_rate, limits.messages_rate),
+    bytesPerSecond: lowerLimit(values.bytes_rate, limits.bytes_rate),
     mountpoint: values.mountpoint,
     namespace: values.namespace,
   }
 }
 
-function smallest(one: number | undefined, other: number | undefined): number | undefined {
+function lowerLimit(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.min(one, other)
 }
@@ -182,7 +183,7 @@ function smallest(one: number | undefined, other: number | undefined): number | 
  * A wss listener without a certificate has what stands at ssl. Whoever asks for client certificates there means it for
  * every way in, so the stricter of the two counts.
  */
-function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
+function inheritCertificate(ssl: SslValues, wss: WssValues): WssValues {
   if (wss.certfile !== undefined || wss.keyfile !== undefined || wss.psk_file !== undefined) return wss
   return {
     ...wss,
@@ -196,7 +197,7 @@ function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
     crlfile: wss.crlfile ?? ssl.crlfile,
     verify_peer: wss.verify_peer || ssl.verify_peer,
     fail_if_no_peer_cert: wss.fail_if_no_peer_cert || ssl.fail_if_no_peer_cert,
-    tls_versions: bothTake(wss.tls_versions, ssl.tls_versions),
+    tls_versions: commonVersions(wss.tls_versions, ssl.tls_versions),
     ciphers: wss.ciphers ?? ssl.ciphers,
     // Nor is it a way around the name that a certificate gives.
     peer_cert_as_username: wss.peer_cert_as_username ?? ssl.peer_cert_as_username,
@@ -205,7 +206,7 @@ function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
 }
 
 /** The first where they have none in common: somebody has written it. */
-function bothTake<T>(one: readonly T[], other: readonly T[]): readonly T[] {
+function commonVersions<T>(one: readonly T[], other: readonly T[]): readonly T[] {
   const common = one.filter((each) => other.includes(each))
   return common.length > 0 ? common : one
 }
@@ -223,8 +224,8 @@ function asTlsValues(values: QuicValues): TlsValues {
 }
 
 /** Clients put several packets into one message, so one of the largest is not all that there is room for. */
-const roomBesidePacketBytes = 65_536
-const leastMessageBytes = 1_048_576
+const extraMessageBytes = 65_536
+const minMessageBytes = 1_048_576
 
 function toWebSocketConfig(values: WsValues, mqtt: SettingValues['mqtt']): WebSocketConfig {
   return {
@@ -232,7 +233,7 @@ function toWebSocketConfig(values: WsValues, mqtt: SettingValues['mqtt']): WebSo
     allowedOrigins: values.allow_origins,
     failsWithoutSubprotocol: values.fail_if_no_subprotocol,
     addressHeader: values.proxy_address_header?.toLowerCase(),
-    maxMessageBytes: values.max_frame_size ?? Math.max(mqtt.max_packet_size + roomBesidePacketBytes, leastMessageBytes),
+    maxMessageBytes: values.max_frame_size ?? Math.max(mqtt.max_packet_size + extraMessageBytes, minMessageBytes),
     upgradeTimeoutMs: values.upgrade_timeout,
   }
 }

@@ -6,7 +6,7 @@ import { readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
 import { checkListeners, warnOfProxies } from './check/cross-field-checks.ts'
 import { checkSettings, type HeldSetting } from './check/check-settings.ts'
-import { faultAt, type Fault, type Warning } from './config-errors.ts'
+import { configErrorAt, type ConfigError, type Warning } from './config-errors.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
 import { emptyObject, mergeObjects, putValue } from './hocon/merge.ts'
 import type { IncludeReader } from './hocon/parse-document.ts'
@@ -45,11 +45,11 @@ export type LoadedConfig =
       /** Everything that is written, all layers together. */
       readonly written: ConfigObject
     }
-  | { readonly faults: readonly Fault[] }
+  | { readonly faults: readonly ConfigError[] }
 
 /** Makes the configuration that the sources describe, or tells every fault in them. Throws nothing, whatever the text. */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
-  const faults: Fault[] = []
+  const faults: ConfigError[] = []
   const file = sources.file ?? 'configuration'
   let values = sources.values ?? emptyObject({ file: 'defaults', line: 0, column: 0 })
   if (sources.text !== undefined) {
@@ -77,17 +77,17 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
   const config = toGodwitConfig(checked, named)
   faults.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
-  if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
-  const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensAreNotTaken)
+  if (faults.length > 0) return { faults: sortByPosition(faults, file) }
+  const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensUnsupported)
   const ofListeners = [...warnOfNoListener(config), ...warnOfProxies(config, checked.places)]
   const others = [...ofTokens, ...warnOfIdleBridges(config, checked), ...ofListeners]
-  const warnings = inOrderOfWriting([...checked.warnings, ...others], file)
+  const warnings = sortByPosition([...checked.warnings, ...others], file)
   return { config, warnings, written: values }
 }
 
 interface NamedAclFile {
   readonly rules: readonly AclRule[]
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ConfigError[]
 }
 
 /** A file of rules that is named counts whole or the configuration does not: nobody is let do more by a slip in it. */
@@ -122,13 +122,13 @@ function readApiTokenKeyFile(
   return readOptionalFile({ path, key: 'http_server.jwt.public.keyfile' }, places, readFile)
 }
 
-function tokensAreNotTaken(fault: Fault): Warning {
+function tokensUnsupported(fault: ConfigError): Warning {
   return { ...fault, hint: `until then tokens are not taken: ${fault.hint}` }
 }
 
 interface OptionalText {
   readonly text: string | undefined
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ConfigError[]
 }
 
 function readOptionalFile(
@@ -145,18 +145,18 @@ function readNamedFile(
   { path, key }: { readonly path: string; readonly key: string },
   places: ReadonlyMap<string, Position>,
   readFile: FileReader | undefined,
-): { readonly text: string } | { readonly fault: Fault } {
+): { readonly text: string } | { readonly fault: ConfigError } {
   const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path, key)
   if ('text' in found) return found
   const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
   const hint = 'name a file that can be read, or take the setting out'
-  return { fault: faultAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
+  return { fault: configErrorAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
 }
 
 /** By line: those of the main file first, then those of included files; what stands in no file goes last. */
-function inOrderOfWriting(faults: readonly Fault[], mainFile: string): readonly Fault[] {
+function sortByPosition(faults: readonly ConfigError[], mainFile: string): readonly ConfigError[] {
   const files = [...new Set([mainFile, ...faults.map((fault) => fault.file)])]
-  const place = ({ file, line }: Fault): number => (line === 0 ? files.length : files.indexOf(file))
+  const place = ({ file, line }: ConfigError): number => (line === 0 ? files.length : files.indexOf(file))
   return faults.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
 }
 
@@ -169,7 +169,7 @@ function warnOfIdleBridges(
     const key = `bridges.mqtt.${name}.enable`
     if (held.get(key)?.isDefault !== true) return []
     const place = places.get(`bridges.mqtt.${name}.server`) ?? nowhere
-    return [faultAt(place, key, 'the bridge does not say whether it is on, so it is off', `set ${key} = true`)]
+    return [configErrorAt(place, key, 'the bridge does not say whether it is on, so it is off', `set ${key} = true`)]
   })
 }
 
@@ -177,5 +177,5 @@ const nowhere = { file: 'configuration', line: 0, column: 0 }
 
 function warnOfNoListener(config: GodwitConfig): readonly Warning[] {
   if (config.listeners.length > 0) return []
-  return [faultAt(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind')]
+  return [configErrorAt(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind')]
 }

@@ -26,22 +26,22 @@ const schemes: ReadonlyMap<string, Pick<ServerUrl, 'scheme' | 'port'>> = new Map
 ])
 
 const form = /^([a-z][a-z0-9+-]*):\/\/(\[[0-9a-f:.]+\]|[^[\]/:?#@\s]+)(?::([0-9]{1,5}))?(\/[^\s#]*)?$/i
-const longestUrl = 2_048
-const longestHost = 253
-const mostPort = 65_535
-const usual = 'mqtt-tcp://broker.example:1883'
+const maxUrlLength = 2_048
+const maxHostLength = 253
+const maxPort = 65_535
+const defaultPorts = 'mqtt-tcp://broker.example:1883'
 
 /** The problem completes a sentence that begins with the URL. It never repeats what stands in front of an `@`. */
 export function parseServerUrl(text: string): { readonly url: ServerUrl } | { readonly problem: string } {
-  if (text.length > longestUrl) return { problem: `is longer than ${longestUrl} characters` }
+  if (text.length > maxUrlLength) return { problem: `is longer than ${maxUrlLength} characters` }
   if (text.includes('@')) return { problem: 'may hold no credentials: use username and password' }
   const [, scheme = '', host = '', port, path] = form.exec(text) ?? []
-  if (host === '') return { problem: `is not of the form ${usual}` }
+  if (host === '') return { problem: `is not of the form ${defaultPorts}` }
   const known = schemes.get(scheme.toLowerCase())
   if (known === undefined) return { problem: `has a scheme that is none of ${[...schemes.keys()].join(', ')}` }
   const number = port === undefined ? known.port : Number(port)
-  if (number < 1 || number > mostPort) return { problem: `has no port from 1 to ${mostPort}` }
-  if (host.length > longestHost) return { problem: 'has a host that is too long' }
+  if (number < 1 || number > maxPort) return { problem: `has no port from 1 to ${maxPort}` }
+  if (host.length > maxHostLength) return { problem: 'has a host that is too long' }
   const isWebSocket = known.scheme === 'ws' || known.scheme === 'wss'
   if (path !== undefined && path !== '/' && !isWebSocket) return { problem: 'has a path, which only WebSocket knows' }
   const bare = host.startsWith('[') ? host.slice(1, -1) : host
@@ -50,7 +50,7 @@ export function parseServerUrl(text: string): { readonly url: ServerUrl } | { re
 
 /** The text stays as it was written. */
 export const serverUrl: SettingType<string> = {
-  name: `the URL of a broker, such as ${usual}`,
+  name: `the URL of a broker, such as ${defaultPorts}`,
   jsonSchema: { type: 'string' },
   read(value) {
     const text = scalarText(value)

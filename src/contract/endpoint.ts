@@ -132,7 +132,7 @@ export interface Caller {
 export type Role = 'administrator' | 'viewer' | 'publisher'
 
 /** `{code: 0}`: it is done. */
-export const done = Type.Object({ code: Type.Literal(0) })
+export const noContent = Type.Object({ code: Type.Literal(0) })
 
 /** `{code: 0, data}` */
 export function answer<Data extends TSchema>(

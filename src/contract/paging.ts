@@ -3,10 +3,10 @@
 import { type TSchema, Type } from './schema.ts'
 
 /** Rows of one page at most. */
-export const mostRowsOfPage = 10_000
+export const maxRowsPerPage = 10_000
 
 const page = Type.Integer({ minimum: 1, description: 'Which page, from 1.' })
-const limit = Type.Integer({ minimum: 1, maximum: mostRowsOfPage, description: 'Rows of a page.' })
+const limit = Type.Integer({ minimum: 1, maximum: maxRowsPerPage, description: 'Rows of a page.' })
 const cursor = Type.String({ description: 'Where to go on: `first`, then what the last answer gave.' })
 
 /** In the query of a list, in both spellings. Without any of them all of it is answered. */

@@ -6,7 +6,7 @@ import { Compile, type Validator } from 'typebox/compile'
 export { Type, type Static, type TObject, type TSchema }
 
 /** What is wrong with a value: where (`/data/qos`, empty for the whole) and in words. */
-export interface ShapeFault {
+export interface ShapeError {
   readonly path: string
   readonly message: string
   /** A key that must be there is not. */
@@ -16,7 +16,7 @@ export interface ShapeFault {
 /** Checks values against one schema. */
 export interface Shape {
   /** undefined: nothing is wrong. */
-  faultOf(value: unknown): ShapeFault | undefined
+  faultOf(value: unknown): ShapeError | undefined
 }
 
 /** Compiles the check of a schema when it is first asked: there are hundreds, and a start needs none. */

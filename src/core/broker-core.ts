@@ -72,13 +72,13 @@ export class BrokerCore {
 
   /** Grows with each step that costs as much as many messages: the driver looks at the clock when it has. */
   get costlySteps(): number {
-    return this.#state.routes.costlySteps
+    return this.#state.router.costlySteps
   }
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
   takeOutputs(): Outputs {
-    const { neighbours } = this.#state
-    if (neighbours !== undefined) syncPeers(this.#state, neighbours)
+    const { peerTable } = this.#state
+    if (peerTable !== undefined) syncPeers(this.#state, peerTable)
     return this.#state.outputs
   }
 
@@ -93,7 +93,7 @@ export class BrokerCore {
   }
 
   /** What clients are subscribed to; undefined while nobody has asked for it with `client-filters`. */
-  get clientFilters(): Pick<ClientFilters, 'isComplete' | 'untold' | 'take' | 'all'> | undefined {
+  get clientFilters(): Pick<ClientFilters, 'isComplete' | 'unreported' | 'take' | 'all'> | undefined {
     return this.#state.clientFilters
   }
 
@@ -176,7 +176,7 @@ function handleRare(
 }
 
 function openConnection(state: BrokerState, connection: Connection): void {
-  connection.meter = rateLimiterFor(connection.listener, state.nowMs)
+  connection.rateLimiter = rateLimiterFor(connection.listener, state.nowMs)
   state.deadlines.set('idle-timeout', connection, state.nowMs + state.settings.idleTimeoutMs)
 }
 
@@ -190,8 +190,8 @@ function handleAnswer(
   state: BrokerState,
   input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
-  const asked = state.asked.get(input.question)
-  state.asked.delete(input.question)
+  const asked = state.pendingRequests.get(input.question)
+  state.pendingRequests.delete(input.question)
   if (asked === undefined) return // Whoever asked has gone meanwhile.
   if (input.kind === 'connect-verdict' && asked.for === 'connect') {
     handleAuthenticationResult(state, asked.connection, input.verdict, handlePacket)
@@ -248,11 +248,11 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
 
 function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: 'bodies-counted' }>): void {
   for (const [bodyId, references] of input.counts) {
-    state.bodies.addSwept(bodyId, references)
+    state.payloadRefcounts.addSwept(bodyId, references)
     state.bodyIdsUsedUpTo(bodyId)
   }
   if (!input.isEnd) return
-  for (const id of state.bodies.takeUnreferenced()) deleteRecord(state, { kind: 'body', id })
+  for (const id of state.payloadRefcounts.takeUnreferenced()) deleteRecord(state, { kind: 'body', id })
   resumeHandoffs(state)
 }
 

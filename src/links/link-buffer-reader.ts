@@ -14,7 +14,7 @@ export class LinkBufferReader {
   #end = 0
 
   /** Bytes of the post that is being read. */
-  get postBytes(): number {
+  get bufferBytes(): number {
     return this.#end
   }
 

@@ -18,13 +18,13 @@ export class LinkBufferWriter {
   /** Where the next byte goes. */
   at = linkBufferHeaderBytes
   /** Bytes of all posts so far. */
-  postedBytes = 0
+  sentBytes = 0
   #buffer: Buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
   #recordAt = 0
-  readonly #post: (post: ArrayBuffer) => void
+  readonly #send: (send: ArrayBuffer) => void
 
-  constructor(post: (post: ArrayBuffer) => void) {
-    this.#post = post
+  constructor(send: (send: ArrayBuffer) => void) {
+    this.#send = send
   }
 
   get isEmpty(): boolean {
@@ -55,13 +55,13 @@ export class LinkBufferWriter {
     const used = this.at
     const buffer = this.#buffer
     writeUint32(buffer, 0, used)
-    this.postedBytes += used
+    this.sentBytes += used
     this.at = linkBufferHeaderBytes
     // `allocUnsafeSlow` has memory of its own: the buffer is all of it.
     const memory = buffer.buffer as ArrayBuffer
-    if (used <= copiedUpToBytes) return this.#post(memory.slice(0, used))
+    if (used <= copiedUpToBytes) return this.#send(memory.slice(0, used))
     this.#buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
-    this.#post(memory)
+    this.#send(memory)
   }
 
   #startNext(needed: number): void {

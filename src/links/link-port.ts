@@ -2,10 +2,10 @@
 
 export interface LinkPort {
   /** What the other end has posted, in order. Set before the first one can come; never called after `onClose`. */
-  onPost: (post: ArrayBuffer) => void
+  onBuffer: (send: ArrayBuffer) => void
   /** The other end is gone, or this one was closed. Called once, behind everything that had been posted. */
   onClose: () => void
   /** Hands the memory over: nobody may look at it any more at this end. Into nowhere where the other end is gone. */
-  post(post: ArrayBuffer): void
+  send(send: ArrayBuffer): void
   close(): void
 }

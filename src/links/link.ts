@@ -40,7 +40,7 @@ export interface LinkOwner {
   readonly topics: TopicTable
   notePeerMessage(link: Link, message: PeerMessage): void
   /** A plain message (`PeerLine.pass`), however it was said. */
-  notePassed(link: Link, message: Message): void
+  notePlainMessage(link: Link, message: Message): void
   /** A client whose socket the peer has. What it has said so far comes with the next `takeNext`. */
   noteRelayed(link: Link, stream: RelayedStream, origin: RelayOrigin): void
   noteCongested(link: Link, isCongested: boolean): void
@@ -49,7 +49,7 @@ export interface LinkOwner {
   /** Something waits for `flush`. Said again only after it. */
   noteDirty(link: Link): void
   /** The peer stops: it will say nothing more, except of relays. */
-  noteFarewell(link: Link): void
+  noteFinalNotice(link: Link): void
   /** The peer is gone, all that it had said has been taken in, and its relays are over. The last word of the link. */
   noteClosed(link: Link): void
 }
@@ -74,10 +74,10 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   /** Of what we have posted: what the peer has taken in. */
   #confirmedBytes = 0
   /** Of what has come: taken in and not told yet. */
-  #untoldBytes = 0
+  #uncreditedBytes = 0
   #lastRelay = 0
   /** Sockets of ours whose sessions the peer has, by a number of ours. */
-  readonly #doors = new Map<number, RelayAcceptor>()
+  readonly #relayedSockets = new Map<number, RelayAcceptor>()
   #waitingForRoom: RelayAcceptor[] = []
   /** Sessions of ours whose sockets the peer has, by a number of the peer's. */
   readonly #streams = new Map<number, RelayedStream>()
@@ -86,10 +86,10 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.peer = peer
     this.#port = port
     this.#owner = owner
-    this.#writer = new LinkBufferWriter((post) => port.post(post))
+    this.#writer = new LinkBufferWriter((post) => port.send(post))
     this.#publishWriter = new PublishWriter(this.#writer)
     this.#publishReader = new PublishReader(this.#reader, owner.topics)
-    port.onPost = (post) => {
+    port.onBuffer = (post) => {
       this.#inbox.push(post)
       owner.noteInput(this)
     }
@@ -100,8 +100,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 
   /** Sockets of ours that are carried to the peer. */
-  get doors(): number {
-    return this.#doors.size
+  get relayedSockets(): number {
+    return this.#relayedSockets.size
   }
 
   /** The bytes of its messages are read until `flush`: they may not change before. */
@@ -113,15 +113,15 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 
   /** As `send` of what `plainPublish` makes of it. */
-  pass(message: Message): void {
+  sendPlain(message: Message): void {
     this.#markDirty()
-    this.#publishWriter.pass(message)
+    this.#publishWriter.sendPlain(message)
   }
 
   /** See `PeerLine`. */
-  passRun(first: Message, end: number): void {
+  sendRun(first: Message, end: number): void {
     this.#markDirty()
-    this.#publishWriter.passRun(first, end)
+    this.#publishWriter.sendRun(first, end)
   }
 
   /** What was said so far has been copied: its chunks may be used again. Does not hand it over. */
@@ -137,7 +137,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayOpen, { relay, origin })
     const begunBytes = begun.reduce((sum, chunk) => sum + chunk.length, 0)
-    this.#doors.set(relay, new RelayAcceptor(this, relay, stream, begunBytes))
+    this.#relayedSockets.set(relay, new RelayAcceptor(this, relay, stream, begunBytes))
     for (const chunk of begun) this.#writeBytes(recordKinds.relayData, relay, chunk)
   }
 
@@ -151,19 +151,19 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 
   /** Takes in one thing that has come: a message, or a record of a relay. False: there is nothing more. */
-  takeNext(): boolean {
+  readNext(): boolean {
     if (this.#isOver) return false
-    if (this.#isInRun) return this.#takeFromRun()
+    if (this.#isInRun) return this.#readFromRun()
     if (this.#reader.isAtEnd && !this.#openNext()) return false
     const kind = this.#reader.begin()
-    this.#take(kind)
+    this.#read(kind)
     // Of what is for a socket that is gone by now nobody has read more than the number.
     if (!this.#isInRun) this.#reader.endRecord()
     return true
   }
 
   /** Nothing more will be said, except of relays. */
-  sayFarewell(): void {
+  sendFinalNotice(): void {
     this.#beginRecord()
     this.#writer.begin(recordKinds.farewell, 0)
     this.#writer.end()
@@ -184,11 +184,11 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 
   relaySent(relay: number, bytes: number): void {
-    if (this.#doors.has(relay)) this.#writeNumbers(recordKinds.relaySent, relay, bytes)
+    if (this.#relayedSockets.has(relay)) this.#writeNumbers(recordKinds.relaySent, relay, bytes)
   }
 
   relayClosed(relay: number, error: Error | undefined): void {
-    if (!this.#doors.delete(relay) || this.#isOver) return
+    if (!this.#relayedSockets.delete(relay) || this.#isOver) return
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
   }
@@ -204,8 +204,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#writeBytes(recordKinds.relayWrite, relay, bytes)
   }
 
-  relayTaken(relay: number, bytes: number): void {
-    this.#writeNumbers(recordKinds.relayTaken, relay, bytes)
+  relayCredit(relay: number, bytes: number): void {
+    this.#writeNumbers(recordKinds.relayCredit, relay, bytes)
   }
 
   relayEnd(relay: number): void {
@@ -216,14 +216,14 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#writeNumber(recordKinds.relayDestroy, relay)
   }
 
-  #take(kind: number): void {
+  #read(kind: number): void {
     switch (kind) {
       case recordKinds.publishRun:
         this.#publishReader.beginRun()
         this.#isInRun = true
-        return void this.#takeFromRun()
+        return void this.#readFromRun()
       case recordKinds.publishAlone:
-        return this.#owner.notePeerMessage(this, this.#publishReader.alone())
+        return this.#owner.notePeerMessage(this, this.#publishReader.single())
       case recordKinds.committed:
         return this.#owner.notePeerMessage(this, readCommitted(this.#reader))
       case recordKinds.rare:
@@ -239,13 +239,13 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         this.#confirmedBytes += this.#reader.uint32()
         return this.#lookAtCongestion()
       case recordKinds.farewell:
-        return this.#owner.noteFarewell(this)
+        return this.#owner.noteFinalNotice(this)
       default:
-        return this.#takeRelay(kind)
+        return this.#readRelay(kind)
     }
   }
 
-  #takeRelay(kind: number): void {
+  #readRelay(kind: number): void {
     const reader = this.#reader
     switch (kind) {
       case recordKinds.relayOpen:
@@ -258,23 +258,23 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#streamOf(reader.uint32()).noteSent(reader.uint32())
       // The socket may be gone, and that on its way to the peer.
       case recordKinds.relayWrite:
-        return this.#doors.get(reader.uint32())?.write(reader.rest())
-      case recordKinds.relayTaken:
-        return this.#doors.get(reader.uint32())?.noteTaken(reader.uint32())
+        return this.#relayedSockets.get(reader.uint32())?.write(reader.rest())
+      case recordKinds.relayCredit:
+        return this.#relayedSockets.get(reader.uint32())?.addCredit(reader.uint32())
       case recordKinds.relayEnd:
-        return this.#doors.get(reader.uint32())?.end()
+        return this.#relayedSockets.get(reader.uint32())?.end()
       case recordKinds.relayDestroy:
-        return this.#doors.get(reader.uint32())?.destroy()
+        return this.#relayedSockets.get(reader.uint32())?.destroy()
       default:
         throw failedAssertion(`a record of kind ${kind} has come from shard ${this.peer}`)
     }
   }
 
-  #takeFromRun(): boolean {
+  #readFromRun(): boolean {
     const reader = this.#publishReader
     const message = reader.next()
     if (this.#reader.at === this.#reader.recordEnd) this.#isInRun = false
-    if (reader.isPlain) this.#owner.notePassed(this, message)
+    if (reader.isPlain) this.#owner.notePlainMessage(this, message)
     else this.#owner.notePeerMessage(this, reader.asPublish(message))
     return true
   }
@@ -282,7 +282,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   #tellFound(found: PartialRetainedResponse): void {
     if (!found.isWhole) return
     this.#found = undefined
-    this.#owner.notePeerMessage(this, found.take())
+    this.#owner.notePeerMessage(this, found.read())
   }
 
   #streamOf(relay: number): RelayedStream {
@@ -306,8 +306,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   /** False: there is no post to be opened. */
   #openNext(): boolean {
     const reader = this.#reader
-    if (reader.postBytes > 0) {
-      this.#noteTaken(reader.postBytes)
+    if (reader.bufferBytes > 0) {
+      this.#addCredit(reader.bufferBytes)
       reader.close()
     }
     if (this.#inboxRead === this.#inbox.length) {
@@ -322,18 +322,18 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     return !reader.isAtEnd || this.#openNext()
   }
 
-  #noteTaken(bytes: number): void {
-    this.#untoldBytes += bytes
-    if (this.#untoldBytes < creditFromBytes) return
-    this.#writeNumber(recordKinds.taken, this.#untoldBytes)
-    this.#untoldBytes = 0
+  #addCredit(bytes: number): void {
+    this.#uncreditedBytes += bytes
+    if (this.#uncreditedBytes < creditFromBytes) return
+    this.#writeNumber(recordKinds.taken, this.#uncreditedBytes)
+    this.#uncreditedBytes = 0
   }
 
   #lookAtCongestion(): void {
-    const waitingBytes = this.#writer.postedBytes - this.#confirmedBytes
+    const waitingBytes = this.#writer.sentBytes - this.#confirmedBytes
     if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
     this.isCongested = !this.isCongested
-    if (!this.isCongested) for (const door of this.#waitingForRoom.splice(0)) door.letGoOn()
+    if (!this.isCongested) for (const door of this.#waitingForRoom.splice(0)) door.resume()
     this.#owner.noteCongested(this, this.isCongested)
   }
 
@@ -341,11 +341,11 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   #finish(): void {
     this.#isOver = true
     this.#waitingForRoom = []
-    const doors = [...this.#doors.values()]
+    const relayedSockets = [...this.#relayedSockets.values()]
     const streams = [...this.#streams.values()]
-    this.#doors.clear()
+    this.#relayedSockets.clear()
     this.#streams.clear()
-    for (const door of doors) door.destroy()
+    for (const door of relayedSockets) door.destroy()
     const error = new Error(`shard ${this.peer}, which had the socket, is gone`)
     for (const stream of streams) stream.noteClosed(error)
     this.#owner.noteClosed(this)

@@ -7,18 +7,18 @@ import type { LinkPort } from './link-port.ts'
 const ignore = (): void => {}
 
 class MessagePortEnd implements LinkPort {
-  onPost: (post: ArrayBuffer) => void = ignore
+  onBuffer: (post: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   readonly #port: MessagePort
   #isClosed = false
 
   constructor(port: MessagePort) {
     this.#port = port
-    port.on('message', (post: ArrayBuffer) => this.onPost(post))
+    port.on('message', (post: ArrayBuffer) => this.onBuffer(post))
     port.on('close', () => this.#noteClosed())
   }
 
-  post(post: ArrayBuffer): void {
+  send(post: ArrayBuffer): void {
     this.#port.postMessage(post, [post])
   }
 
@@ -34,7 +34,7 @@ class MessagePortEnd implements LinkPort {
   #noteClosed(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.onPost = ignore
+    this.onBuffer = ignore
     this.onClose()
   }
 }

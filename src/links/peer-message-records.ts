@@ -28,11 +28,11 @@ export function readRare(reader: LinkBufferReader): PeerMessage {
 }
 
 export function readCommitted(reader: LinkBufferReader): PeerMessage {
-  return { kind: 'committed', upTo: reader.float64(), refused: undefined, withheld: undefined }
+  return { kind: 'committed', upTo: reader.float64(), refused: undefined, uncommitted: undefined }
 }
 
-function isPlainCommitted({ refused, withheld }: PeerCommitted): boolean {
-  return refused === undefined && withheld === undefined
+function isPlainCommitted({ refused, uncommitted }: PeerCommitted): boolean {
+  return refused === undefined && uncommitted === undefined
 }
 
 function writeCommitted(writer: LinkBufferWriter, upTo: number): void {
@@ -74,7 +74,7 @@ export class PartialRetainedResponse {
     this.#messages.push(message)
   }
 
-  take(): RetainedFound {
+  read(): RetainedFound {
     const { question, isEnd } = this.#header
     return { kind: 'retained-found', question, messages: this.#messages, isEnd }
   }

@@ -78,8 +78,8 @@ export class PublishReader implements PublishContext {
     return {
       kind: 'publish',
       message,
-      isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
-      isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
+      hasSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
+      isRetained: (flags & publishFlags.isToBeRetained) !== 0,
       groups: undefined,
       tried: undefined,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
@@ -89,13 +89,13 @@ export class PublishReader implements PublishContext {
   }
 
   /** The record that is one message. */
-  alone(): PeerPublish {
+  single(): PeerPublish {
     const { flags, more, message } = this.message()
     return {
       kind: 'publish',
       message,
-      isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
-      isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
+      hasSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
+      isRetained: (flags & publishFlags.isToBeRetained) !== 0,
       groups: more?.groups,
       tried: more?.tried,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
@@ -109,10 +109,10 @@ export class PublishReader implements PublishContext {
     const reader = this.#reader
     const flags = this.#readSource()
     this.version = (flags & publishFlags.hasProperties) === 0 ? 4 : 5
-    const alone = reader.uint8()
-    const expiresAtMs = (alone & singleFlags.hasExpiry) === 0 ? never : reader.float64()
+    const single = reader.uint8()
+    const expiresAtMs = (single & singleFlags.hasExpiry) === 0 ? never : reader.float64()
     const more =
-      (alone & singleFlags.hasMore) === 0 ? undefined : (JSON.parse(reader.text()) as MessageDetails | undefined)
+      (single & singleFlags.hasMore) === 0 ? undefined : (JSON.parse(reader.text()) as MessageDetails | undefined)
     const message = expiresAtMs === never ? this.#readPlain() : this.#readExpiring(expiresAtMs)
     if (more !== undefined) {
       message.publisherUsername = more.publisherUsername

@@ -69,13 +69,13 @@ export class PublishWriter {
   }
 
   /** As `publish` of what `plainPublish` makes of it. */
-  pass(message: Message): void {
+  sendPlain(message: Message): void {
     this.endRun()
     this.message(recordKinds.publishAlone, message, { flags: plainFlags, more: undefined })
   }
 
   /** See `PeerLine`. */
-  passRun(first: Message, end: number): void {
+  sendRun(first: Message, end: number): void {
     this.#startRun(first, first.frameShape === 5 ? plainFlags | publishFlags.hasProperties : plainFlags)
     this.#end = end
   }
@@ -187,10 +187,10 @@ function moreText(message: Message, more: PublishDetails | undefined): string | 
   return JSON.stringify(text)
 }
 
-function flagsOf({ isForSubscribers, isToBeRetained, isAwaited }: PeerPublish): number {
+function flagsOf({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number {
   return (
-    (isForSubscribers ? publishFlags.isForSubscribers : 0) |
-    (isToBeRetained ? publishFlags.isToBeRetained : 0) |
+    (hasSubscribers ? publishFlags.isForSubscribers : 0) |
+    (isRetained ? publishFlags.isToBeRetained : 0) |
     (isAwaited ? publishFlags.isAwaited : 0)
   )
 }

@@ -23,7 +23,7 @@ export const recordKinds = {
   relayClosed: 13,
   /** And back. */
   relayWrite: 20,
-  relayTaken: 21,
+  relayCredit: 21,
   relayEnd: 22,
   relayDestroy: 23,
 } as const

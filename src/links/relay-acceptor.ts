@@ -21,44 +21,44 @@ export class RelayAcceptor {
   readonly #side: RelayAcceptorLink
   readonly #relay: number
   readonly #stream: ByteStream
-  #untakenBytes: number
+  #uncreditedBytes: number
   #isPaused: boolean
   #waitsForRoom: boolean
   /** Writes that the socket has not done. */
-  #underWay: number
+  #writesInProgress: number
   /** Bytes that it was given and that have not been told. */
-  #untoldBytes: number
+  #unreportedBytes: number
   readonly #sent: () => void
 
   /** `untakenBytes`: how much of the client's has gone to the other end already. */
-  constructor(side: RelayAcceptorLink, relay: number, stream: ByteStream, untakenBytes: number) {
+  constructor(side: RelayAcceptorLink, relay: number, stream: ByteStream, uncreditedBytes: number) {
     this.#side = side
     this.#relay = relay
     this.#stream = stream
-    this.#untakenBytes = untakenBytes
+    this.#uncreditedBytes = uncreditedBytes
     this.#isPaused = false
     this.#waitsForRoom = false
-    this.#underWay = 0
-    this.#untoldBytes = 0
+    this.#writesInProgress = 0
+    this.#unreportedBytes = 0
     this.#sent = () => this.#noteSent()
-    stream.onData = (chunk) => this.#pass(chunk)
+    stream.onData = (chunk) => this.#forward(chunk)
     stream.onClose = (error) => side.relayClosed(relay, error)
   }
 
   write(bytes: Buffer): void {
     // A socket that takes nothing keeps one post alive and not one for each write.
-    const own = this.#underWay === 0 ? bytes : Buffer.from(bytes)
-    this.#underWay++
-    this.#untoldBytes += bytes.length
+    const own = this.#writesInProgress === 0 ? bytes : Buffer.from(bytes)
+    this.#writesInProgress++
+    this.#unreportedBytes += bytes.length
     this.#stream.write(own, this.#sent)
   }
 
-  noteTaken(bytes: number): void {
-    this.#untakenBytes -= bytes
+  addCredit(bytes: number): void {
+    this.#uncreditedBytes -= bytes
     this.#goOn()
   }
 
-  letGoOn(): void {
+  resume(): void {
     this.#waitsForRoom = false
     this.#goOn()
   }
@@ -72,25 +72,25 @@ export class RelayAcceptor {
   }
 
   #noteSent(): void {
-    this.#underWay--
-    if (this.#underWay > 0 || this.#untoldBytes < tellSentFromBytes) return
-    this.#side.relaySent(this.#relay, this.#untoldBytes)
-    this.#untoldBytes = 0
+    this.#writesInProgress--
+    if (this.#writesInProgress > 0 || this.#unreportedBytes < tellSentFromBytes) return
+    this.#side.relaySent(this.#relay, this.#unreportedBytes)
+    this.#unreportedBytes = 0
   }
 
-  #pass(chunk: Buffer): void {
-    this.#untakenBytes += chunk.length
+  #forward(chunk: Buffer): void {
+    this.#uncreditedBytes += chunk.length
     if (!this.#side.relayData(this.#relay, chunk) && !this.#waitsForRoom) {
       this.#waitsForRoom = true
       this.#side.waitForRoom(this)
     }
-    if (this.#isPaused || (!this.#waitsForRoom && this.#untakenBytes < relayWindowBytes)) return
+    if (this.#isPaused || (!this.#waitsForRoom && this.#uncreditedBytes < relayWindowBytes)) return
     this.#isPaused = true
     this.#stream.pause()
   }
 
   #goOn(): void {
-    if (!this.#isPaused || this.#waitsForRoom || this.#untakenBytes >= relayWindowBytes) return
+    if (!this.#isPaused || this.#waitsForRoom || this.#uncreditedBytes >= relayWindowBytes) return
     this.#isPaused = false
     this.#stream.resume()
   }

@@ -24,7 +24,7 @@ export const unconfirmedBytes = 32_768
 /** The link's part in a relay, at the end where the session is. */
 export interface RelayedStreamLink {
   relayWrite(relay: number, bytes: Buffer): void
-  relayTaken(relay: number, bytes: number): void
+  relayCredit(relay: number, bytes: number): void
   relayEnd(relay: number): void
   relayDestroy(relay: number): void
 }
@@ -55,7 +55,7 @@ export class RelayedStream implements ByteStream {
   /** What came while the reader stood still, copied: a post is not kept for a part of it. */
   #held: Buffer[]
   #handingIsPlanned: boolean
-  #untoldBytes: number
+  #uncreditedBytes: number
   /** `gone`: the other end has closed, but not all that came has been taken, or the reader stands still. */
   #state: 'open' | 'ending' | 'gone' | 'closed'
 
@@ -72,7 +72,7 @@ export class RelayedStream implements ByteStream {
     this.#isPaused = false
     this.#held = []
     this.#handingIsPlanned = false
-    this.#untoldBytes = 0
+    this.#uncreditedBytes = 0
     this.#state = 'open'
   }
 
@@ -138,10 +138,10 @@ export class RelayedStream implements ByteStream {
   }
 
   #hand(chunk: Buffer): void {
-    this.#untoldBytes += chunk.length
-    if (this.#untoldBytes >= creditFromBytes && this.#state === 'open') {
-      this.#home.relayTaken(this.#relay, this.#untoldBytes)
-      this.#untoldBytes = 0
+    this.#uncreditedBytes += chunk.length
+    if (this.#uncreditedBytes >= creditFromBytes && this.#state === 'open') {
+      this.#home.relayCredit(this.#relay, this.#uncreditedBytes)
+      this.#uncreditedBytes = 0
     }
     this.onData(chunk)
   }

@@ -3,15 +3,15 @@
 
 import type { ReasonName, ResultCodeName } from '../contract/index.ts'
 import type { AccountRefusal } from './operations/accounts.ts'
-import { type Refusal, refuse, refuseFor } from './api-error.ts'
+import { type ApiError, refuse, refuseFor } from './api-error.ts'
 
-interface Told {
+interface AccountErrorText {
   readonly code: ResultCodeName
   readonly reason: ReasonName
   readonly words: (name: string) => string
 }
 
-const told: Readonly<Record<AccountRefusal, Told>> = {
+const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
   'not-found': { code: 'userNotFound', reason: 'USER_NOT_FOUND', words: (name) => `there is no ${name}` },
   exists: { code: 'userExists', reason: 'BAD_REQUEST', words: (name) => `${name} exists already` },
   'too-many': {
@@ -37,21 +37,21 @@ const told: Readonly<Record<AccountRefusal, Told>> = {
 }
 
 /** In the fourth version. */
-export function refuseAccount(refused: AccountRefusal, name: string): Refusal {
-  const { code, words } = told[refused]
-  return withGuess(refuse(code, words(JSON.stringify(name))), refused, name)
+export function refuseAccount(refused: AccountRefusal, name: string): ApiError {
+  const { code, words } = accountErrors[refused]
+  return markGuess(refuse(code, words(JSON.stringify(name))), refused, name)
 }
 
 /** In the fifth version. */
-export function refuseAccountFor(refused: AccountRefusal, name: string): Refusal {
-  const { code, reason, words } = told[refused]
+export function refuseAccountFor(refused: AccountRefusal, name: string): ApiError {
+  const { code, reason, words } = accountErrors[refused]
   const said = words(JSON.stringify(name))
   // A user that exists has one number in both versions, as clients of both look at it.
   if (code === 'userExists') return refuse(code, said).withReason(reason)
-  return withGuess(refuseFor(reason, said), refused, name)
+  return markGuess(refuseFor(reason, said), refused, name)
 }
 
 /** Whoever has a login and not the password waits as those do who guess at the door. */
-function withGuess(refusal: Refusal, refused: AccountRefusal, name: string): Refusal {
-  return refused === 'wrong-password' ? refusal.asGuess(name) : refusal
+function markGuess(refusal: ApiError, refused: AccountRefusal, name: string): ApiError {
+  return refused === 'wrong-password' ? refusal.withGuessedAccount(name) : refusal
 }

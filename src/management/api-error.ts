@@ -2,7 +2,7 @@
 
 import { type ReasonName, reasonOf, reasons, type ResultCodeName, resultCodes } from '../contract/index.ts'
 
-export interface Refused {
+export interface ApiErrorFields {
   readonly code: number
   /** Of HTTP. */
   readonly status: number
@@ -13,37 +13,43 @@ export interface Refused {
   /** Of what was carried out in parts: what failed, by part. The rest is in force. */
   readonly parts?: Readonly<Record<string, string>> | undefined
   /** Whose password was shown wrongly, by somebody who is in: the answer waits as at the door. */
-  readonly guessed?: string | undefined
+  readonly guessedAccount?: string | undefined
 }
 
-export class Refusal implements Refused {
+export class ApiError implements ApiErrorFields {
   readonly code: number
   readonly status: number
   readonly message: string
   readonly reason: ReasonName
   readonly parts: Readonly<Record<string, string>> | undefined
-  readonly guessed: string | undefined
+  readonly guessedAccount: string | undefined
 
-  constructor({ code, status, message, reason, parts, guessed }: Refused) {
+  constructor({ code, status, message, reason, parts, guessedAccount }: ApiErrorFields) {
     this.code = code
     this.status = status
     this.message = message
     this.reason = reason
     this.parts = parts
-    this.guessed = guessed
+    this.guessedAccount = guessedAccount
   }
 
   /** The same, where the fifth version has a word of its own for it. */
-  withReason(reason: ReasonName): Refusal {
-    return new Refusal({ code: this.code, status: this.status, message: this.message, reason })
+  withReason(reason: ReasonName): ApiError {
+    return new ApiError({ code: this.code, status: this.status, message: this.message, reason })
   }
 
-  withParts(parts: Readonly<Record<string, string>>): Refusal {
-    return new Refusal({ code: this.code, status: this.status, message: this.message, reason: this.reason, parts })
+  withParts(parts: Readonly<Record<string, string>>): ApiError {
+    return new ApiError({ code: this.code, status: this.status, message: this.message, reason: this.reason, parts })
   }
 
-  asGuess(guessed: string): Refusal {
-    return new Refusal({ code: this.code, status: this.status, message: this.message, reason: this.reason, guessed })
+  withGuessedAccount(guessedAccount: string): ApiError {
+    return new ApiError({
+      code: this.code,
+      status: this.status,
+      message: this.message,
+      reason: this.reason,
+      guessedAccount,
+    })
   }
 }
 
@@ -57,18 +63,18 @@ export function shortened(value: string): string {
 }
 
 /** `status`: where it is not the one that goes with the code. */
-export function refuse(name: ResultCodeName, message: string, status?: number): Refusal {
+export function refuse(name: ResultCodeName, message: string, status?: number): ApiError {
   const { code, status: usual } = resultCodes[name]
-  return new Refusal({ code, status: status ?? usual, message, reason: reasonOf(name, status ?? usual) })
+  return new ApiError({ code, status: status ?? usual, message, reason: reasonOf(name, status ?? usual) })
 }
 
 /** The same in the words of the fifth version. */
-export function refuseFor(reason: ReasonName, message: string): Refusal {
+export function refuseFor(reason: ReasonName, message: string): ApiError {
   const { result, status } = reasons[reason]
-  return new Refusal({ code: resultCodes[result].code, status, message, reason })
+  return new ApiError({ code: resultCodes[result].code, status, message, reason })
 }
 
 /** As it is sent to who asked for `url`. */
-export function bodyOfRefusal({ code, reason, message, parts }: Refusal, url: string): string {
+export function bodyOfError({ code, reason, message, parts }: ApiError, url: string): string {
   return JSON.stringify(/^\/api\/v5(?![^/?#])/.test(url) ? { code, reason, message, parts } : { code, message })
 }

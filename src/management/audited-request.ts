@@ -3,7 +3,7 @@
 
 import type { Caller, Endpoint } from '../contract/index.ts'
 import type { AuditEntry } from './operations/audit.ts'
-import { Refusal } from './api-error.ts'
+import { ApiError } from './api-error.ts'
 
 export interface AuditedRequest {
   /** Of the operation. */
@@ -19,17 +19,17 @@ export interface AuditedRequest {
 
 /** Whether a request is noted that came to this. */
 export function isAudited({ endpoint: { audit, method, access } }: AuditedRequest, result: unknown): boolean {
-  if (audit !== undefined) return audit === 'always' || (audit === 'when-done' && !(result instanceof Refusal))
+  if (audit !== undefined) return audit === 'always' || (audit === 'when-done' && !(result instanceof ApiError))
   return method !== 'GET' && access !== 'open' && access !== 'publish'
 }
 
 /** `result` is what the handler gave, or what it threw. */
 export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEntry {
   const { name, endpoint, caller, namespace = null, url, atMs } = request
-  const sent = sentIn(request)
+  const sent = sentFields(request)
   // Who logs in is nobody yet.
   const isLogin = caller.by === 'nobody' && name === 'login'
-  const who = isLogin ? { name: shortened(nameIn(sent)), by: 'account' } : { name: caller.name, by: caller.by }
+  const who = isLogin ? { name: shortenText(nameIn(sent)), by: 'account' } : { name: caller.name, by: caller.by }
   return {
     atMs,
     ...who,
@@ -39,30 +39,31 @@ export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEnt
     via: caller.by === 'socket' ? 'ctl' : (endpoint.version ?? 'v4'),
     operation: name,
     method: endpoint.method,
-    path: shortened(url.split('?')[0] ?? ''),
-    request: withoutSecrets(sent),
-    ...fateOf(result),
+    path: shortenText(url.split('?')[0] ?? ''),
+    request: maskSecrets(sent),
+    ...outcomeOf(result),
     tookMs: Date.now() - atMs,
   }
 }
 
 const successStatus = 200
-const mistakeStatus = 500
+const internalErrorStatus = 500
 
-function fateOf(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outcome' | 'message'> {
-  if (result instanceof Refusal) {
+function outcomeOf(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outcome' | 'message'> {
+  if (result instanceof ApiError) {
     const { status, code, message } = result
-    const outcome = status >= mistakeStatus ? 'failed' : 'refused'
-    return { status, code, outcome, message: shortened(message) }
+    const outcome = status >= internalErrorStatus ? 'failed' : 'refused'
+    return { status, code, outcome, message: shortenText(message) }
   }
-  if (result instanceof Error) return { status: mistakeStatus, code: 102, outcome: 'failed', message: 'see the log' }
+  if (result instanceof Error)
+    return { status: internalErrorStatus, code: 102, outcome: 'failed', message: 'see the log' }
   return { status: successStatus, code: 0, outcome: 'done', message: '' }
 }
 
 /** Texts are not noted: a whole configuration is full of secrets that have no name of their own. */
-function sentIn({ endpoint: { body: wanted }, body }: AuditedRequest): unknown {
+function sentFields({ endpoint: { body: wanted }, body }: AuditedRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return null
-  if (typeof wanted !== 'object' || body.length > mostReadBytes) return { bytes: body.length }
+  if (typeof wanted !== 'object' || body.length > maxReadBytes) return { bytes: body.length }
   try {
     return JSON.parse(body.toString())
   } catch {
@@ -75,25 +76,25 @@ function nameIn(sent: unknown): string {
   return typeof username === 'string' ? username : ''
 }
 
-const mostReadBytes = 65_536
-const longestText = 256
-const mostEntries = 20
-const deepest = 4
+const maxReadBytes = 65_536
+const maxTextLength = 256
+const maxEntries = 20
+const maxDepth = 4
 const mask = '******'
 const secretKey =
   /pass(word|wd|phrase)?|pwd|secret|token|psk|salt|hash|credential|authorization|cookie|private|(^|[._-])keys?$|cert|^value$|^headers$|payload/i
 
-function withoutSecrets(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return shortened(value)
+function maskSecrets(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return shortenText(value)
   if (typeof value !== 'object' || value === null) return value
-  if (depth >= deepest) return '...'
+  if (depth >= maxDepth) return '...'
   if (Array.isArray(value)) {
-    const kept = value.slice(0, mostEntries).map((item) => withoutSecrets(item, depth + 1))
-    return value.length > mostEntries ? [...kept, `... ${value.length - mostEntries} more`] : kept
+    const kept = value.slice(0, maxEntries).map((item) => maskSecrets(item, depth + 1))
+    return value.length > maxEntries ? [...kept, `... ${value.length - maxEntries} more`] : kept
   }
-  const pairs = Object.entries(value).slice(0, mostEntries)
+  const pairs = Object.entries(value).slice(0, maxEntries)
   return Object.fromEntries(
-    pairs.map(([key, inner]) => [shortened(key), isSecret(key, inner) ? mask : withoutSecrets(inner, depth + 1)]),
+    pairs.map(([key, inner]) => [shortenText(key), isSecret(key, inner) ? mask : maskSecrets(inner, depth + 1)]),
   )
 }
 
@@ -102,6 +103,6 @@ function isSecret(key: string, value: unknown): boolean {
   return secretKey.test(key) && typeof value !== 'boolean' && value !== null
 }
 
-function shortened(text: string): string {
-  return text.length > longestText ? `${text.slice(0, longestText).toWellFormed()}...` : text
+function shortenText(text: string): string {
+  return text.length > maxTextLength ? `${text.slice(0, maxTextLength).toWellFormed()}...` : text
 }

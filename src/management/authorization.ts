@@ -1,7 +1,7 @@
 // Who may ask for what. Decided here and nowhere else, for every way in and every version.
 
 import type { Access, Caller, Endpoint, Role } from '../contract/index.ts'
-import { type Refusal, refuse, refuseFor } from './api-error.ts'
+import { type ApiError, refuse, refuseFor } from './api-error.ts'
 
 /** What the decision is made of, beside who asks. */
 export interface Wanted {
@@ -11,7 +11,7 @@ export interface Wanted {
 }
 
 /** undefined: it may be carried out. */
-export function refusalOfCaller({ endpoint, username }: Wanted, caller: Caller): Refusal | undefined {
+export function authorizeCaller({ endpoint, username }: Wanted, caller: Caller): ApiError | undefined {
   const { access, version, isForNamespaces = false } = endpoint
   if (isOwn(access, username, caller)) return undefined
   if (isAboutAccounts(access) && caller.by === 'api-key') {
@@ -20,7 +20,7 @@ export function refusalOfCaller({ endpoint, username }: Wanted, caller: Caller):
     return version === undefined ? refuse('wrongCredentials', words, 403) : refuseFor('API_KEY_NOT_ALLOW', words)
   }
   if (!rolesWith[access].includes(caller.role)) {
-    return refuse('wrongCredentials', wordsOf(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
+    return refuse('wrongCredentials', roleText(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
   }
   if (caller.namespace !== undefined && access !== 'signed-in' && !isForNamespaces) {
     const words = `this account is kept to the namespace ${caller.namespace}, and that is about more`
@@ -49,7 +49,7 @@ function isAboutAccounts(access: Access): boolean {
   return access === 'accounts' || access === 'own-account'
 }
 
-function wordsOf(role: Role): string {
+function roleText(role: Role): string {
   if (role === 'viewer') return 'this account may look, and change nothing'
   return role === 'publisher' ? 'this account may publish, and nothing else' : 'this account may not do that'
 }

@@ -7,7 +7,7 @@ import type { BridgeNode } from './bridge-node.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
 /** What is sent, without what such a bridge has not and is sent as it is shown. */
-export function withoutShown({ connector, ...outer }: Sent, shown: BridgeNode): Sent {
+export function removeUnchanged({ connector, ...outer }: Sent, shown: BridgeNode): Sent {
   const own = changedIn(outer, shown)
   if (connector === undefined) return own
   return { ...own, connector: isSentObject(connector) ? changedIn(connector, shown.connector) : connector }

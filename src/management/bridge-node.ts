@@ -2,7 +2,7 @@
 
 import { mask, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { bridgeEndpoints, ReplyOf } from '../contract/index.ts'
-import type { BridgeStanding } from './operations/bridges.ts'
+import type { BridgeReport } from './operations/bridges.ts'
 import { localTime } from './format-time.ts'
 
 export type BridgeNode = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>['data']['bridge']['nodes'][number]
@@ -12,12 +12,12 @@ type ReadPem = (file: string) => Promise<string | undefined>
 
 const msPerSecond = 1_000
 /** Messages on their way where no setting says how many: see `usuallyInFlight` of bridges. */
-const usualQueue = 1_024
-const usualQueueBefore5 = 20
+const defaultQueue = 1_024
+const defaultQueueBefore5 = 20
 
-export interface ShownBeside {
+export interface BridgeNodeContext {
   readonly readPem: ReadPem
-  readonly standing: BridgeStanding | undefined
+  readonly report: BridgeReport | undefined
   /** Of each bridge that says nothing of it itself; undefined: nothing is said of it. */
   readonly spoolMessages: number | undefined
 }
@@ -25,7 +25,7 @@ export interface ShownBeside {
 export async function bridgeNodeOf(
   name: string,
   bridge: MqttBridgeConfig,
-  { readPem, standing, spoolMessages }: ShownBeside,
+  { readPem, report, spoolMessages }: BridgeNodeContext,
 ): Promise<BridgeNode> {
   return {
     name,
@@ -56,12 +56,12 @@ export async function bridgeNodeOf(
     quic_0rtt: bridge.quic_0rtt,
     // What holds where nothing is set.
     max_send_queue_len:
-      bridge.max_send_queue_len ?? (spokenIn(bridge, standing) === 5 ? usualQueue : usualQueueBefore5),
+      bridge.max_send_queue_len ?? (activeVersion(bridge, report) === 5 ? defaultQueue : defaultQueueBefore5),
     max_recv_queue_len: bridge.max_recv_queue_len ?? bridge.conn_properties.receive_maximum,
     backoff_max: durationText(bridge.backoff_max),
     cancel_timeout: durationText(bridge.cancel_timeout),
-    resend_interval: writtenDuration(bridge.resend_interval),
-    resend_wait: writtenDuration(bridge.resend_wait),
+    resend_interval: optionalDurationText(bridge.resend_interval),
+    resend_wait: optionalDurationText(bridge.resend_wait),
     retry_qos_0: bridge.retry_qos_0,
     no_local_v4: bridge.no_local_v4,
     transparent: bridge.transparent,
@@ -69,12 +69,12 @@ export async function bridgeNodeOf(
     spool_full_policy: spoolPolicyOf(bridge, spoolMessages),
     will: willOf(bridge),
     tcp: tcpOf(bridge),
-    status: standing === undefined ? null : statusOf(standing),
+    status: report === undefined ? null : statusOf(report),
   }
 }
 
-function spokenIn(bridge: MqttBridgeConfig, standing: BridgeStanding | undefined): number {
-  return standing?.version ?? Number(bridge.proto_ver)
+function activeVersion(bridge: MqttBridgeConfig, report: BridgeReport | undefined): number {
+  return report?.version ?? Number(bridge.proto_ver)
 }
 
 function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
@@ -175,19 +175,19 @@ function placesOf(rule: Rule): { prefix?: string; suffix?: string; remote_topic:
 }
 
 function subPropertiesOf({ proto_ver, sub_properties: given }: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
-  return proto_ver === '5' && isSaid(given) ? { sub_properties: identifiedOf(given) } : {}
+  return proto_ver === '5' && isPresent(given) ? { sub_properties: identifiedOf(given) } : {}
 }
 
 function unsubPropertiesOf({
   proto_ver,
   unsub_properties: given,
 }: MqttBridgeConfig): Pick<BridgeNode, 'unsub_properties'> {
-  return proto_ver === '5' && isSaid(given) ? { unsub_properties: identifiedOf(given) } : {}
+  return proto_ver === '5' && isPresent(given) ? { unsub_properties: identifiedOf(given) } : {}
 }
 
 type Identified = Pick<MqttBridgeConfig['sub_properties'], 'identifier' | 'user_property'>
 
-function isSaid({ identifier, user_property: properties }: Identified): boolean {
+function isPresent({ identifier, user_property: properties }: Identified): boolean {
   return identifier !== undefined || properties.size > 0
 }
 
@@ -224,30 +224,30 @@ function durationText(ms: number): string {
 }
 
 /** Null: it was not written, and being written would mean something. */
-function writtenDuration(ms: number | undefined): string | null {
+function optionalDurationText(ms: number | undefined): string | null {
   return ms === undefined ? null : durationText(ms)
 }
 
-function statusOf(standing: BridgeStanding): BridgeNode['status'] {
-  const { lastErrorAtMs, oldestAtMs, counters } = standing
+function statusOf(report: BridgeReport): BridgeNode['status'] {
+  const { lastErrorAtMs, oldestAtMs, counters } = report
   return {
-    state: standing.state,
-    since: localTime(standing.sinceMs),
-    server: standing.server,
-    proto_ver: standing.version,
-    attempts: standing.attempts,
-    last_error: standing.lastError ?? null,
+    state: report.state,
+    since: localTime(report.sinceMs),
+    server: report.server,
+    proto_ver: report.version,
+    attempts: report.attempts,
+    last_error: report.lastError ?? null,
     last_error_at: lastErrorAtMs === undefined ? null : localTime(lastErrorAtMs),
-    in_flight: standing.inFlight,
-    spool_depth: standing.spooled,
+    in_flight: report.inFlight,
+    spool_depth: report.spooled,
     oldest_age: oldestAtMs === undefined ? null : ageSeconds(oldestAtMs),
     lag: oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs),
-    spool_dropped: standing.spoolDropped,
-    spool_drops: { ...standing.spoolDrops },
-    passed_on: standing.passedOn,
-    not_passed_on: standing.notPassedOn,
-    sent_rate: standing.sentRate,
-    received_rate: standing.receivedRate,
+    spool_dropped: report.spoolDropped,
+    spool_drops: { ...report.spoolDrops },
+    passed_on: report.passedOn,
+    not_passed_on: report.notPassedOn,
+    sent_rate: report.sentRate,
+    received_rate: report.receivedRate,
     counters: {
       sent: counters.sent,
       sent_again: counters.sentAgain,
@@ -257,7 +257,7 @@ function statusOf(standing: BridgeStanding): BridgeNode['status'] {
       received_bytes: counters.receivedBytes,
       connects: counters.connects,
       failures: counters.failures,
-      unasked: counters.unasked,
+      unasked: counters.unexpected,
       dropped: { ...counters.dropped },
     },
   }

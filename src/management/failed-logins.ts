@@ -4,38 +4,38 @@
 import type { Log } from '../telemetry/index.ts'
 
 /** By password, or by a token and what is wrong with that. */
-export type FailedSignIn =
+export type FailedLogin =
   | { readonly name: string; readonly address: string }
   | { readonly reason: string; readonly address: string }
 
-const linesInARow = 5
+const maxLineBurst = 5
 const lineIntervalMs = 10_000
 /** Of a name that was typed. */
-const longestName = 64
+const maxNameLength = 64
 
-export class FailedSignIns {
+export class FailedLogins {
   readonly #log: Log
   readonly #nowMs: () => number
   /** As many as may be written now; another one comes with each interval. */
   #lines: number
   #countedAtMs: number
-  #untold: number
+  #suppressed: number
 
   /** `nowMs` is a clock that never goes back. */
   constructor(log: Log, nowMs: () => number) {
     this.#log = log
     this.#nowMs = nowMs
-    this.#lines = linesInARow
+    this.#lines = maxLineBurst
     this.#countedAtMs = nowMs()
-    this.#untold = 0
+    this.#suppressed = 0
   }
 
-  note(failed: FailedSignIn): void {
+  note(failed: FailedLogin): void {
     const intervals = Math.floor((this.#nowMs() - this.#countedAtMs) / lineIntervalMs)
     this.#countedAtMs += intervals * lineIntervalMs
-    this.#lines = Math.min(linesInARow, this.#lines + intervals)
+    this.#lines = Math.min(maxLineBurst, this.#lines + intervals)
     if (this.#lines === 0) {
-      this.#untold += 1
+      this.#suppressed += 1
       return
     }
     this.#lines -= 1
@@ -43,8 +43,8 @@ export class FailedSignIns {
     const who =
       'reason' in failed
         ? { by: 'token', reason: failed.reason }
-        : { by: 'password', name: failed.name.slice(0, longestName) }
-    this.#log.warn('a sign-in to the API failed', { ...who, address, untoldBefore: this.#untold })
-    this.#untold = 0
+        : { by: 'password', name: failed.name.slice(0, maxNameLength) }
+    this.#log.warn('a sign-in to the API failed', { ...who, address, untoldBefore: this.#suppressed })
+    this.#suppressed = 0
   }
 }

@@ -1,6 +1,6 @@
 // The door of the room: the management API over HTTP. It knows what may be asked, and not how it is done.
 
-export type { AuditEntry, AuditOperations, AuditQuestion } from './operations/audit.ts'
+export type { AuditEntry, AuditOperations, AuditQuery } from './operations/audit.ts'
 export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
 export type {
   CertificateReading,
@@ -17,7 +17,7 @@ export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces
 export type * from './operations/backup.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from './operations/configuration.ts'
-export type { ControlOperations, Wisher } from './operations/control.ts'
+export type { ControlOperations, Requester } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/diagnostics.ts'
 export type * from './operations/namespaces.ts'
@@ -25,13 +25,13 @@ export type * from './operations/rules.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
-export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
+export type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './operations/lists.ts'
 export type { BridgeFile, BridgeOperations, BridgeProblem, NewBridgeSettings } from './operations/bridges.ts'
-export type { Ban, ClientRule, ClientRuleOperations, RuleQuestion, RuleSubject } from './operations/client-rules.ts'
+export type { Ban, ClientRule, ClientRuleOperations, RuleListQuery, RuleSubject } from './operations/client-rules.ts'
 export type {
   CredentialList,
   CredentialOperations,
-  CredentialQuestion,
+  CredentialQuery,
   NewCredential,
   NotStored,
   PageFound,
@@ -49,13 +49,13 @@ export {
 export { DashboardFiles } from './dashboard/dashboard-files.ts'
 export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './limits.ts'
 export {
-  createDoorkeeper,
+  createAuthenticator,
   type Accounts,
-  type Doorkeeper,
+  type Authenticator,
   type Logins,
   type SignedIn,
-  type SignInWays,
-  socketDoorkeeper,
+  type LoginMethods,
+  socketAuthenticator,
   type Tokens,
-  WaitingRoom,
+  AuthQueue,
 } from './request-authenticator.ts'

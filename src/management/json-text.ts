@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 
-export class WrittenJson {
+export class JsonText {
   readonly #head: string
   readonly #rest: AsyncIterable<string> | undefined
 

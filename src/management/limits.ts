@@ -1,11 +1,11 @@
 // What one client of the API may take, beyond what `http_server` says. They are no settings: nobody who uses the API
 // comes near them.
 
-const longestClientId = 65_535
+const maxClientId = 65_535
 const bytesOfEncodedByte = 3
 
 /** The longest part of a path: a client id of which each byte is written as three. */
-export const maxPathPart = bytesOfEncodedByte * longestClientId
+export const maxPathPart = bytesOfEncodedByte * maxClientId
 /** Longer ones are not looked at. */
 export const maxAuthorizationBytes = 16_384
 /**
@@ -21,7 +21,7 @@ export const maxHeaders = 100
 /** Connections at one time; each may cost all that headers may have. */
 export const maxConnections = 256
 /** Requests of one connection that are not answered yet. More is not what a client does that waits for answers. */
-export const maxUnanswered = 16
+export const maxPendingRequests = 16
 /** Requests that wait because `http_server.limit_conn` are worked on. */
 export const maxWaitingRequests = 1_024
 /** Of a request that nobody has signed in for. */
@@ -33,7 +33,7 @@ export const requestTimeoutMs = 60_000
 /** The same of an upload, and of an answer that is worked on or downloaded without anything being sent meanwhile. */
 export const longRequestTimeoutMs = 3_600_000
 /** Of a connection on which nothing moves at all: its client does not take the answer. */
-export const standstillTimeoutMs = 120_000
+export const idleTimeoutMs = 120_000
 export const keepAliveTimeoutMs = 65_000
 /** How often those times are looked at. */
 export const timeoutCheckMs = 2_000

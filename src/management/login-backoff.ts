@@ -15,17 +15,17 @@ interface Failures {
   dueAtMs: number
 }
 
-const freeByName = 3
-const freeByAddress = 20
+const maxFreeByName = 3
+const maxFreeByAddress = 20
 const firstDelayMs = 100
-const longestDelayMs = 10_000
+const maxDelayMs = 10_000
 /** However many wait. */
-const longestWaitMs = 30_000
-const forgottenAfterMs = 900_000
+const maxWaitMs = 30_000
+const expireAfterMs = 900_000
 /** Addresses and names that are remembered; the one that was wrong longest ago goes first. */
 const maxRemembered = 8_192
 
-export class SignInDelays {
+export class LoginBackoff {
   readonly #nowMs: () => number
   readonly #failures: Map<string, Failures>
 
@@ -36,29 +36,29 @@ export class SignInDelays {
   }
 
   /** Notes that somebody was wrong. Gives how long the answer is to wait. */
-  noteWrong(address: string, name: string): number {
+  recordFailure(address: string, name: string): number {
     const network = networkOf(address)
-    return Math.max(this.#note(network, freeByAddress), this.#note(keyOf(network, name), freeByName))
+    return Math.max(this.#note(network, maxFreeByAddress), this.#note(keyOf(network, name), maxFreeByName))
   }
 
-  noteRight(address: string, name: string): void {
+  recordSuccess(address: string, name: string): void {
     this.#failures.delete(keyOf(networkOf(address), name))
   }
 
   #note(key: string, free: number): number {
     const nowMs = this.#nowMs()
     const known = this.#failures.get(key)
-    const isKnown = known !== undefined && nowMs - known.lastAtMs < forgottenAfterMs
+    const isKnown = known !== undefined && nowMs - known.lastAtMs < expireAfterMs
     const { count, dueAtMs } = isKnown ? known : { count: 0, dueAtMs: nowMs }
-    const stepMs = count < free ? 0 : Math.min(firstDelayMs * 2 ** (count - free), longestDelayMs)
-    const nextDueAtMs = Math.min(Math.max(dueAtMs, nowMs) + stepMs, nowMs + longestWaitMs)
+    const stepMs = count < free ? 0 : Math.min(firstDelayMs * 2 ** (count - free), maxDelayMs)
+    const nextDueAtMs = Math.min(Math.max(dueAtMs, nowMs) + stepMs, nowMs + maxWaitMs)
     this.#failures.delete(key)
     this.#failures.set(key, { count: count + 1, lastAtMs: nowMs, dueAtMs: nextDueAtMs })
-    if (this.#failures.size > maxRemembered) this.#forgetOldest()
+    if (this.#failures.size > maxRemembered) this.#removeOldest()
     return nextDueAtMs - nowMs
   }
 
-  #forgetOldest(): void {
+  #removeOldest(): void {
     const oldest = this.#failures.keys().next().value
     if (oldest !== undefined) this.#failures.delete(oldest)
   }

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { allowedMethods, refuseMethod } from './not-found.ts'
 import { maxHeaderBytes } from './limits.ts'
-import { bodyOfRefusal, refuse } from './api-error.ts'
+import { bodyOfError, refuse } from './api-error.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'the request did not come to its end in time',
@@ -14,15 +14,15 @@ const reasons: Readonly<Record<string, string>> = {
 /** So long what still comes is thrown away. */
 const lingerMs = 1_000
 
-export interface BrokenRequest {
+export interface MalformedRequest {
   readonly code?: string | undefined
   /** What the parser gave up in. */
   readonly rawPacket?: unknown
 }
 
 /** The parser gave up on what came from `socket`. `headerBytes`: the limit of the request line and all headers. */
-export function answerBrokenRequest(
-  { code, rawPacket }: BrokenRequest,
+export function replyToMalformedRequest(
+  { code, rawPacket }: MalformedRequest,
   socket: Duplex,
   headerBytes = maxHeaderBytes,
 ): void {
@@ -35,7 +35,7 @@ export function answerBrokenRequest(
   }
   const method = code === 'HPE_INVALID_METHOD' ? methodIn(rawPacket) : undefined
   const refusal = method === undefined ? refuse('invalidParameter', wordsOf(code, headerBytes)) : refuseMethod(method)
-  const body = bodyOfRefusal(refusal, code === 'HPE_HEADER_OVERFLOW' ? addressIn(rawPacket) : '')
+  const body = bodyOfError(refusal, code === 'HPE_HEADER_OVERFLOW' ? addressIn(rawPacket) : '')
   const head = [
     method === undefined ? 'HTTP/1.1 400 Bad Request' : `HTTP/1.1 405 Method Not Allowed\r\nAllow: ${allowedMethods}`,
     'Content-Type: application/json; charset=utf-8',
@@ -61,18 +61,18 @@ function wordsOf(code: string | undefined, headerBytes: number): string {
   return reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1'
 }
 
-const longestMethod = 32
+const maxMethodLength = 32
 
 /** Of a request that is one but for a method that HTTP does not have. */
 function methodIn(packet: unknown): string | undefined {
   const [line = ''] = Buffer.isBuffer(packet) ? packet.toString('latin1').split('\r\n', 1) : []
   const [, method] = /^([A-Za-z-]+) \S+ HTTP\/1\.[01]$/.exec(line) ?? []
-  return method === undefined || method.length > longestMethod ? undefined : method
+  return method === undefined || method.length > maxMethodLength ? undefined : method
 }
 
 /** The request expects something else than that it be read. */
-export function answerExpectation({ url = '/' }: IncomingMessage, response: ServerResponse): void {
-  const body = bodyOfRefusal(refuse('invalidParameter', 'the header Expect can only say 100-continue'), url)
+export function replyToExpectation({ url = '/' }: IncomingMessage, response: ServerResponse): void {
+  const body = bodyOfError(refuse('invalidParameter', 'the header Expect can only say 100-continue'), url)
   const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) }
   response.writeHead(400, { ...headers, connection: 'close' }).end(body)
 }

@@ -2,7 +2,7 @@
 // brokers send more than is documented; such a one would be ignored although its sender means the known one.
 
 import type { TSchema } from '../contract/index.ts'
-import { type Refusal, refuse, shortened } from './api-error.ts'
+import { type ApiError, refuse, shortened } from './api-error.ts'
 
 /** The parts of a JSON Schema that have keys. */
 interface SchemaWithKeys {
@@ -11,7 +11,7 @@ interface SchemaWithKeys {
 }
 
 /** Bodies are bounded by http_server.max_body; a schema is as deep as the bodies that it describes. */
-export function refusalOfMisspelled(schema: TSchema, value: unknown, where: 'body' | 'entry'): Refusal | undefined {
+export function refusalOfMisspelled(schema: TSchema, value: unknown, where: 'body' | 'entry'): ApiError | undefined {
   const found = find(schema, value)
   if (found === undefined) return undefined
   const { key, known } = found

@@ -6,24 +6,24 @@
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import type { Readable } from 'node:stream'
 import type { Upload } from '../contract/index.ts'
-import { type Refusal, refuseFor } from './api-error.ts'
+import { type ApiError, refuseFor } from './api-error.ts'
 
 /** Why an upload came to no good end. */
-export class BrokenUpload extends Error {}
+export class MalformedUpload extends Error {}
 
 /** Beside the file there is nothing of interest in the form. */
 const limits = { files: 1, fields: 16, fieldSize: 65_536, parts: 32, headerPairs: 32, headerSize: 16_384 }
 
 /** So long what nobody wants any more is read and thrown away. */
-const restMs = 10_000
+const drainMs = 10_000
 
 /** Resolves when the file begins, of which no more than `maxBytes` is taken. What follows it is read and thrown away. */
 export function readUpload(
   contentType: string | undefined,
   body: Readable,
   maxBytes: number,
-): Promise<Upload | Refusal> {
-  const { promise, resolve } = Promise.withResolvers<Upload | Refusal>()
+): Promise<Upload | ApiError> {
+  const { promise, resolve } = Promise.withResolvers<Upload | ApiError>()
   const parser = parserOf(contentType, maxBytes)
   if (parser === undefined) {
     body.resume()
@@ -32,7 +32,7 @@ export function readUpload(
   let content: BusboyFileStream | undefined
   const breakOff = (words: string): void => {
     resolve(refuseFor('BAD_REQUEST', words))
-    content?.destroy(new BrokenUpload(words))
+    content?.destroy(new MalformedUpload(words))
     // What still comes goes nowhere, so that the sender gets to hear of it.
     body.unpipe(parser)
     body.resume()
@@ -56,10 +56,10 @@ export function readUpload(
  * Resolves when all of the body has come, or not all of it for too long: whoever is answered and cut off amid sending
  * does not hear the answer.
  */
-export function restOf(body: Readable): Promise<void> {
+export function drainBody(body: Readable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   if (body.readableEnded || body.destroyed) return Promise.resolve()
-  const timer = setTimeout(resolve, restMs)
+  const timer = setTimeout(resolve, drainMs)
   for (const event of ['end', 'close'] as const) body.once(event, () => resolve())
   body.resume()
   return promise.finally(() => clearTimeout(timer))

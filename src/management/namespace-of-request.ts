@@ -5,39 +5,39 @@
 import { type Caller, type Endpoint, namespaceKey } from '../contract/index.ts'
 import { isNamespaceName } from '../core/index.ts'
 import type { Handler } from './handler.ts'
-import { allHandlers } from './handlers/all.ts'
+import { createHandlers } from './handlers/all.ts'
 import type { Operations } from './operations/all.ts'
-import { type Refusal, refuse } from './api-error.ts'
-import type { Doorkeeper } from './request-authenticator.ts'
+import { type ApiError, refuse } from './api-error.ts'
+import type { Authenticator } from './request-authenticator.ts'
 
 export type HandlerByName = Readonly<Record<string, Handler<Endpoint> | undefined>>
 
 /** Made for a namespace when somebody asks for it; beyond so many those that were made first are made anew. */
-const mostKept = 64
+const maxCached = 64
 
 export class NamespacedHandlers {
   readonly #operations: Operations
-  readonly #doorkeeper: () => Doorkeeper
-  readonly #ofAll: HandlerByName
-  readonly #kept = new Map<string, HandlerByName>()
+  readonly #authenticator: () => Authenticator
+  readonly #unscoped: HandlerByName
+  readonly #cached = new Map<string, HandlerByName>()
 
-  constructor(operations: Operations, doorkeeper: () => Doorkeeper) {
+  constructor(operations: Operations, authenticator: () => Authenticator) {
     this.#operations = operations
-    this.#doorkeeper = doorkeeper
-    this.#ofAll = allHandlers(operations, doorkeeper)
+    this.#authenticator = authenticator
+    this.#unscoped = createHandlers(operations, authenticator)
   }
 
   /** undefined: of the whole broker. */
   of(namespace: string | undefined): HandlerByName {
-    if (namespace === undefined) return this.#ofAll
-    const known = this.#kept.get(namespace)
+    if (namespace === undefined) return this.#unscoped
+    const known = this.#cached.get(namespace)
     if (known !== undefined) return known
     const within = { ...this.#operations, ...this.#operations.within(namespace) }
-    const made = allHandlers(within, this.#doorkeeper)
-    this.#kept.set(namespace, made)
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= mostKept) break
-      this.#kept.delete(oldest)
+    const made = createHandlers(within, this.#authenticator)
+    this.#cached.set(namespace, made)
+    for (const oldest of this.#cached.keys()) {
+      if (this.#cached.size <= maxCached) break
+      this.#cached.delete(oldest)
     }
     return made
   }
@@ -48,7 +48,7 @@ export function namespaceOfRequest(
   { isForNamespaces = false }: Endpoint,
   caller: Caller,
   query: Readonly<Record<string, string>>,
-): string | undefined | Refusal {
+): string | undefined | ApiError {
   if (!isForNamespaces) return undefined
   if (caller.namespace !== undefined) return caller.namespace
   const wanted = query[namespaceKey]

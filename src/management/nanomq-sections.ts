@@ -6,7 +6,7 @@ import type { HotSettings } from '../contract/index.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
 /** By name, and where the same is changed here. */
-const successors = {
+const replacements = {
   basic: 'mqtt, auth, system and listeners.tcp',
   tls: 'listeners.ssl',
   websocket: 'listeners.ws and listeners.wss',
@@ -15,18 +15,18 @@ const successors = {
   aws_bridge: 'bridges.aws',
 } as const
 
-export type NanomqSection = keyof typeof successors
+export type NanomqSection = keyof typeof replacements
 
 export function isNanomqSection(name: string): name is NanomqSection {
-  return Object.hasOwn(successors, name)
+  return Object.hasOwn(replacements, name)
 }
 
 /** Where settings of such a section are changed. */
-export function successorOf(name: NanomqSection): string {
-  return successors[name]
+export function replacementSection(name: NanomqSection): string {
+  return replacements[name]
 }
 
-export interface NanomqGround {
+export interface NanomqDependencies {
   /** Ours, secrets masked. */
   readonly sections: Sent
   readonly hot: Required<HotSettings>
@@ -34,7 +34,10 @@ export interface NanomqGround {
   readonly bridges: (areOfAws: boolean) => Promise<object>
 }
 
-export async function nanomqSection(name: NanomqSection, { sections, hot, bridges }: NanomqGround): Promise<object> {
+export async function nanomqSection(
+  name: NanomqSection,
+  { sections, hot, bridges }: NanomqDependencies,
+): Promise<object> {
   switch (name) {
     case 'basic':
       return basicOf(sections, hot)

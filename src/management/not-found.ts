@@ -2,7 +2,7 @@
 
 import { nearestOf } from '../config/index.ts'
 import { endpoints, urlsOf } from '../contract/index.ts'
-import { type Refusal, refuse } from './api-error.ts'
+import { type ApiError, refuse } from './api-error.ts'
 
 const methodsOfTheApi = ['GET', 'POST', 'PUT', 'DELETE']
 
@@ -10,26 +10,26 @@ const methodsOfTheApi = ['GET', 'POST', 'PUT', 'DELETE']
 export const allowedMethods = methodsOfTheApi.join(', ')
 
 /** Most of a path that is said again. */
-const maxSaidPath = 200
+const maxPathInMessage = 200
 
-export function refuseMethod(method: string): Refusal {
+export function refuseMethod(method: string): ApiError {
   return refuse('unknownError', `the API knows no ${method}; it knows ${allowedMethods}`, 405)
 }
 
-export function refuseAbsent(method: string, url: string): Refusal {
+export function refuseUnknownPath(method: string, url: string): ApiError {
   const path = url.split('?')[0] ?? ''
   if (!methodsOfTheApi.includes(method)) return refuseMethod(method)
-  const said = `there is no ${method} ${path.slice(0, maxSaidPath)}`
-  const successor = successorOf(path)
+  const said = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
+  const successor = replacementPath(path)
   if (successor !== undefined) return refuse('unknownError', `${said} any more; use ${successor}`, 404)
   const suggestion = suggestionFor(path.replace(/(?<=.)\/$/, ''))
   return refuse('unknownError', suggestion === undefined ? said : `${said}; ${suggestion}`, 404)
 }
 
 /** Of paths that older brokers of the same interface had. */
-function successorOf(path: string): string | undefined {
+function replacementPath(path: string): string | undefined {
   if (/^(\/api\/v[34])?(\/nodes\/[^/]+)?\/(connections|sessions)(\/|$)/.test(path)) return '/api/v4/clients'
-  return /^\/api\/v3(\/|$)/.test(path) ? path.replace('v3', 'v4').slice(0, maxSaidPath) : undefined
+  return /^\/api\/v3(\/|$)/.test(path) ? path.replace('v3', 'v4').slice(0, maxPathInMessage) : undefined
 }
 
 interface Served {
@@ -70,7 +70,7 @@ function suggestionFor(path: string): string | undefined {
       near.set(segments.with(wrong, known[wrong] ?? '').join('/'), known[wrong] ?? '')
   }
   const nearest = nearestOf(path, near.keys())
-  return nearest === undefined ? undefined : `did you mean ${nearest.slice(0, maxSaidPath)}?`
+  return nearest === undefined ? undefined : `did you mean ${nearest.slice(0, maxPathInMessage)}?`
 }
 
 function matches(known: readonly string[], segments: readonly string[]): boolean {

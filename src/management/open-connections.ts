@@ -8,12 +8,12 @@ export class OpenConnections {
   /** Each with the requests that are worked on, in the order in which they came. */
   readonly #open: Map<Socket, number>
   /** Requests of a connection that are not answered yet, whoever they are from. */
-  readonly #unanswered: WeakMap<Socket, number>
+  readonly #pending: WeakMap<Socket, number>
 
   constructor(max: number) {
     this.#max = max
     this.#open = new Map()
-    this.#unanswered = new WeakMap()
+    this.#pending = new WeakMap()
   }
 
   add(socket: Socket): void {
@@ -23,16 +23,16 @@ export class OpenConnections {
   }
 
   /** From now on somebody who may come in is worked for; the answer ends that with `delta` -1. */
-  noteWork(socket: Socket, delta: 1 | -1): void {
+  countAuthenticated(socket: Socket, delta: 1 | -1): void {
     const working = this.#open.get(socket)
     if (working !== undefined) this.#open.set(socket, working + delta)
   }
 
   /** A request has come (1) or is answered (-1). Gives how many of that connection are not answered now. */
-  noteRequest(socket: Socket, delta: 1 | -1): number {
-    const unanswered = (this.#unanswered.get(socket) ?? 0) + delta
-    this.#unanswered.set(socket, unanswered)
-    return unanswered
+  countRequest(socket: Socket, delta: 1 | -1): number {
+    const pending = (this.#pending.get(socket) ?? 0) + delta
+    this.#pending.set(socket, pending)
+    return pending
   }
 
   #closeOne(): void {

@@ -1,7 +1,7 @@
 // Browsers add credentials to requests that other sites make in their name. Such a request says where it comes from.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Refusal, refuse } from './api-error.ts'
+import { type ApiError, refuse } from './api-error.ts'
 
 export interface ArrivedRequest {
   readonly method: string
@@ -9,10 +9,10 @@ export interface ArrivedRequest {
 }
 
 /** Why a request that some other site has made is not carried out; undefined: it is none, or it only looks. */
-export function refusalOfForeign(
+export function refuseForeignOrigin(
   { method, headers }: ArrivedRequest,
   allowedOrigins: readonly string[] = [],
-): Refusal | undefined {
+): ApiError | undefined {
   const { origin, host } = headers
   if (method === 'GET' || method === 'HEAD') return undefined
   if (origin === undefined && headers['sec-fetch-site'] !== 'cross-site') return undefined
@@ -27,7 +27,7 @@ export function refusalOfForeign(
  * Where nobody has to say who they are, a page of another site that has been given the name of this machine is refused
  * too: it can only ask for that name.
  */
-export function refusalOfStrangeHost({ headers }: ArrivedRequest): Refusal | undefined {
+export function refuseUnknownHost({ headers }: ArrivedRequest): ApiError | undefined {
   const name = (headers.host ?? '').toLowerCase().replace(/:\d+$/, '')
   if (/^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(name)) {
     const isForeign = headers.origin !== undefined && hostOf(headers.origin) !== headers.host?.toLowerCase()

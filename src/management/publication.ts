@@ -3,7 +3,7 @@
 import type { publishMessage, Static } from '../contract/index.ts'
 import { isUtf8, type MessageProperties, parseTopicName, type QoS } from '../protocol/index.ts'
 import type { Publication } from './operations/publishing.ts'
-import { Refusal, refuse, shortened } from './api-error.ts'
+import { ApiError, refuse, shortened } from './api-error.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type WrittenProperties = NonNullable<PublishMessage['properties']>
@@ -11,21 +11,21 @@ type WrittenProperties = NonNullable<PublishMessage['properties']>
 /** Who publishes where nobody is named. */
 const defaultClientId = 'http_client'
 /** Each is a publication of its own, and all are given out in one turn. */
-const mostTopics = 1_000
-const largestTextBytes = 65_535
+const maxTopics = 1_000
+const maxTextBytes = 65_535
 
-export function readPublication(message: PublishMessage): Publication | Refusal {
+export function readPublication(message: PublishMessage): Publication | ApiError {
   const topics = topicsOf(message)
-  if (topics instanceof Refusal) return topics
+  if (topics instanceof ApiError) return topics
   for (const topic of topics) {
     if (parseTopicName(topic) === undefined || topic.startsWith('$share/')) {
       return refuse('invalidTopic', `${shortened(topic)} is no topic to publish to`)
     }
   }
   const payload = payloadOf(message)
-  if (payload instanceof Refusal) return payload
+  if (payload instanceof ApiError) return payload
   const properties = propertiesOf(message.properties ?? {})
-  if (properties instanceof Refusal) return properties
+  if (properties instanceof ApiError) return properties
   if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload, 0, payload.length)) {
     return refuse('invalidParameter', 'payload_format_indicator says that the payload is UTF-8, and it is not')
   }
@@ -41,7 +41,7 @@ export function topicsOf({
 }: {
   readonly topic?: string
   readonly topics?: string
-}): readonly [string, ...string[]] | Refusal {
+}): readonly [string, ...string[]] | ApiError {
   if (topic === undefined && topics === undefined) {
     return refuse('missingParameter', 'one of topic and topics is needed in the body')
   }
@@ -49,11 +49,11 @@ export function topicsOf({
   const listed = (topics ?? '').split(',').filter((piece) => piece !== '')
   const [first, ...rest] = new Set([...named, ...listed])
   if (first === undefined) return refuse('invalidTopic', 'topics names no topic')
-  if (rest.length >= mostTopics) return refuse('invalidParameter', `topics names more than ${mostTopics} topics`)
+  if (rest.length >= maxTopics) return refuse('invalidParameter', `topics names more than ${maxTopics} topics`)
   return [first, ...rest]
 }
 
-function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Refusal {
+function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | ApiError {
   if (encoding !== undefined && decoding !== undefined && encoding !== decoding) {
     return refuse('invalidParameter', 'encoding and decoding are two names of one thing and differ')
   }
@@ -72,7 +72,7 @@ function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Re
 }
 
 /** undefined: none. */
-function propertiesOf(written: WrittenProperties): MessageProperties | undefined | Refusal {
+function propertiesOf(written: WrittenProperties): MessageProperties | undefined | ApiError {
   const properties: MessageProperties = {}
   const { payload_format_indicator, message_expiry_interval, response_topic, correlation_data, content_type } = written
   if (payload_format_indicator !== undefined) properties.payloadFormatIndicator = payload_format_indicator as 0 | 1
@@ -83,7 +83,7 @@ function propertiesOf(written: WrittenProperties): MessageProperties | undefined
   }
   if (correlation_data !== undefined) {
     properties.correlationData = Buffer.from(correlation_data)
-    if (properties.correlationData.length > largestTextBytes) return wrong('correlation_data', 'is too long')
+    if (properties.correlationData.length > maxTextBytes) return wrong('correlation_data', 'is too long')
   }
   if (content_type !== undefined) {
     if (!isText(content_type)) return wrong('content_type', 'is no text that MQTT can carry')
@@ -97,11 +97,11 @@ function propertiesOf(written: WrittenProperties): MessageProperties | undefined
   return Object.keys(properties).length === 0 ? undefined : properties
 }
 
-function wrong(key: string, what: string): Refusal {
+function wrong(key: string, what: string): ApiError {
   return refuse('invalidParameter', `properties.${key} in the body ${what}`)
 }
 
 /** [MQTT5-1.5.4-1, -2] */
 function isText(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0') && Buffer.byteLength(text) <= largestTextBytes
+  return text.isWellFormed() && !text.includes('\0') && Buffer.byteLength(text) <= maxTextBytes
 }

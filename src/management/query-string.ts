@@ -42,16 +42,16 @@ export function hasTooManyParameters(url: string): boolean {
 }
 
 /** Characters that mean the same with and without percent signs [RFC3986-2.3], and the one of `$all`. */
-const sameEither = /^[A-Za-z0-9._~$-]$/
+const equivalentEscapes = /^[A-Za-z0-9._~$-]$/
 
 /** An address in which nothing of the path is written with percent signs that need not be: so every spelling is one path. */
-export function plainPath(url: string): string {
+export function normalizePath(url: string): string {
   const end = url.indexOf('?')
   const path = end === -1 ? url : url.slice(0, end)
   if (!path.includes('%')) return url
   const plain = path.replaceAll(/%[0-9a-f]{2}/gi, (escape) => {
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
-    return sameEither.test(character) ? character : escape
+    return equivalentEscapes.test(character) ? character : escape
   })
   return `${plain}${url.slice(path.length)}`
 }

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Why a body was not taken, as the framework knows faults of a request. */
-class BodyFault extends Error {
+class BodyError extends Error {
   readonly statusCode = 413
 }
 
@@ -20,9 +20,9 @@ const firstBytes = 1_024
 /** Rejects when it has more than `maxBytes`, said or sent, or when the client leaves before its end. */
 export function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const breakOff = (): void => reject(new BodyFault('the body broke off'))
+  const breakOff = (): void => reject(new BodyError('the body broke off'))
   message.once('error', breakOff).once('close', breakOff)
-  const tooLarge = (): void => reject(new BodyFault(`the body is too large: ${maxBytes} bytes are the most`))
+  const tooLarge = (): void => reject(new BodyError(`the body is too large: ${maxBytes} bytes are the most`))
   const maxDrainedBytes = maxBytes * drainedPerLimit
   const discardRest = (): void => {
     let drained = 0

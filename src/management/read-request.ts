@@ -7,10 +7,10 @@ import {
   namespaceKey,
   type RequestOf,
   type Shape,
-  type ShapeFault,
+  type ShapeError,
   shapeOf,
 } from '../contract/index.ts'
-import { type Refusal, refuse } from './api-error.ts'
+import { type ApiError, refuse } from './api-error.ts'
 import { refusalOfMisspelled } from './misspelled-key.ts'
 import { refusalOfUnknownRights } from './unknown-rights.ts'
 
@@ -38,7 +38,7 @@ export interface RawRequest {
 }
 
 /** Everything a handler may rely on, or why it is not called. */
-export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Caller): RequestOf<Endpoint> | Refusal {
+export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Caller): RequestOf<Endpoint> | ApiError {
   const { endpoint } = shapes
   const params = raw.params as Record<string, string>
   const paramsFault = shapes.params?.faultOf(params)
@@ -77,8 +77,8 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
 
 export function refuseShape(
   where: 'path' | 'query' | 'body' | 'entry',
-  { path, message, isMissing }: ShapeFault,
-): Refusal {
+  { path, message, isMissing }: ShapeError,
+): ApiError {
   const key = path === '' ? `the ${where}` : `${path.slice(1).replaceAll('/', '.')} in the ${where}`
   return isMissing ? refuse('missingParameter', `${key} is missing`) : refuse('invalidParameter', `${key} ${message}`)
 }

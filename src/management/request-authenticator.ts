@@ -4,10 +4,10 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Caller } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
-import { FailedSignIns } from './failed-logins.ts'
+import { FailedLogins } from './failed-logins.ts'
 import { maxAuthorizationBytes } from './limits.ts'
-import { type Refusal, refuse, refuseFor, Refusal as RefusalValue } from './api-error.ts'
-import { SignInDelays } from './login-backoff.ts'
+import { type ApiError, refuse, refuseFor, ApiError as RefusalValue } from './api-error.ts'
+import { LoginBackoff } from './login-backoff.ts'
 
 export type SignedIn = Omit<Caller, 'address'>
 
@@ -38,7 +38,7 @@ export interface Tokens {
 }
 
 /** The ways to come in over HTTP. */
-export interface SignInWays {
+export interface LoginMethods {
   readonly accounts: Accounts
   /** undefined: tokens are not taken. */
   readonly tokens: Tokens | undefined
@@ -55,41 +55,41 @@ export interface RequestFacts {
 }
 
 /** At the door of the API. */
-export interface Doorkeeper {
+export interface Authenticator {
   /** Nobody has to say who they are. */
   readonly isOpen: boolean
   /**
    * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it.
    */
-  callerOf(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | Refusal>
+  authenticate(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | ApiError>
   /** The same of a name and a password that came otherwise. */
-  signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
+  signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | ApiError>
   /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
-  noteWrong(name: string, address: string): Promise<void>
+  recordFailure(name: string, address: string): Promise<void>
   readonly logins: Logins
 }
 
 /** What was shown wrongly: a password of that name, or a token. */
-type Shown = { readonly name: string } | { readonly token: string; readonly reason: string }
+type ShownCredential = { readonly name: string } | { readonly token: string; readonly reason: string }
 
 /** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
-export class WaitingRoom {
-  readonly #delays: SignInDelays
-  readonly #failures: FailedSignIns
+export class AuthQueue {
+  readonly #backoff: LoginBackoff
+  readonly #failures: FailedLogins
   readonly #closing: AbortController
 
   /** `nowMs` is a clock that never goes back. */
   constructor(log: Log, nowMs: () => number = () => performance.now()) {
-    this.#delays = new SignInDelays(nowMs)
-    this.#failures = new FailedSignIns(log, nowMs)
+    this.#backoff = new LoginBackoff(nowMs)
+    this.#failures = new FailedLogins(log, nowMs)
     this.#closing = new AbortController()
   }
 
   /** Resolves when the answer may go. `shown`: the name, or the token. */
-  async noteWrong(address: string, shown: Shown, gone?: AbortSignal): Promise<void> {
+  async recordFailure(address: string, shown: ShownCredential, gone?: AbortSignal): Promise<void> {
     const isToken = 'token' in shown
     this.#failures.note(isToken ? { address, reason: shown.reason } : { name: shown.name, address })
-    const waitMs = this.#delays.noteWrong(address, isToken ? shown.token : shown.name)
+    const waitMs = this.#backoff.recordFailure(address, isToken ? shown.token : shown.name)
     const closing = this.#closing.signal
     const signal = gone === undefined ? closing : AbortSignal.any([closing, gone])
     if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {})
@@ -100,8 +100,8 @@ export class WaitingRoom {
     this.#failures.note({ address, reason: 'the token has expired' })
   }
 
-  noteRight(address: string, name: string): void {
-    this.#delays.noteRight(address, name)
+  recordSuccess(address: string, name: string): void {
+    this.#backoff.recordSuccess(address, name)
   }
 
   /** Nobody waits any more. */
@@ -111,28 +111,33 @@ export class WaitingRoom {
 }
 
 /** At the socket of the data directory: whoever may read that may do everything. */
-export function socketDoorkeeper(overHttp: Doorkeeper): Doorkeeper {
+export function socketAuthenticator(overHttp: Authenticator): Authenticator {
   const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
-  return { ...overHttp, isOpen: false, callerOf: async () => caller }
+  return { ...overHttp, isOpen: false, authenticate: async () => caller }
 }
 
 const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const
 
-export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Doorkeeper {
+export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): Authenticator {
   /** The answer to who was wrong comes late. */
-  const delayed = async (refusal: Refusal, shown: Shown, address: string, gone?: AbortSignal): Promise<Refusal> => {
-    await waitingRoom.noteWrong(address, shown, gone)
+  const delayed = async (
+    refusal: ApiError,
+    shown: ShownCredential,
+    address: string,
+    gone?: AbortSignal,
+  ): Promise<ApiError> => {
+    await authQueue.recordFailure(address, shown, gone)
     return refusal
   }
-  const signIn: Doorkeeper['signIn'] = async (name, password, address, gone) => {
+  const signIn: Authenticator['signIn'] = async (name, password, address, gone) => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
     const found = await ways.accounts.signIn(name, password, address, gone)
     if (found === undefined) return delayed(wrongCredentials(), { name }, address, gone)
-    waitingRoom.noteRight(address, name)
-    if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
+    authQueue.recordSuccess(address, name)
+    if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownPasswordText)
     return { ...found, address }
   }
-  const signInByToken = async (token: string, address: string, request: RequestFacts): Promise<Caller | Refusal> => {
+  const signInByToken = async (token: string, address: string, request: RequestFacts): Promise<Caller | ApiError> => {
     const { gone, isIdle } = request
     const found = token.includes('.')
       ? ((await ways.tokens?.signIn(token)) ?? 'wrong')
@@ -142,20 +147,20 @@ export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Do
       return delayed(refuseFor('BAD_TOKEN', `invalid token: ${reason}`), { token, reason }, address, gone)
     }
     if (found === 'ended') {
-      waitingRoom.noteExpired(address)
+      authQueue.noteExpired(address)
       return refuseFor('TOKEN_TIME_OUT', 'the token has expired: get a new one')
     }
     return { ...found, address }
   }
-  const callerOf: Doorkeeper['callerOf'] = async (authorization, address, request = {}) => {
+  const authenticate: Authenticator['authenticate'] = async (authorization, address, request = {}) => {
     if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
     const read = readAuthorization(authorization, ways.tokens !== undefined)
     if (read instanceof RefusalValue) return read
     if ('token' in read) return signInByToken(read.token, address, request)
     return signIn(read.name, read.password, address, request.gone)
   }
-  const noteWrong = (name: string, address: string): Promise<void> => waitingRoom.noteWrong(address, { name })
-  return { isOpen: ways.isOpen, callerOf, signIn, noteWrong, logins: ways.logins }
+  const recordFailure = (name: string, address: string): Promise<void> => authQueue.recordFailure(address, { name })
+  return { isOpen: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins }
 }
 
 type SignedInByToken = Awaited<ReturnType<Tokens['signIn']>> | 'wrong'
@@ -167,16 +172,16 @@ function isInvalid(found: SignedInByToken): found is 'wrong' | { readonly reason
 type ShownCredentials = { readonly name: string; readonly password: string } | { readonly token: string }
 
 /** [RFC7617-2] [RFC6750-2.1] */
-function readAuthorization(authorization: string | undefined, takesTokens: boolean): ShownCredentials | Refusal {
+function readAuthorization(authorization: string | undefined, takesTokens: boolean): ShownCredentials | ApiError {
   const [, scheme = '', rest = ''] = /^([A-Za-z]+) +(\S.*)$/.exec(authorization ?? '') ?? []
   const isBasic = scheme.toLowerCase() === 'basic'
   const isToken = scheme.toLowerCase() === 'bearer'
   // Of signed tokens nobody here knows anything without a key; a login is another matter.
   if (isToken && !takesTokens && rest.includes('.')) {
-    return refuse('emptyCredentials', `no signed tokens are taken: ${howToSignIn}`).withReason('BAD_TOKEN')
+    return refuse('emptyCredentials', `no signed tokens are taken: ${loginHint}`).withReason('BAD_TOKEN')
   }
   if (!isBasic && !isToken) {
-    return refuse('emptyCredentials', `no user name and password were given: ${howToSignIn}`)
+    return refuse('emptyCredentials', `no user name and password were given: ${loginHint}`)
   }
   if (rest.length > maxAuthorizationBytes) return wrongCredentials()
   if (!isBasic) return { token: rest }
@@ -185,11 +190,11 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
   return colon === -1 ? wrongCredentials() : { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-const howToSignIn = 'send them as HTTP Basic, or a token as Bearer'
+const loginHint = 'send them as HTTP Basic, or a token as Bearer'
 
-const wellKnownInWords =
+const wellKnownPasswordText =
   'that is a password that everybody tries first: set another one as http_server.password, or by godwit ctl admins reset'
 
-function wrongCredentials(): Refusal {
+function wrongCredentials(): ApiError {
   return refuseFor('BAD_API_KEY_OR_SECRET', 'user name or password is wrong')
 }

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { maxHeaders } from './limits.ts'
 import { hasTooManyParameters, maxQueryParameters } from './query-string.ts'
-import { type Refusal, refuse } from './api-error.ts'
+import { type ApiError, refuse } from './api-error.ts'
 
 /** Headers that may occur once. The HTTP parser refuses a second content-length itself. */
 const singleHeaders: readonly string[] = ['host', 'authorization', 'content-length', 'content-type', 'origin']
@@ -16,7 +16,7 @@ const hostForm = /^[^\s,/?#@\\]*$/
 export type RequestHead = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion' | 'url'>
 
 /** Returns why the request is refused, or undefined. The work is linear in the number of headers. */
-export function refusalOfForm({ rawHeaders, httpVersion, url = '' }: RequestHead): Refusal | undefined {
+export function refusalOfForm({ rawHeaders, httpVersion, url = '' }: RequestHead): ApiError | undefined {
   const count = rawHeaders.length / 2
   if (count > maxHeaders) {
     return refuse('invalidParameter', `too many headers: ${count}; maximum ${maxHeaders}`)

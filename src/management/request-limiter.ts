@@ -7,12 +7,12 @@
 /** The place of one request. */
 export interface Ticket {
   /** Resolves with true when the request may go on, with false when it is turned away because too many wait. */
-  readonly mayGoOn: Promise<boolean>
+  readonly admitted: Promise<boolean>
   /** It is done, or its client has left. May be called again. */
-  leave(): void
+  release(): void
 }
 
-export class RequestGate {
+export class RequestLimiter {
   #maxWorking: number
   readonly #maxWaiting: number
   #working: number
@@ -26,42 +26,42 @@ export class RequestGate {
   }
 
   enter(): Ticket {
-    if (this.#working < this.#maxWorking) return this.#admit()
-    if (this.#waiting.size >= this.#maxWaiting) return { mayGoOn: Promise.resolve(false), leave: () => {} }
+    if (this.#working < this.#maxWorking) return this.#tryAdmit()
+    if (this.#waiting.size >= this.#maxWaiting) return { admitted: Promise.resolve(false), release: () => {} }
     const { promise, resolve } = Promise.withResolvers<boolean>()
     let admitted: Ticket | undefined
     const goOn = (): void => {
-      admitted = this.#admit()
+      admitted = this.#tryAdmit()
       resolve(true)
     }
     this.#waiting.add(goOn)
-    const leave = (): void => {
+    const release = (): void => {
       this.#waiting.delete(goOn)
       resolve(false)
-      admitted?.leave()
+      admitted?.release()
     }
-    return { mayGoOn: promise, leave }
+    return { admitted: promise, release }
   }
 
   /** Those who are in stay in; who waits comes in where there is room now. */
   change(maxWorking: number): void {
     this.#maxWorking = maxWorking
-    this.#letIn()
+    this.#startNext()
   }
 
-  #admit(): Ticket {
+  #tryAdmit(): Ticket {
     this.#working += 1
     let isIn = true
-    const leave = (): void => {
+    const release = (): void => {
       if (!isIn) return
       isIn = false
       this.#working -= 1
-      this.#letIn()
+      this.#startNext()
     }
-    return { mayGoOn: Promise.resolve(true), leave }
+    return { admitted: Promise.resolve(true), release }
   }
 
-  #letIn(): void {
+  #startNext(): void {
     for (const next of this.#waiting) {
       if (this.#working >= this.#maxWorking) return
       this.#waiting.delete(next)

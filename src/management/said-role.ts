@@ -1,7 +1,7 @@
 // The role of an account or a program has two names in a body: `tags` in the fourth version of the API, `role` in the fifth.
 // Both versions take both.
 
-import { type Refusal, refuse } from './api-error.ts'
+import { type ApiError, refuse } from './api-error.ts'
 
 /** Returns the role that the body says, undefined if it says none, or a refusal if the two names say different roles. */
 export function saidRole<Said extends string>({
@@ -10,7 +10,7 @@ export function saidRole<Said extends string>({
 }: {
   readonly role?: Said | undefined
   readonly tags?: Said | undefined
-}): Said | undefined | Refusal {
+}): Said | undefined | ApiError {
   if (role !== undefined && tags !== undefined && role !== tags) {
     return refuse('invalidParameter', 'role and tags in the body say different things; send one of them')
   }

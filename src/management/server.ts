@@ -9,13 +9,13 @@ import { chmod } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
-import { whyNotListening } from '../transports/index.ts'
-import { answerPage, type DashboardSettings, wantsStartPage } from './dashboard/dashboard-routes.ts'
+import { listenErrorText } from '../transports/index.ts'
+import { replyWithPage, type DashboardSettings, wantsStartPage } from './dashboard/dashboard-routes.ts'
 import type { DashboardFiles } from './dashboard/dashboard-files.ts'
-import { allowedMethods, refuseAbsent } from './not-found.ts'
+import { allowedMethods, refuseUnknownPath } from './not-found.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
-import { answerBrokenRequest, answerExpectation } from './malformed-requests.ts'
-import { refusalOfForeign, refusalOfStrangeHost } from './origin-check.ts'
+import { replyToMalformedRequest, replyToExpectation } from './malformed-requests.ts'
+import { refuseForeignOrigin, refuseUnknownHost } from './origin-check.ts'
 import type { Handler } from './handler.ts'
 import {
   headersTimeoutMs,
@@ -25,30 +25,30 @@ import {
   maxHeaderBytes,
   maxOpenBodyBytes,
   maxPathPart,
-  maxUnanswered,
+  maxPendingRequests,
   maxWaitingRequests,
   requestTimeoutMs,
-  standstillTimeoutMs,
+  idleTimeoutMs,
   timeoutCheckMs,
 } from './limits.ts'
-import { readUpload, restOf } from './multipart.ts'
+import { readUpload, drainBody } from './multipart.ts'
 import { NamespacedHandlers, namespaceOfRequest } from './namespace-of-request.ts'
 import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
 import type { AuditOperations } from './operations/audit.ts'
-import { plainPath, readQueryString } from './query-string.ts'
+import { normalizePath, readQueryString } from './query-string.ts'
 import { readBody } from './read-body.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
 import { refusalOfForm } from './request-form.ts'
-import { refusalOfCaller } from './authorization.ts'
-import { bodyOfRefusal, type Refusal, refuse, Refusal as RefusalValue } from './api-error.ts'
-import { RequestGate, type Ticket } from './request-limiter.ts'
-import type { Doorkeeper } from './request-authenticator.ts'
-import { WrittenJson } from './json-text.ts'
+import { authorizeCaller } from './authorization.ts'
+import { bodyOfError, type ApiError, refuse, ApiError as RefusalValue } from './api-error.ts'
+import { RequestLimiter, type Ticket } from './request-limiter.ts'
+import type { Authenticator } from './request-authenticator.ts'
+import { JsonText } from './json-text.ts'
 
 /** What may change while it serves: each request looks it up when it begins. */
 export interface ManagementSettings {
-  readonly doorkeeper: Doorkeeper
+  readonly authenticator: Authenticator
   /** http_server.max_body */
   readonly maxBodyBytes: number
   /** http_server.max_upload */
@@ -87,7 +87,7 @@ export interface ManagementServer {
 }
 
 /** What is known of a request on its way. */
-interface Way {
+interface RequestState {
   readonly caller: Caller
   readonly ticket: Ticket | undefined
   /** Aborted when the client has left. */
@@ -97,47 +97,47 @@ interface Way {
 }
 
 /** The server with what is in force. */
-interface Premises {
+interface ServerContext {
   readonly server: FastifyInstance
   readonly options: ManagementOptions
-  readonly gate: RequestGate
-  readonly inForce: () => ManagementSettings
+  readonly limiter: RequestLimiter
+  readonly current: () => ManagementSettings
 }
 
 export function createManagementServer(options: ManagementOptions): ManagementServer {
   let settings: ManagementSettings = options
-  const server = openFramework(() => settings.doorkeeper, options.headerBytes ?? maxHeaderBytes)
-  const gate = new RequestGate(settings.maxRequests, maxWaitingRequests)
-  const premises: Premises = { server, options, gate, inForce: () => settings }
+  const server = createFramework(() => settings.authenticator, options.headerBytes ?? maxHeaderBytes)
+  const limiter = new RequestLimiter(settings.maxRequests, maxWaitingRequests)
+  const premises: ServerContext = { server, options, limiter, current: () => settings }
   // Whatever the content type says: bodies are read by the endpoint they are for.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
     if (isUpload(request)) return undefined
     return readBody(body, isOpenToAll(request) ? maxOpenBodyBytes : settings.maxBodyBytes)
   })
-  addRoutes(premises, addEntrance(premises))
+  addRoutes(premises, addRequestHooks(premises))
   addDashboard(premises)
-  server.setNotFoundHandler((request, reply) => answerRefusal(reply, refuseAbsent(request.method, request.url)))
+  server.setNotFoundHandler((request, reply) => replyWithError(reply, refuseUnknownPath(request.method, request.url)))
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
-    if (status < 500) return answerRefusal(reply, refuse('invalidParameter', error.message))
+    if (status < 500) return replyWithError(reply, refuse('invalidParameter', error.message))
     options.log.error('a request of the API failed', { path: request.url, stack: error.stack })
-    return answerRefusal(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
+    return replyWithError(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
   })
   return {
     listen: (at) => listenAt(server, at),
     change: (changed) => {
       settings = changed
-      gate.change(changed.maxRequests)
+      limiter.change(changed.maxRequests)
     },
     close: (graceMs) => closeServer(server, graceMs),
   }
 }
 
-function openFramework(doorkeeper: () => Doorkeeper, headerBytes: number): FastifyInstance {
+function createFramework(authenticator: () => Authenticator, headerBytes: number): FastifyInstance {
   const server = fastify({
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, headerBytes),
-    rewriteUrl: ({ url = '/' }) => plainPath(url),
+    clientErrorHandler: (error, socket) => replyToMalformedRequest(error, socket, headerBytes),
+    rewriteUrl: ({ url = '/' }) => normalizePath(url),
     exposeHeadRoutes: false,
     http: {
       maxHeaderSize: headerBytes,
@@ -147,7 +147,7 @@ function openFramework(doorkeeper: () => Doorkeeper, headerBytes: number): Fasti
       connectionsCheckingInterval: timeoutCheckMs,
     },
     requestTimeout: longRequestTimeoutMs,
-    connectionTimeout: standstillTimeoutMs,
+    connectionTimeout: idleTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     routerOptions: {
       ignoreTrailingSlash: true,
@@ -156,9 +156,9 @@ function openFramework(doorkeeper: () => Doorkeeper, headerBytes: number): Fasti
     },
     // While it closes it answers what still comes by the connections that are open, as ever.
     return503OnClosing: false,
-    frameworkErrors: (_error, request, reply) => void answerUnreadable(request, reply, doorkeeper()),
+    frameworkErrors: (_error, request, reply) => void replyToUnreadablePath(request, reply, authenticator()),
   })
-  server.server.on('checkExpectation', answerExpectation)
+  server.server.on('checkExpectation', replyToExpectation)
   // Who has got the last answer of a server that closes goes elsewhere with the next request.
   server.addHook('onSend', async (_request, reply) => {
     if (!server.server.listening) void reply.header('connection', 'close')
@@ -167,22 +167,22 @@ function openFramework(doorkeeper: () => Doorkeeper, headerBytes: number): Fasti
 }
 
 /** Every request goes this way before it is known what it wants. Gives what is known of each then. */
-function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyRequest, Way> {
+function addRequestHooks({ server, limiter, current }: ServerContext): WeakMap<FastifyRequest, RequestState> {
   const connections = new OpenConnections(maxConnections)
-  const ways = new WeakMap<FastifyRequest, Way>()
+  const ways = new WeakMap<FastifyRequest, RequestState>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
     const { socket } = request.raw
-    reply.raw.once('close', () => connections.noteRequest(socket, -1))
-    if (connections.noteRequest(socket, 1) > maxUnanswered) return void socket.destroy()
+    reply.raw.once('close', () => connections.countRequest(socket, -1))
+    if (connections.countRequest(socket, 1) > maxPendingRequests) return void socket.destroy()
     void reply.headers(safeHeaders)
     const malformed = refusalOfForm(request.raw)
     // Where the next request begins is not certain either.
-    if (malformed !== undefined) return answerRefusal(reply.header('connection', 'close'), malformed)
+    if (malformed !== undefined) return replyWithError(reply.header('connection', 'close'), malformed)
     // Nothing is read by its type; the framework would refuse what it cannot make out.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
-    boundRequestTime(request, reply)
-    const { doorkeeper, dashboard } = inForce()
+    limitRequestTime(request, reply)
+    const { authenticator, dashboard } = current()
     if (dashboard !== undefined && isForStartPage(request)) return reply.redirect('dashboard/', 302)
     const isOpen = isOpenToAll(request)
     const address = request.ip ?? ''
@@ -190,26 +190,26 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     const gone = leavingOf(reply)
     const isIdle = request.headers['x-godwit-idle'] === '1'
     const shown = request.headers.authorization
-    const caller = isOpen ? nobody : await doorkeeper.callerOf(shown, address, { gone, isIdle })
-    if (caller instanceof RefusalValue) return answerRefusal(reply, caller)
+    const caller = isOpen ? nobody : await authenticator.authenticate(shown, address, { gone, isIdle })
+    if (caller instanceof RefusalValue) return replyWithError(reply, caller)
     const foreign =
-      refusalOfForeign(request, dashboard?.allowedOrigins) ??
-      (doorkeeper.isOpen ? refusalOfStrangeHost(request) : undefined)
-    if (foreign !== undefined) return answerRefusal(reply, foreign)
+      refuseForeignOrigin(request, dashboard?.allowedOrigins) ??
+      (authenticator.isOpen ? refuseUnknownHost(request) : undefined)
+    if (foreign !== undefined) return replyWithError(reply, foreign)
     if (isOpen) return void ways.set(request, { caller, ticket: undefined, gone, isHandled: false, hasLeft: false })
     if (socket.destroyed) return undefined
-    const ticket = gate.enter()
-    const way: Way = { caller, ticket, gone, isHandled: false, hasLeft: false }
-    connections.noteWork(socket, 1)
+    const ticket = limiter.enter()
+    const way: RequestState = { caller, ticket, gone, isHandled: false, hasLeft: false }
+    connections.countAuthenticated(socket, 1)
     reply.raw.once('close', () => {
-      connections.noteWork(socket, -1)
+      connections.countAuthenticated(socket, -1)
       way.hasLeft = true
       // What is still worked on takes its place until it is done, whether somebody waits for it or not.
-      if (!way.isHandled) ticket.leave()
+      if (!way.isHandled) ticket.release()
     })
     ways.set(request, way)
-    if (await ticket.mayGoOn) return undefined
-    return answerRefusal(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
+    if (await ticket.admitted) return undefined
+    return replyWithError(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
   })
   return ways
 }
@@ -219,18 +219,18 @@ function isForStartPage({ method, url, headers }: FastifyRequest): boolean {
 }
 
 /** The page and its files are no endpoints of the contract: they hold no data and are for browsers only. */
-function addDashboard({ server, options, inForce }: Premises): void {
+function addDashboard({ server, options, current }: ServerContext): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { dashboard, doorkeeper } = inForce()
+    const { dashboard, authenticator } = current()
     const { name: asset } = request.params as { readonly name?: string }
     const encodings = request.headers['accept-encoding']
-    const answer = await answerPage(dashboard === undefined ? undefined : options.dashboardFiles, {
+    const answer = await replyWithPage(dashboard === undefined ? undefined : options.dashboardFiles, {
       url: request.url,
       asset,
       acceptEncoding: typeof encodings === 'string' ? encodings : '',
-      isOpen: doorkeeper.isOpen,
+      isOpen: authenticator.isOpen,
     })
-    if ('refusal' in answer) return answerRefusal(reply, answer.refusal)
+    if ('refusal' in answer) return replyWithError(reply, answer.refusal)
     if ('redirect' in answer) return reply.redirect(answer.redirect, 302)
     return reply.headers(answer.headers).send(answer.body)
   }
@@ -264,12 +264,12 @@ const pageSecurityPolicy = "frame-ancestors 'none'"
  * Whoever has sent half a request is cut off after a minute, and as long as nobody has signed in that holds for uploads as
  * well. The server itself waits for the longest that may come.
  */
-function boundRequestTime(request: FastifyRequest, reply: FastifyReply): void {
+function limitRequestTime(request: FastifyRequest, reply: FastifyReply): void {
   const { raw } = request
   if (raw.complete) return
   const timer = setTimeout(() => {
     const isTaken = isUpload(request) && raw.readableFlowing === true
-    if (!raw.complete && !isTaken) answerBrokenRequest({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket)
+    if (!raw.complete && !isTaken) replyToMalformedRequest({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket)
   }, requestTimeoutMs)
   reply.raw.once('close', () => clearTimeout(timer))
 }
@@ -290,38 +290,42 @@ function isUpload(request: FastifyRequest): boolean {
 }
 
 /** A path that cannot be decoded comes past the entrance. */
-async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, doorkeeper: Doorkeeper): Promise<void> {
+async function replyToUnreadablePath(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  authenticator: Authenticator,
+): Promise<void> {
   void reply.headers(safeHeaders)
   const malformed = refusalOfForm(request.raw)
-  if (malformed !== undefined) return void answerRefusal(reply.header('connection', 'close'), malformed)
+  if (malformed !== undefined) return void replyWithError(reply.header('connection', 'close'), malformed)
   const gone = leavingOf(reply)
-  const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '', { gone })
+  const caller = await authenticator.authenticate(request.headers.authorization, request.ip ?? '', { gone })
   const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
-  answerRefusal(reply, caller instanceof RefusalValue ? caller : unreadable)
+  replyWithError(reply, caller instanceof RefusalValue ? caller : unreadable)
 }
 
-function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<FastifyRequest, Way>): void {
+function addRoutes({ server, options, current }: ServerContext, ways: WeakMap<FastifyRequest, RequestState>): void {
   const { audit } = options.operations
-  const handlers = new NamespacedHandlers(options.operations, () => inForce().doorkeeper)
+  const handlers = new NamespacedHandlers(options.operations, () => current().authenticator)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
     const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const way = ways.get(request)
-      if (way === undefined) return answerRefusal(reply, refuse('emptyCredentials', 'who asks is not known'))
+      if (way === undefined) return replyWithError(reply, refuse('emptyCredentials', 'who asks is not known'))
       const { caller } = way
       const work = (): Promise<unknown> =>
-        resultOf(request, way, { shapes, handle, maxUploadBytes: inForce().maxUploadBytes })
-      const result = await atWork(way, () => audited({ name, endpoint, caller, request, audit }, work))
-      if (result instanceof RefusalValue && result.guessed !== undefined) {
+        resultOf(request, way, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
+      const result = await whileWorking(way, () => audited({ name, endpoint, caller, request, audit }, work))
+      if (result instanceof RefusalValue && result.guessedAccount !== undefined) {
         // While it waits it keeps nobody else from being served.
-        way.ticket?.leave()
-        await inForce().doorkeeper.noteWrong(result.guessed, caller.address)
+        way.ticket?.release()
+        await current().authenticator.recordFailure(result.guessedAccount, caller.address)
       }
-      if (result instanceof RefusalValue) return answerRefusal(reply, result)
+      if (result instanceof RefusalValue) return replyWithError(reply, result)
       if (endpoint.status !== undefined) void reply.code(endpoint.status)
       if (endpoint.status === 204) return reply.send()
-      if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
+      if (result instanceof JsonText) return reply.type('application/json; charset=utf-8').send(result.body)
       if (endpoint.reply === 'bytes') return reply.type(endpoint.replyType ?? 'application/octet-stream').send(result)
       if (endpoint.replyType !== undefined) void reply.header('content-security-policy', pageSecurityPolicy)
       if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
@@ -349,11 +353,11 @@ interface Service {
   handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
-async function resultOf(request: FastifyRequest, { caller, gone }: Way, service: Service): Promise<unknown> {
+async function resultOf(request: FastifyRequest, { caller, gone }: RequestState, service: Service): Promise<unknown> {
   const { shapes } = service
   const { endpoint } = shapes
   const { username } = request.params as { readonly username?: unknown }
-  const denied = endpoint.access === 'open' ? undefined : refusalOfCaller({ endpoint, username }, caller)
+  const denied = endpoint.access === 'open' ? undefined : authorizeCaller({ endpoint, username }, caller)
   if (denied !== undefined) return denied
   const namespace = namespaceOfRequest(endpoint, caller, request.query as Record<string, string>)
   if (namespace instanceof RefusalValue) return namespace
@@ -364,7 +368,7 @@ async function resultOf(request: FastifyRequest, { caller, gone }: Way, service:
   if (endpoint.body !== 'upload') return handle?.({ ...read, namespace, gone })
   const upload = await readUpload(request.headers['content-type'], request.raw, service.maxUploadBytes)
   const result = upload instanceof RefusalValue ? upload : await handle?.({ ...read, body: upload, namespace })
-  await restOf(request.raw)
+  await drainBody(request.raw)
   return result
 }
 
@@ -392,28 +396,28 @@ async function audited({ request, audit, ...what }: Audited, work: () => Promise
   }
 }
 
-async function atWork<Result>(way: Way, work: () => Promise<Result>): Promise<Result> {
+async function whileWorking<Result>(way: RequestState, work: () => Promise<Result>): Promise<Result> {
   way.isHandled = true
   try {
     return await work()
   } finally {
     way.isHandled = false
-    if (way.hasLeft) way.ticket?.leave()
+    if (way.hasLeft) way.ticket?.release()
   }
 }
 
-function answerRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+function replyWithError(reply: FastifyReply, refusal: ApiError): FastifyReply {
   const { status, reason } = refusal
-  if (status === 401) void reply.header('www-authenticate', reasonsOfLogins.has(reason) ? bearer : basic)
+  if (status === 401) void reply.header('www-authenticate', loginReasons.has(reason) ? bearer : basic)
   if (status === 405) void reply.header('allow', allowedMethods)
-  const body = bodyOfRefusal(refusal, reply.request.url)
+  const body = bodyOfError(refusal, reply.request.url)
   return reply.code(status).type('application/json; charset=utf-8').send(body)
 }
 
 const basic = 'Basic realm="godwit", charset="UTF-8"'
 const bearer = 'Bearer realm="godwit"'
 /** A browser that is told of Basic asks for a password, which is no use to a page that signs people in by itself. */
-const reasonsOfLogins: ReadonlySet<string> = new Set<ReasonName>([
+const loginReasons: ReadonlySet<string> = new Set<ReasonName>([
   'BAD_TOKEN',
   'TOKEN_TIME_OUT',
   'BAD_USERNAME_OR_PWD',
@@ -427,7 +431,7 @@ async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<Manag
   } catch (error) {
     const why = error as NodeJS.ErrnoException
     if ('path' in at) return { problem: `http_server: cannot listen on ${at.path}: ${why.message}` }
-    return { problem: `http_server.port: ${whyNotListening(why, at.host, at.port)}` }
+    return { problem: `http_server.port: ${listenErrorText(why, at.host, at.port)}` }
   }
   const address = server.server.address()
   return { port: typeof address === 'object' && address !== null ? address.port : 0 }

@@ -2,7 +2,7 @@
 // would make an account with other rights than its administrator asked for, so the request is refused.
 
 import type { Endpoint } from '../contract/index.ts'
-import { type Refusal, refuse } from './api-error.ts'
+import { type ApiError, refuse } from './api-error.ts'
 
 /** Tested against the key in lower case, without `_`, `-`, `.` and spaces. */
 const rightsWord =
@@ -16,14 +16,14 @@ const maxQuotedKey = 64
  * Returns why a request about accounts is refused: a key of its query or body that the endpoint does not have and that could
  * mean rights. `null` says nothing, as in the records that the API returns.
  */
-export function refusalOfUnknownRights(endpoint: Endpoint, query: unknown, body: unknown): Refusal | undefined {
+export function refusalOfUnknownRights(endpoint: Endpoint, query: unknown, body: unknown): ApiError | undefined {
   if (endpoint.method === 'GET' || (endpoint.access !== 'accounts' && endpoint.access !== 'own-account'))
     return undefined
   const known = endpoint.body as { readonly properties?: object } | undefined
   return refusalIn('query', query, endpoint.query?.properties ?? {}) ?? refusalIn('body', body, known?.properties ?? {})
 }
 
-function refusalIn(where: 'query' | 'body', sent: unknown, known: object): Refusal | undefined {
+function refusalIn(where: 'query' | 'body', sent: unknown, known: object): ApiError | undefined {
   if (typeof sent !== 'object' || sent === null) return undefined
   for (const [key, value] of Object.entries(sent)) {
     if (value === null || Object.hasOwn(known, key)) continue

@@ -4,7 +4,7 @@
 import { assert, failedAssertion } from './assert.ts'
 
 /** The largest variable byte integer, and so the largest remaining length. */
-export const largestVariableInteger = 268_435_455
+export const maxVariableInteger = 268_435_455
 
 /** How many bytes `value` takes as a variable byte integer: 1 to 4. */
 export function variableIntegerBytes(value: number): number {
@@ -12,7 +12,7 @@ export function variableIntegerBytes(value: number): number {
   if (value < 0x4000) return 2
   if (value < 0x200000) return 3
   // What is no number is refused as well.
-  if (!(value <= largestVariableInteger)) throw failedAssertion(`${value} is too large for a variable byte integer`)
+  if (!(value <= maxVariableInteger)) throw failedAssertion(`${value} is too large for a variable byte integer`)
   return 4
 }
 

@@ -4,7 +4,7 @@
  * A copy of `bytes[start, end)` in memory of its own. `Buffer.from` and `Buffer.allocUnsafe` take small ones from a slab of
  * 64 KiB that Node hands out to everybody: ten bytes that are kept for years would keep all of it.
  */
-export function ownBytes(bytes: Buffer, start = 0, end: number = bytes.length): Buffer {
+export function copyBytes(bytes: Buffer, start = 0, end: number = bytes.length): Buffer {
   const own = Buffer.allocUnsafeSlow(end - start)
   bytes.copy(own, 0, start, end)
   return own

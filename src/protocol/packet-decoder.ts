@@ -9,7 +9,7 @@
 
 import { variableIntegerBytes } from './byte-sink.ts'
 import { ByteReader } from './byte-reader.ts'
-import { mostBytesOfConnect, type PacketLimits } from './packet-limits.ts'
+import { maxConnectBytes, type PacketLimits } from './packet-limits.ts'
 import { ackTypeOf, checkConnectFlags, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
 import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
@@ -38,7 +38,7 @@ export interface PacketDecoderOptions extends PacketLimits {
 const noBytes = Buffer.alloc(0)
 
 /** A connection remembers the topic it published to last, unless its name takes more bytes than this. */
-const longestRememberedTopic = 1_024
+const maxCachedTopicBytes = 1_024
 
 export class PacketDecoder implements PublishContext {
   /** The CONNECT's as soon as its level is read, so that a fault behind it can be answered in kind. */
@@ -72,17 +72,17 @@ export class PacketDecoder implements PublishContext {
   }
 
   /** Bytes that have come of a packet whose end has not, once all that was pushed has been read. */
-  get begunBytes(): number {
+  get partialBytes(): number {
     return this.partial === undefined ? 0 : this.partial.arrivedBytes
   }
 
   /** The memory that they take. */
-  get begunRoomBytes(): number {
+  get partialMemoryBytes(): number {
     return this.partial === undefined ? 0 : this.partial.bytes.length
   }
 
   /** Nothing more is read: from now on `next` throws this. */
-  giveUp(fault: ProtocolError): void {
+  stop(fault: ProtocolError): void {
     this.fault ??= fault
     this.forgetBytes()
   }
@@ -126,7 +126,7 @@ export class PacketDecoder implements PublishContext {
     if (end - start > maxTopicBytes) return readTopic(chunk, start, end)
     const topic = this.topics.intern(chunk, start, end)
     if (this.role === 'client') checkTopicLevels(topic.levels, maxTopicLevels)
-    this.lastTopic = end - start <= longestRememberedTopic ? topic : undefined
+    this.lastTopic = end - start <= maxCachedTopicBytes ? topic : undefined
     return topic
   }
 
@@ -134,11 +134,11 @@ export class PacketDecoder implements PublishContext {
     for (;;) {
       const packet = this.partial === undefined ? this.readInPlace() : this.readPartial(this.partial)
       if (packet !== undefined) return packet
-      if (!this.takeNextChunk()) return undefined
+      if (!this.nextChunk()) return undefined
     }
   }
 
-  private takeNextChunk(): boolean {
+  private nextChunk(): boolean {
     this.at = 0
     if (this.waitingRead < this.waiting.length) {
       this.chunk = this.waiting[this.waitingRead++]
@@ -169,12 +169,12 @@ export class PacketDecoder implements PublishContext {
     const { chunk } = this
     while (partial.frameBytes === 0) {
       if (this.at === chunk.length) return undefined
-      partial.take(chunk, this.at, this.at + 1)
+      partial.append(chunk, this.at, this.at + 1)
       this.at += 1
       partial.frameBytes = this.measureFrame(partial.bytes, 0, partial.arrivedBytes)
     }
     const takenEnd = Math.min(chunk.length, this.at + partial.frameBytes - partial.arrivedBytes)
-    partial.take(chunk, this.at, takenEnd)
+    partial.append(chunk, this.at, takenEnd)
     this.at = takenEnd
     if (partial.arrivedBytes < partial.frameBytes) return undefined
     this.partial = undefined
@@ -195,7 +195,7 @@ export class PacketDecoder implements PublishContext {
     const remaining = readRemainingLength(bytes, start + 1, end)
     if (remaining < 0) return 0
     const frameBytes = 1 + variableIntegerBytes(remaining) + remaining
-    const mostBytes = this.awaitsConnect ? mostBytesOfConnect(this.limits) : this.limits.maxPacketBytes
+    const mostBytes = this.awaitsConnect ? maxConnectBytes(this.limits) : this.limits.maxPacketBytes
     if (frameBytes > mostBytes) throw new ProtocolError('packetTooLarge', `a packet takes more than ${mostBytes} bytes`)
     return frameBytes
   }
@@ -285,7 +285,7 @@ class PartialFrame {
     chunk.copy(this.bytes, 0, start)
   }
 
-  take(chunk: Buffer, start: number, end: number): void {
+  append(chunk: Buffer, start: number, end: number): void {
     const arrived = this.arrivedBytes + end - start
     if (arrived > this.bytes.length) {
       const larger = Buffer.allocUnsafe(this.roomFor(arrived))
@@ -297,12 +297,12 @@ class PartialFrame {
   }
 
   private roomFor(arrivedBytes: number): number {
-    const room = Math.max(2 * arrivedBytes, smallestRoom)
+    const room = Math.max(2 * arrivedBytes, minBufferBytes)
     return this.frameBytes === 0 ? room : Math.min(room, this.frameBytes)
   }
 }
 
-const smallestRoom = 16
+const minBufferBytes = 16
 
 /** -1 where it is not whole yet. Throws `malformedPacket` for more than four bytes or more than it needs. */
 function readRemainingLength(bytes: Buffer, start: number, end: number): number {

@@ -13,19 +13,19 @@ export interface PacketLimits {
 }
 
 /** A text or bytes behind their length, as long as there can be. */
-const longestFieldBytes = 2 + 65_535
+const maxFieldBytes = 2 + 65_535
 /** Client id, topic and payload of the will, user name, password. */
-const fieldsOfConnect = 5
+const connectFieldCount = 5
 /** Fixed header, protocol name and level, flags, keep alive; and the lengths of two property sections. */
-const otherBytesOfConnect = 5 + 12 + 2 * 4
+const connectOverheadBytes = 5 + 12 + 2 * 4
 
 /**
  * A CONNECT of more bytes than this has something behind its end. Who sends it is nobody yet, and is not to be given the room
  * that a message may take.
  */
-export function mostBytesOfConnect({
+export function maxConnectBytes({
   maxPacketBytes,
   maxPropertyBytes,
 }: Pick<PacketLimits, 'maxPacketBytes' | 'maxPropertyBytes'>): number {
-  return Math.min(maxPacketBytes, fieldsOfConnect * longestFieldBytes + otherBytesOfConnect + 2 * maxPropertyBytes)
+  return Math.min(maxPacketBytes, connectFieldCount * maxFieldBytes + connectOverheadBytes + 2 * maxPropertyBytes)
 }

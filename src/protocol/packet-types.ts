@@ -47,11 +47,11 @@ export function packetTypeOf(firstByte: number): PacketType | undefined {
 
 /** The first byte of a packet of `type`; a PUBLISH has its own flags added (see `publishFlagBits`). */
 export function firstByteOf(type: PacketType): number {
-  return (packetTypes[type] << 4) | ordinaryFlags(type)
+  return (packetTypes[type] << 4) | fixedFlags(type)
 }
 
 /** [MQTT-2.2.2-2] [MQTT5-2.1.3-1] Three types have the flags that once meant QoS 1. */
-function ordinaryFlags(type: PacketType): number {
+function fixedFlags(type: PacketType): number {
   return type === 'pubrel' || type === 'subscribe' || type === 'unsubscribe' ? 2 : 0
 }
 
@@ -90,7 +90,7 @@ export function ackTypeOf(firstByte: number): AckType | undefined {
 
 const versions = [3, 4, 5] as const
 
-const rightFirstBytes: Readonly<Record<Role, Uint8Array>> = { server: tableFor('server'), client: tableFor('client') }
+const validFirstBytes: Readonly<Record<Role, Uint8Array>> = { server: tableFor('server'), client: tableFor('client') }
 
 function tableFor(role: Role): Uint8Array {
   const table = new Uint8Array(6 << 8)
@@ -107,17 +107,17 @@ function tableFor(role: Role): Uint8Array {
  * type: both before any of the packet's body is awaited.
  */
 export function checkFirstByte(firstByte: number, role: Role, version: ProtocolVersion): void {
-  if (rightFirstBytes[role][(version << 8) | firstByte] === 1) return
+  if (validFirstBytes[role][(version << 8) | firstByte] === 1) return
   const fault = faultOfFirstByte(firstByte, role, version)
   if (fault !== undefined) throw new ProtocolError(fault.reason, fault.message)
 }
 
-interface Fault {
+interface FirstByteFault {
   readonly reason: ReasonName
   readonly message: string
 }
 
-function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersion): Fault | undefined {
+function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersion): FirstByteFault | undefined {
   const type = namesByNumber[firstByte >> 4]
   if (type === undefined) return { reason: 'protocolError', message: 'packet type 0 is reserved' }
   if (!sent[role].has(type)) return { reason: 'protocolError', message: `a ${role} does not take ${type}` }
@@ -126,24 +126,24 @@ function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersio
     return { reason: 'protocolError', message: 'before MQTT 5.0 a server sends no disconnect' }
   }
   // Which version's flags these are stands behind them: see `checkConnectFlags`.
-  if (type === 'connect' || flagsAreRight(firstByte & 0x0f, type, version)) return undefined
+  if (type === 'connect' || areFlagsValid(firstByte & 0x0f, type, version)) return undefined
   return wrongFlags(type)
 }
 
-function wrongFlags(type: PacketType): Fault {
+function wrongFlags(type: PacketType): FirstByteFault {
   return { reason: 'malformedPacket', message: `the flags in the fixed header of ${type} are wrong` }
 }
 
 /** Throws `malformedPacket` where the first byte of a CONNECT is not one of `version`. */
 export function checkConnectFlags(firstByte: number, version: ProtocolVersion): void {
-  if (flagsAreRight(firstByte & 0x0f, 'connect', version)) return
+  if (areFlagsValid(firstByte & 0x0f, 'connect', version)) return
   const { reason, message } = wrongFlags('connect')
   throw new ProtocolError(reason, message)
 }
 
-function flagsAreRight(flags: number, type: PacketType, version: ProtocolVersion): boolean {
+function areFlagsValid(flags: number, type: PacketType, version: ProtocolVersion): boolean {
   if (type === 'publish') return flagsByBits[flags] !== undefined && (version === 3 || !isSecondOfQoS0(flags))
-  const ordinary = ordinaryFlags(type)
+  const ordinary = fixedFlags(type)
   if (version !== 3) return flags === ordinary
   // MQTT 3.1 has a QoS in three of these, which it sends again with the DUP flag, and leaves open what it does not use.
   return ordinary === 0 || (flags & qosBits) === ordinary

@@ -31,7 +31,7 @@ export const subscriptionOptionBits = {
  * Maximum number of filters in one packet. A packet is handled as a whole, with some ten microseconds for each filter; other clients
  * of the shard wait meanwhile.
  */
-export const mostFilters = 1_024
+export const maxFilters = 1_024
 
 /** Throws `protocolError` for 0 [MQTT-2.3.1-1] [MQTT5-2.2.1-3]. */
 export function readPacketId(reader: ByteReader, packet: string): PacketId {
@@ -47,7 +47,7 @@ export function readSubscribe(reader: ByteReader, version: ProtocolVersion, limi
   const subscriptions: SubscriptionRequest[] = []
   while (reader.hasMore) {
     subscriptions.push(readSubscription(reader, version))
-    expectFew(subscriptions.length, 'subscribe')
+    checkFilterCount(subscriptions.length, 'subscribe')
   }
   // [MQTT-3.8.3-3] [MQTT5-3.8.3-2]
   if (subscriptions.length === 0) throw new ProtocolError('protocolError', 'subscribe has no topic filter')
@@ -61,7 +61,7 @@ export function readUnsubscribe(reader: ByteReader, version: ProtocolVersion, li
   const filters: TopicFilter[] = []
   while (reader.hasMore) {
     filters.push(readFilter(reader))
-    expectFew(filters.length, 'unsubscribe')
+    checkFilterCount(filters.length, 'unsubscribe')
   }
   // [MQTT-3.10.3-2] [MQTT5-3.10.3-2]
   if (filters.length === 0) throw new ProtocolError('protocolError', 'unsubscribe has no topic filter')
@@ -86,8 +86,8 @@ export function readUnsuback(reader: ByteReader, version: ProtocolVersion, limit
   return { type: 'unsuback', packetId, reasonCodes: readReasonCodes(reader, 'unsuback', version), properties }
 }
 
-function expectFew(filters: number, packet: string): void {
-  if (filters > mostFilters) throw new ProtocolError('quotaExceeded', `${packet} has more than ${mostFilters} filters`)
+function checkFilterCount(filters: number, packet: string): void {
+  if (filters > maxFilters) throw new ProtocolError('quotaExceeded', `${packet} has more than ${maxFilters} filters`)
 }
 
 function readReasonCodes(reader: ByteReader, packet: 'suback' | 'unsuback', version: ProtocolVersion): number[] {

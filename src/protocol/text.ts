@@ -48,7 +48,7 @@ function characterBytes(bytes: Buffer, at: number, end: number): number {
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
   if (first < 0xc2 || first > 0xf4 || at + length > end) return 0
   const second = bytes[at + 1]
-  if (second < smallestSecond(first) || second > largestSecond(first)) return 0
+  if (second < minSecondByte(first) || second > maxSecondByte(first)) return 0
   for (let index = 2; index < length; index++) {
     if ((bytes[at + index] & 0xc0) !== 0x80) return 0
   }
@@ -56,14 +56,14 @@ function characterBytes(bytes: Buffer, at: number, end: number): number {
 }
 
 /** Below these the same character has a shorter form. */
-function smallestSecond(first: number): number {
+function minSecondByte(first: number): number {
   if (first === 0xe0) return 0xa0
   if (first === 0xf0) return 0x90
   return 0x80
 }
 
 /** Above these stand the surrogates (after 0xED) and what lies beyond Unicode (after 0xF4). */
-function largestSecond(first: number): number {
+function maxSecondByte(first: number): number {
   if (first === 0xed) return 0x9f
   if (first === 0xf4) return 0x8f
   return 0xbf

@@ -6,7 +6,7 @@ export type TopicName = string & { readonly made: 'topic-name' }
 /** A filter that a client may subscribe to, wildcards in their places; with `$share/group/` in front if shared. */
 export type TopicFilter = string & { readonly made: 'topic-filter' }
 
-const largestTopicBytes = 65_535
+const maxTopicBytes = 65_535
 const sharePrefix = '$share/'
 /** Not of the standard: a subscription that no second session may have. Any filter may stand behind it but a shared one. */
 const exclusivePrefix = '$exclusive/'
@@ -24,11 +24,11 @@ export function parseTopicName(text: string): TopicName | undefined {
 export function parseTopicFilter(text: string): TopicFilter | undefined {
   if (!isTopicText(text)) return undefined
   if (text.startsWith(exclusivePrefix)) return isExclusiveFilter(text) ? (text as TopicFilter) : undefined
-  if (!text.startsWith(sharePrefix)) return wildcardsStandRight(text) ? (text as TopicFilter) : undefined
+  if (!text.startsWith(sharePrefix)) return areWildcardsValid(text) ? (text as TopicFilter) : undefined
   const groupEnd = text.indexOf('/', sharePrefix.length)
   const group = text.slice(sharePrefix.length, groupEnd === -1 ? undefined : groupEnd)
   const filter = groupEnd === -1 ? '' : text.slice(groupEnd + 1)
-  const isShared = group !== '' && !hasWildcard(group) && filter !== '' && wildcardsStandRight(filter)
+  const isShared = group !== '' && !hasWildcard(group) && filter !== '' && areWildcardsValid(filter)
   // A share of a share would be a filter of its own kind behind the prefix: there is no such thing.
   return isShared && !filter.startsWith(sharePrefix) ? (text as TopicFilter) : undefined
 }
@@ -36,7 +36,7 @@ export function parseTopicFilter(text: string): TopicFilter | undefined {
 function isExclusiveFilter(text: string): boolean {
   const filter = text.slice(exclusivePrefix.length)
   const isOfAKind = filter.startsWith(sharePrefix) || filter.startsWith(exclusivePrefix)
-  return filter !== '' && !isOfAKind && wildcardsStandRight(filter)
+  return filter !== '' && !isOfAKind && areWildcardsValid(filter)
 }
 
 /** The group and the filter of a shared subscription, `undefined` where the filter is not shared. */
@@ -93,10 +93,10 @@ export function levelsMatch(wanted: readonly string[], topic: string): boolean {
 function isTopicText(text: string): boolean {
   if (text === '' || text.includes('\0')) return false
   // Cheap first: no character takes more than three bytes for each unit of UTF-16.
-  return (text.length * 3 <= largestTopicBytes || Buffer.byteLength(text) <= largestTopicBytes) && text.isWellFormed()
+  return (text.length * 3 <= maxTopicBytes || Buffer.byteLength(text) <= maxTopicBytes) && text.isWellFormed()
 }
 
-function wildcardsStandRight(text: string): boolean {
+function areWildcardsValid(text: string): boolean {
   if (!hasWildcard(text)) return true
   const levels = text.split('/')
   return levels.every((level, index) => {

@@ -11,7 +11,7 @@
 // unknown topics cost.
 
 import { ProtocolError } from './protocol-error.ts'
-import { ownBytes } from './copy-bytes.ts'
+import { copyBytes } from './copy-bytes.ts'
 import { decodeText } from './text.ts'
 import { countLevels, parseTopicName, type TopicName } from './topic-names.ts'
 
@@ -36,8 +36,8 @@ export class Topic {
   }
 }
 
-const longestProbe = 32
-const smallestSlots = 64
+const maxProbes = 32
+const minSlots = 64
 
 /** For each topic of the capacity: a table of long names is full before it has that many. */
 const nameBytesPerTopic = 256
@@ -68,7 +68,7 @@ export class TopicTable {
     const bytes = Buffer.from(name)
     const hash = hashBytes(bytes, 0, bytes.length)
     const known = this.young.find(hash, bytes, 0, bytes.length) ?? this.old.find(hash, bytes, 0, bytes.length)
-    return this.keep(hash, known ?? new Topic(name, ownBytes(bytes, 0, bytes.length)))
+    return this.keep(hash, known ?? new Topic(name, copyBytes(bytes, 0, bytes.length)))
   }
 
   /** Topics that are remembered, and the bytes of their names. */
@@ -103,13 +103,13 @@ export class TopicTable {
 class TopicSlots {
   count = 0
   nameBytes = 0
-  private hashes = new Int32Array(smallestSlots)
-  private topics: (Topic | undefined)[] = emptySlots(smallestSlots)
+  private hashes = new Int32Array(minSlots)
+  private topics: (Topic | undefined)[] = emptySlots(minSlots)
 
   find(hash: number, bytes: Buffer, start: number, end: number): Topic | undefined {
     const mask = this.hashes.length - 1
     let slot = hash & mask
-    for (let probe = 1; probe <= longestProbe; probe++) {
+    for (let probe = 1; probe <= maxProbes; probe++) {
       const topic = this.topics[slot]
       if (topic === undefined) return undefined
       if (this.hashes[slot] === hash && equalsBytes(topic.bytes, bytes, start, end)) return topic
@@ -132,7 +132,7 @@ class TopicSlots {
   private placeFor(hash: number, topic: Topic): number {
     const mask = this.hashes.length - 1
     let slot = hash & mask
-    for (let probe = 1; probe <= longestProbe; probe++) {
+    for (let probe = 1; probe <= maxProbes; probe++) {
       const present = this.topics[slot]
       if (present === undefined || present === topic) return slot
       slot = (slot + probe) & mask
@@ -176,7 +176,7 @@ export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: nu
 /** Not remembered: `TopicTable.intern` does that. Throws as said there. */
 export function readTopic(bytes: Buffer, start: number, end: number): Topic {
   const name = checkTopicName(decodeText(bytes, start, end, 'topic name'))
-  return new Topic(name, ownBytes(bytes, start, end))
+  return new Topic(name, copyBytes(bytes, start, end))
 }
 
 /** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket` for what is no topic name. */

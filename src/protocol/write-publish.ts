@@ -72,26 +72,26 @@ function measureBody(fields: PublishFields, version: ProtocolVersion): number {
   const packetIdBytes = fields.qos === 0 ? 0 : 2
   const withoutProperties = 2 + topicBytes + packetIdBytes + fields.payloadEnd - fields.payloadStart
   if (version !== 5) return withoutProperties
-  const propertyBytes = measureOwn(fields) + sharedProperties.of(fields.properties)
+  const propertyBytes = measureReceiverPart(fields) + sharedProperties.of(fields.properties)
   return withoutProperties + variableIntegerBytes(propertyBytes) + propertyBytes
 }
 
 function writeSection(fields: PublishFields, target: Buffer, at: number): number {
-  const own = measureOwn(fields)
+  const own = measureReceiverPart(fields)
   const shared = sharedProperties.of(fields.properties)
   let next = writeVariableInteger(own + shared, target, at)
-  if (own > 0) next = writeOwn(fields, target, next)
+  if (own > 0) next = writeReceiverPart(fields, target, next)
   return copyBytes(sharedProperties.encoded, 0, shared, target, next)
 }
 
-const ownIdentifiers = {
+const receiverIdentifiers = {
   expiry: identifierOf('publish', 'messageExpiryIntervalSeconds'),
   subscription: identifierOf('publish', 'subscriptionIdentifiers'),
   alias: identifierOf('publish', 'topicAlias'),
 } as const
 
 /** What differs from receiver to receiver, in bytes: for most there is none. Each has one byte of identifier. */
-function measureOwn(fields: PublishFields): number {
+function measureReceiverPart(fields: PublishFields): number {
   let bytes = expiryOf(fields) === undefined ? 0 : 1 + 4
   if (fields.topicAlias !== 0) bytes += 1 + 2
   if (fields.subscriptionIdentifiers === undefined) return bytes
@@ -99,20 +99,20 @@ function measureOwn(fields: PublishFields): number {
   return bytes
 }
 
-function writeOwn(fields: PublishFields, target: Buffer, at: number): number {
+function writeReceiverPart(fields: PublishFields, target: Buffer, at: number): number {
   const expirySeconds = expiryOf(fields)
   let next = at
   if (expirySeconds !== undefined) {
-    target[next] = ownIdentifiers.expiry
+    target[next] = receiverIdentifiers.expiry
     next = target.writeUInt32BE(expirySeconds, next + 1)
   }
   if (fields.topicAlias !== 0) {
-    target[next] = ownIdentifiers.alias
+    target[next] = receiverIdentifiers.alias
     next = target.writeUInt16BE(fields.topicAlias, next + 1)
   }
   if (fields.subscriptionIdentifiers === undefined) return next
   for (const identifier of fields.subscriptionIdentifiers) {
-    target[next] = ownIdentifiers.subscription
+    target[next] = receiverIdentifiers.subscription
     next = writeVariableInteger(identifier, target, next + 1)
   }
   return next
@@ -151,12 +151,12 @@ class SharedProperties {
 const sharedProperties = new SharedProperties()
 
 /** Below so many bytes a loop is faster than the call of `copy`. */
-const shortCopyBytes = 48
+const maxLoopCopyBytes = 48
 
 /** Copies `source[start, end)` to `at`; returns the offset behind it. */
 function copyBytes(source: Buffer, start: number, end: number, target: Buffer, at: number): number {
   const length = end - start
-  if (length > shortCopyBytes) source.copy(target, at, start, end)
+  if (length > maxLoopCopyBytes) source.copy(target, at, start, end)
   else for (let index = 0; index < length; index++) target[at + index] = source[start + index]
   return at + length
 }

@@ -60,103 +60,119 @@ export class Shard implements ClientOutputOwner {
   readonly buffers = new WriteBuffers()
   readonly commands = new PendingCommands((input) => this.#guarded(() => this.input(input)))
   draining = 0
-  readonly #world: ShardDependencies
+  readonly #dependencies: ShardDependencies
   readonly commits: CommitPipeline
-  readonly #loads: StoreReads
-  readonly #answers: AccessRequests
+  readonly #queueReads: StoreReads
+  readonly #accessRequests: AccessRequests
   /** Undefined where this is the only shard. */
   readonly #peers: PeerLinks | undefined
-  readonly #arrivals: ConnectRouting | undefined
-  readonly outlets = new Set<ClientOutput>()
-  readonly #begun: PartialPackets
+  readonly #connectRouting: ConnectRouting | undefined
+  readonly clientOutputs = new Set<ClientOutput>()
+  readonly #partialPackets: PartialPackets
   readonly #meters: ShardMeters
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
   /** Undefined until clients are let in. */
   bridges: BridgeManager | undefined
-  readonly #lateCloses = new DeferredCloses()
-  readonly #dirty = new FlushQueue()
+  readonly #deferredCloses = new DeferredCloses()
+  readonly #flushQueue = new FlushQueue()
   #committedBatch = 0
   /** The time of this turn, 0 between turns: the clock is read once. */
   #turnMs = 0
   #turnIsPlanned = false
   #turn = 0
-  readonly #firstMessage = new FirstMessage(() => this.#world.noteFirstMessage())
+  readonly #firstMessage = new FirstMessage(() => this.#dependencies.noteFirstMessage())
   #settings: CoreSettings
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
-  readonly #patience = new WaitUntil()
+  readonly #waiting = new WaitUntil()
   /** Made once: a turn ends for each connection that comes alone. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
   readonly #turnEnd = (): void => this.#endTurn()
   readonly #nowOfTurn = (): number => this.#now()
-  readonly #isOverdue = (): boolean => this.#world.clock.nowMs() - this.#now() >= maxTurnMs
-  readonly #readers = new ReadScheduler({
-    read: (outlet) => this.#read(outlet),
+  readonly #isOverdue = (): boolean => this.#dependencies.clock.nowMs() - this.#now() >= maxTurnMs
+  readonly #readScheduler = new ReadScheduler({
+    read: (output) => this.#read(output),
     planTurnEnd: () => this.#planTurnEnd(),
     maxUnsentBytes: () => this.#settings.maxUnsentBytes,
   })
   readonly #timer = new DeadlineTimer(() => this.#guarded(() => this.#planTurnEnd()))
 
-  constructor(world: ShardDependencies) {
-    this.#world = world
-    this.#settings = world.start.core
-    const { core, loadMark, meters, shardNumber, maxUnfinishedBytesTotal } = world.start
-    this.#begun = new PartialPackets(maxUnfinishedBytesTotal, (outlet, fault) => {
-      this.#tellFault(outlet, fault)
+  constructor(dependencies: ShardDependencies) {
+    this.#dependencies = dependencies
+    this.#settings = dependencies.start.core
+    const { core, crashMarker, histograms, shardNumber, maxUnfinishedBytesTotal } = dependencies.start
+    this.#partialPackets = new PartialPackets(maxUnfinishedBytesTotal, (output, fault) => {
+      this.#tellFault(output, fault)
       this.#carryOut()
     })
-    this.#meters = new ShardMeters(meters, shardNumber)
-    this.#memory = new ShardMemory(world.start)
-    this.#decoderOptions = decoderOptions(world.start.core, world.start.maxPropertyBytes, this.#memory.topics)
+    this.#meters = new ShardMeters(histograms, shardNumber)
+    this.#memory = new ShardMemory(dependencies.start)
+    this.#decoderOptions = decoderOptions(
+      dependencies.start.core,
+      dependencies.start.maxPropertyBytes,
+      this.#memory.topics,
+    )
     const clientEvents = new ClientEvents({
-      topic: world.start.clientEventsTopic,
+      topic: dependencies.start.clientEventsTopic,
       keepAliveMultiplier: core.keepAliveMultiplier,
       tell: (message) => this.#guarded(() => this.input(publicationOf(message))),
       client: (clientId) => this.core.view.client(clientId),
     })
-    const { log, counters } = world
+    const { log, counters } = dependencies
     const droppedSoFar = (): number => droppedMessages(this.core.view)
-    this.eventLog = new EventLog({ log, counters, droppedSoFar, clientEvents, commands: this.commands, alarms: world })
-    this.access = new AccessControl(world.start.access, {
-      log: world.log,
+    this.eventLog = new EventLog({
+      log,
+      counters,
+      droppedSoFar,
+      clientEvents,
+      commands: this.commands,
+      alarms: dependencies,
+    })
+    this.access = new AccessControl(dependencies.start.access, {
+      log: dependencies.log,
       nowMs: this.#nowOfTurn,
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    const { shards: count = 1, namespaces, namespaceTable: table, nameAmongBridges } = world.start
-    const place = { own: shardNumber, count }
-    const { identity, ruleHook } = world
+    const { shards: count = 1, namespaces, namespaceTable: table, brokerName } = dependencies.start
+    const shard = { own: shardNumber, count }
+    const { identity, ruleHook } = dependencies
     const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
-    const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start), nameAmongBridges }
+    const shared = {
+      namespaces,
+      quotas,
+      retainedElsewhere: retainedElsewhere(dependencies.start),
+      nameAmongBridges: brokerName,
+    }
     const { topics, account: memory } = this.#memory
-    this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ruleHook, ...shared })
-    this.#peers = place.count === 1 ? undefined : this.#linkPeers()
-    this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
-    this.#answers = new AccessRequests(this.access, {
+    this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
+    this.#peers = shard.count === 1 ? undefined : this.#linkPeers()
+    this.#connectRouting = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
+    this.#accessRequests = new AccessRequests(this.access, {
       answer: (input) => this.core.handle(input, this.#now()),
       answerLater: (input) => this.#guarded(() => this.input(input)),
-      fail: (error) => world.fail(error),
+      fail: (error) => dependencies.fail(error),
     })
-    this.commits = new CommitPipeline(world.store, {
+    this.commits = new CommitPipeline(dependencies.store, {
       noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
-      fail: (error) => world.fail(error),
+      fail: (error) => dependencies.fail(error),
     })
-    this.#loads = new StoreReads(
-      world.store,
+    this.#queueReads = new StoreReads(
+      dependencies.store,
       {
         answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
-        noteFailure: (text) => world.alarm('storage-reading', text),
-        noteRecovery: () => world.alarmOver('storage-reading', 'what could not be read has been read'),
-        fail: (error) => world.fail(error),
+        noteFailure: (text) => dependencies.alarm('storage-reading', text),
+        noteRecovery: () => dependencies.alarmOver('storage-reading', 'what could not be read has been read'),
+        fail: (error) => dependencies.fail(error),
       },
-      loadMark === undefined ? undefined : new CrashMarker(loadMark),
+      crashMarker === undefined ? undefined : new CrashMarker(crashMarker),
     )
   }
 
   get connections(): number {
-    return this.outlets.size
+    return this.clientOutputs.size
   }
 
   /** The next message to each finds out anew who gets it; until then nobody who has gone is kept by a plan. */
@@ -174,17 +190,17 @@ export class Shard implements ClientOutputOwner {
       isFull: () => sends.length >= maxSendsBetweenDrains,
       carryOut: () => this.#carryOut(),
       planTurnEnd: () => this.#planTurnEnd(),
-      listenerOf: (number) => this.#world.listenerOf(number),
+      listenerOf: (number) => this.#dependencies.listenerOf(number),
       acceptRelayed: (stream, listener) => void this.welcome(stream, listener),
     })
   }
 
   #expectArrivals(peers: PeerLinks): ConnectRouting {
-    return new ConnectRouting(this.#world, peers, {
-      beginHere: (outlet, first) => this.#beginHere(outlet, first),
-      forget: (outlet) => this.#forget(outlet),
-      dismiss: (outlet) => this.#dismiss(outlet),
-      noteRead: (outlet) => this.#begun.noteRead(outlet),
+    return new ConnectRouting(this.#dependencies, peers, {
+      openHere: (output, first) => this.#openHere(output, first),
+      forget: (output) => this.#forget(output),
+      closeAfterFlush: (output) => this.#closeAfterFlush(output),
+      noteRead: (output) => this.#partialPackets.noteRead(output),
     })
   }
 
@@ -195,55 +211,55 @@ export class Shard implements ClientOutputOwner {
   }
 
   /** From here on clients of this shard may come in through the sockets of others. */
-  letClientsIn(): void {
-    this.#peers?.letClientsIn()
+  acceptClients(): void {
+    this.#peers?.acceptClients()
   }
 
   /** Resolves when the core has heard from the other shards what it must know of them, or after `patienceMs`: false. */
   isReadyWithin(patienceMs: number): Promise<boolean> {
-    return this.#patience.until(() => this.core.view.isReadyForClients, patienceMs)
+    return this.#waiting.wait(() => this.core.view.isReadyForClients, patienceMs)
   }
 
   /** A client has come in by a listener of this shard. */
   accept(stream: ByteStream, listener: ShardListener): void {
     this.#count(counterCells.connectionsAccepted, 1)
-    const outlet = this.welcome(stream, listener)
-    this.#arrivals?.watch(outlet, listener)
+    const output = this.welcome(stream, listener)
+    this.#connectRouting?.watch(output, listener)
   }
 
   /** Whoever comes by no listener of this shard: by another one's, or from within. */
   welcome(stream: ByteStream, listener: ShardListener): ClientOutput {
-    const outlet = new ClientOutput(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
-    outlet.connection = connectionOver(outlet, listener)
-    this.outlets.add(outlet)
+    const output = new ClientOutput(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
+    output.connection = connectionOver(output, listener)
+    this.clientOutputs.add(output)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
-    this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())
+    this.core.handle({ kind: 'connection-opened', connection: output.connection }, this.#dependencies.clock.nowMs())
     this.#setTimer()
-    return outlet
+    return output
   }
 
-  #beginHere(outlet: ClientOutput, first: Packet | undefined): void {
-    const { connection } = outlet
+  #openHere(output: ClientOutput, first: Packet | undefined): void {
+    const { connection } = output
     if (connection !== undefined && first !== undefined) {
       this.#count(counterCells.packetsReceived, 1)
       connection.receivedPackets++
       this.eventLog.tracer?.notePacket(connection, first, this.#now())
       this.core.handlePacket(connection, first, this.#now())
     }
-    this.#read(outlet)
+    this.#read(output)
   }
 
-  #forget(outlet: ClientOutput): void {
-    const { connection } = outlet
-    this.outlets.delete(outlet)
-    this.#begun.forget(outlet)
-    outlet.connection = undefined
+  #forget(output: ClientOutput): void {
+    const { connection } = output
+    this.clientOutputs.delete(output)
+    this.#partialPackets.forget(output)
+    output.connection = undefined
     if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
   }
 
-  #dismiss(outlet: ClientOutput): void {
-    this.outlets.add(outlet)
-    this.#close(outlet, 0)
+  #closeAfterFlush(output: ClientOutput): void {
+    this.clientOutputs.add(output)
+    this.#close(output, 0)
   }
 
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
@@ -268,21 +284,21 @@ export class Shard implements ClientOutputOwner {
     this.#carryOut()
   }
 
-  noteChunk(outlet: ClientOutput, chunk: Buffer): void {
+  noteChunk(output: ClientOutput, chunk: Buffer): void {
     this.#count(counterCells.bytesReceived, chunk.length)
-    outlet.push(chunk)
-    if (outlet.isBacklogged) return
-    this.#readers.noteInput(outlet, chunk.length, this.#turn)
-    this.#read(outlet)
-    this.#readers.setBackIfGreedy(outlet)
+    output.push(chunk)
+    if (output.isBacklogged) return
+    this.#readScheduler.noteInput(output, chunk.length, this.#turn)
+    this.#read(output)
+    this.#readScheduler.postponeIfOverLimit(output)
   }
 
-  noteGathered(outlet: ClientOutput): void {
-    this.#begun.note(outlet)
+  noteGathered(output: ClientOutput): void {
+    this.#partialPackets.note(output)
   }
 
-  noteDirty(outlet: ClientOutput): void {
-    this.#dirty.add(outlet)
+  noteDirty(output: ClientOutput): void {
+    this.#flushQueue.add(output)
     this.#planTurnEnd()
   }
 
@@ -290,42 +306,43 @@ export class Shard implements ClientOutputOwner {
     this.#count(counterCells.bytesSent, bytes)
   }
 
-  noteSent(outlet: ClientOutput): void {
-    const { connection } = outlet
+  noteSent(output: ClientOutput): void {
+    const { connection } = output
     const reportFrom = unsentReportBytes(this.#settings.maxUnsentBytes)
     if (connection !== undefined && connection.unsentBytes >= reportFrom) {
-      this.input({ kind: 'unsent-bytes', connection, bytes: outlet.unsentBytes })
+      this.input({ kind: 'unsent-bytes', connection, bytes: output.unsentBytes })
     }
-    if (outlet.isReaderStopped) this.#readers.start(outlet)
+    if (output.isReadingPaused) this.#readScheduler.start(output)
   }
 
-  noteClosed(outlet: ClientOutput, error: Error | undefined): void {
-    this.outlets.delete(outlet)
-    this.#begun.forget(outlet)
-    const { connection } = outlet
+  noteClosed(output: ClientOutput, error: Error | undefined): void {
+    this.clientOutputs.delete(output)
+    this.#partialPackets.forget(output)
+    const { connection } = output
     if (connection !== undefined) {
       this.access.forget(connection)
       this.input({ kind: 'connection-closed', connection })
     }
     if (error !== undefined)
-      this.#world.log.debug('stream failed', { address: outlet.stream.remoteAddress, error: error.message })
-    this.#patience.lookAgain()
+      this.#dependencies.log.debug('stream failed', { address: output.stream.remoteAddress, error: error.message })
+    this.#waiting.check()
   }
 
   /** Clients are told and their streams ended; what was promised is on disk when it resolves. */
   async stop(patienceMs: number): Promise<void> {
     this.input({ kind: 'shutdown' })
     // Who has not said who they are cannot be told.
-    for (const outlet of this.outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
+    for (const output of this.clientOutputs)
+      if (output.connection?.now.state === 'awaiting-connect') output.stream.end()
     const peers = this.#peers
-    await this.#patience.until(() => this.outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
-    await this.#patience.until(() => !this.core.view.isReadingWills, patienceMs)
-    for (const outlet of this.outlets) outlet.stream.destroy()
+    await this.#waiting.wait(() => this.clientOutputs.size === 0 && (peers?.relayedSockets ?? 0) === 0, patienceMs)
+    await this.#waiting.wait(() => !this.core.view.isReadingWills, patienceMs)
+    for (const output of this.clientOutputs) output.stream.destroy()
     // What they still have to say (wills) is heard, and confirmed, before the store is closed: or it is said again at the next start.
-    peers?.sayFarewell()
-    await this.#patience.until(() => (peers?.isQuiet ?? true) && !this.core.view.isOwedConfirmations, patienceMs)
+    peers?.sendFinalNotice()
+    await this.#waiting.wait(() => (peers?.isQuiet ?? true) && !this.core.view.isAwaitingPeers, patienceMs)
     this.access.close()
-    await this.#loads.end()
+    await this.#queueReads.end()
     this.#endTurn()
     while (this.core.view.hasBatch || this.commits.isBusy) {
       await this.commits.whenIdle()
@@ -336,8 +353,8 @@ export class Shard implements ClientOutputOwner {
   }
 
   /** Packets of one connection, until they are used up or the turn is over. */
-  #read(outlet: ClientOutput): void {
-    const { connection, decoder } = outlet
+  #read(output: ClientOutput): void {
+    const { connection, decoder } = output
     const { tracer } = this.eventLog
     if (connection === undefined) return
     const nowMs = this.#now()
@@ -354,21 +371,21 @@ export class Shard implements ClientOutputOwner {
         if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
         else if (!isClockDue(packets, this.core.costlySteps - costlySteps)) continue
         costlySteps = this.core.costlySteps
-        if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
-          this.#readers.setBack(outlet)
+        if (this.#dependencies.clock.nowMs() - nowMs >= maxTurnMs) {
+          this.#readScheduler.postpone(output)
           break
         }
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#tellFault(outlet, error)
+      this.#tellFault(output, error)
     }
     if (packets === 0) this.core.handle({ kind: 'packet-part', connection, bytes: decoder.bufferedBytes }, nowMs)
     this.#count(counterCells.packetsReceived, packets)
     connection.receivedPackets += packets
-    this.#begun.noteRead(outlet)
+    this.#partialPackets.noteRead(output)
     this.#carryOut()
-    this.#readers.stopIfOwing(outlet)
+    this.#readScheduler.stopIfResponsesUnread(output)
   }
 
   #tellFault({ connection, decoder }: ClientOutput, error: ProtocolError): void {
@@ -381,13 +398,13 @@ export class Shard implements ClientOutputOwner {
   #carryOut(): void {
     const outputs = this.core.takeOutputs()
     // Answers at hand come back in the same turn, and bring outputs of their own.
-    while (outputs.questions.length > 0) this.#answerQuestions(outputs.questions.splice(0))
+    while (outputs.requests.length > 0) this.#answerQuestions(outputs.requests.splice(0))
     this.#drain(outputs.sends)
-    for (const { connection, isPaused } of outputs.readers)
-      this.#readers.change(connection.outlet as ClientOutput, isPaused)
-    for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as ClientOutput, afterBatch)
+    for (const { connection, isPaused } of outputs.readScheduler)
+      this.#readScheduler.change(connection.output as ClientOutput, isPaused)
+    for (const { connection, afterBatch } of outputs.closes) this.#close(connection.output as ClientOutput, afterBatch)
     if (outputs.peerSends.length > 0) this.#peers?.send(outputs.peerSends)
-    for (const event of outputs.events) this.eventLog.tell(event, this.#now())
+    for (const event of outputs.events) this.eventLog.record(event, this.#now())
     this.core.clearOutputs()
     const { hasBatch } = this.core.view
     if (hasBatch) this.#meters.noteGathering()
@@ -405,16 +422,16 @@ export class Shard implements ClientOutputOwner {
 
   #answerQuestions(questions: CoreRequest[]): void {
     for (const question of questions) {
-      if (isStoreRead(question)) this.#loads.add(question, this.#committedBatch)
-      else this.#answers.take(question)
+      if (isStoreRead(question)) this.#queueReads.add(question, this.#committedBatch)
+      else this.#accessRequests.take(question)
     }
   }
 
-  #close(outlet: ClientOutput, afterBatch: number): void {
-    if (outlet.isClosed) return
-    if (afterBatch > this.#committedBatch) return this.#lateCloses.add(outlet, afterBatch)
-    outlet.endsAfterFlush = true
-    this.noteDirty(outlet)
+  #close(output: ClientOutput, afterBatch: number): void {
+    if (output.isClosed) return
+    if (afterBatch > this.#committedBatch) return this.#deferredCloses.add(output, afterBatch)
+    output.endsAfterFlush = true
+    this.noteDirty(output)
   }
 
   #planTurnEnd(): void {
@@ -427,16 +444,16 @@ export class Shard implements ClientOutputOwner {
     this.#turnIsPlanned = false
     this.#turnMs = 0
     this.#turn++
-    this.#readers.goOn(this.#isOverdue)
-    this.#peers?.goOn()
+    this.#readScheduler.continueBacklog(this.#isOverdue)
+    this.#peers?.continueBacklog()
     if (this.#timer.isDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
-    this.#dirty.flush(this.buffers.takenBytes > this.#world.start.maxUnsentBytesTotal)
+    this.#flushQueue.flush(this.buffers.takenBytes > this.#dependencies.start.maxUnsentBytesTotal)
     this.#peers?.flush()
-    publishCounters(this.#world.counters, this.core.view, this.buffers.takenBytes)
-    this.#memory.publish(this.core.view, { buffers: this.buffers.takenBytes, packets: this.#begun.heldBytes })
+    publishCounters(this.#dependencies.counters, this.core.view, this.buffers.takenBytes)
+    this.#memory.publish(this.core.view, { buffers: this.buffers.takenBytes, packets: this.#partialPackets.heldBytes })
     this.#firstMessage.look(this.core.view)
-    this.#patience.lookAgain()
+    this.#waiting.check()
     this.#turnMs = 0
     this.#meters.endTurn()
   }
@@ -446,7 +463,7 @@ export class Shard implements ClientOutputOwner {
     while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
       if (batch === undefined) return
-      const isForDisk = batch.changes.length > batch.struck
+      const isForDisk = batch.changes.length > batch.cancelled
       this.#meters.takeBatch(isForDisk)
       if (isForDisk) this.commits.start(batch)
       else this.#afterCommit(batch)
@@ -458,13 +475,13 @@ export class Shard implements ClientOutputOwner {
     this.#meters.noteCommitted()
     this.#drain(batch.sendsAfterCommit)
     this.input({ kind: 'committed', batch: batch.number })
-    this.#loads.noteCommitted(batch.number)
-    for (const outlet of this.#lateCloses.take(batch.number)) this.#close(outlet, 0)
+    this.#queueReads.noteCommitted(batch.number)
+    for (const output of this.#deferredCloses.take(batch.number)) this.#close(output, 0)
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
-    if (isHealthy) this.#world.alarmOver('storage', 'the disk serves again')
-    else this.#world.alarm('storage', `the disk fails, nothing durable is acknowledged: ${why}`)
+    if (isHealthy) this.#dependencies.alarmOver('storage', 'the disk serves again')
+    else this.#dependencies.alarm('storage', `the disk fails, nothing durable is acknowledged: ${why}`)
     this.input({ kind: 'storage-health', isHealthy })
   }
 
@@ -479,7 +496,7 @@ export class Shard implements ClientOutputOwner {
 
   #now(): number {
     if (this.#turnMs === 0) {
-      this.#turnMs = this.#world.clock.nowMs()
+      this.#turnMs = this.#dependencies.clock.nowMs()
       this.#meters.beginTurn()
       this.#planTurnEnd()
     }
@@ -487,14 +504,14 @@ export class Shard implements ClientOutputOwner {
   }
 
   #count(cell: number, by: number): void {
-    this.#world.counters.cells[cell] += by
+    this.#dependencies.counters.cells[cell] += by
   }
 
   #guarded(work: () => void): void {
     try {
       work()
     } catch (error) {
-      this.#world.fail(error)
+      this.#dependencies.fail(error)
     }
   }
 }

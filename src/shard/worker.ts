@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { namespaceOf } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
-import { openLevelStore, readOldest, type Store, StoreSeat } from '../storage/index.ts'
+import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, memoryOfThread, Meters, watchLoop } from '../telemetry/index.ts'
-import { ConnectionBudget, ConnectionRate, denyAddresses } from '../transports/index.ts'
+import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { Clock } from './runtime/clock.ts'
@@ -59,8 +59,8 @@ const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =
   post({ kind: 'log', level, event, fields }),
 )
 
-if (start.meters !== undefined) {
-  const meters = new Meters(start.meters, start.shardNumber)
+if (start.histograms !== undefined) {
+  const meters = new Meters(start.histograms, start.shardNumber)
   watchLoop((delay) => {
     meters.setLoopDelay(delay)
     meters.setMemory(memoryOfThread())
@@ -76,11 +76,11 @@ async function run(): Promise<void> {
   let shard: Shard | undefined
   counters.clearGauges()
   denyAddresses(start.deniedAddresses ?? [])
-  const seat = new StoreSeat((request) => post({ kind: 'store', request }))
+  const client = new StoreClient((request) => post({ kind: 'store', request }))
   const early: NodeToShard[] = []
   let hear = (message: NodeToShard): void => void early.push(message)
   parentPort?.on('message', (message: NodeToShard) => {
-    if (message.kind === 'store') seat.note(message.notice)
+    if (message.kind === 'store') client.handleNotice(message.notice)
     else hear(message)
   })
   const store = await openLevelStore({
@@ -89,19 +89,19 @@ async function run(): Promise<void> {
     syncIntervalMs: start.storage.syncIntervalMs,
     onAlarm: ({ alarm, text }) => post({ kind: 'alarm', name: alarm, message: text }),
     onReleased: (bodyIds) => shard?.input({ kind: 'bodies-released', bodyIds }),
-    place: { own: start.shardNumber, count: start.shards ?? 1 },
-    seat,
+    partition: { own: start.shardNumber, count: start.shards ?? 1 },
+    client,
   })
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
   const doors = doorsOf(start)
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
-    porter: porterOf(doors, {
+    factory: porterOf(doors, {
       accept: (stream, listener) => running.accept(stream, listener),
       storedKey: (name, listener) => running.access.preSharedKey(name, namespaceOfKey(name, listener)),
     }),
     own: start.shardNumber,
-    sendAway: (numbers) => disconnectClients(running, numbers),
+    disconnectClients: (numbers) => disconnectClients(running, numbers),
     alarm,
     alarmOver,
   })
@@ -125,8 +125,8 @@ async function run(): Promise<void> {
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: markOf(start) })
   running.input({ kind: 'tick' })
-  seat.onTrouble = () => running.commits.noteTrouble(seat.trouble)
-  seat.onTrouble()
+  client.onTrouble = () => running.commits.noteTrouble(client.trouble)
+  client.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   const rules = rulesOf(running, clock)
   hear = (message) => obey(message, { shard: running, store, listeners, doors, clock, rules })
@@ -155,8 +155,8 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
   })
 }
 
-function markOf({ loadMark }: ShardStart): CrashMarker | undefined {
-  return loadMark === undefined ? undefined : new CrashMarker(loadMark)
+function markOf({ crashMarker }: ShardStart): CrashMarker | undefined {
+  return crashMarker === undefined ? undefined : new CrashMarker(crashMarker)
 }
 
 /** They are clients, too: they come when clients may. */
@@ -176,8 +176,8 @@ function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
     report: (reports) => post({ kind: 'bridges', reports }),
     tellFilters: (notice) => post({ kind: 'client-filters', notice }),
   })
-  shard.bridges.take(plans)
-  shard.bridges.tidy().catch(fail)
+  shard.bridges.configure(plans)
+  shard.bridges.endRemovedBridges().catch(fail)
 }
 
 function limitsOf({
@@ -219,7 +219,7 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'bridges') {
     plans = message.plans
-    shard.bridges?.take(plans)
+    shard.bridges?.configure(plans)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'rules') {
     const { change } = message
@@ -227,12 +227,12 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
   } else if (message.kind === 'memory') {
     shard.input({ kind: 'memory-level', level: message.level, step: message.step })
     if (message.collects) collectGarbage?.()
-  } else if (message.kind === 'client-filters') shard.bridges?.filters.hear(message.from, message.notice)
+  } else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
   else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)
   else if (message.kind === 'listeners') {
     const { change } = message
-    const taken = listeners.take(message.step, message.difference)
+    const taken = listeners.apply(message.step, message.difference)
     taken.then((problem) => post({ kind: 'changed', change, problem }), fail)
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'ask') {
@@ -261,11 +261,11 @@ async function letClientsIn(shard: Shard, listeners: ListenerSet, rules: ShardRu
   if (start.rules !== undefined) await rules.take(start.rules)
   rules.adopt().catch(fail)
   if (isStopping) return
-  shard.letClientsIn()
+  shard.acceptClients()
   // At the start of the node a listener that cannot be opened is the operator's to see. Later it would keep everybody
   // out who comes by another one.
-  await (start.hasServed === true ? listeners.openPossible() : listeners.openAll())
-  setInterval(() => void listeners.tryAgain(), closedTriedAgainMs).unref()
+  await (start.hasServed === true ? listeners.openAvailable() : listeners.openAll())
+  setInterval(() => void listeners.retryMissing(), closedTriedAgainMs).unref()
   if (isStopping) return listeners.closeAll()
   post({ kind: 'ready', listeners: listeners.open })
 }
@@ -276,12 +276,18 @@ function namespaceOfKey(username: string, listener: ShardListener): string | und
   return namespaces && namespaceOf(namespaces, { listener, arrival: undefined, username })
 }
 
-function doorsOf({ maxConnectionRate, maxConnections, places, descriptorRoom, shardNumber: own }: ShardStart): Doors {
+function doorsOf({
+  maxConnectionRate,
+  maxConnections,
+  connectionSlots,
+  descriptorRoom,
+  shardNumber: own,
+}: ShardStart): Doors {
   const shared = {
-    ...(places !== undefined && { places: { cells: places, own } }),
+    ...(connectionSlots !== undefined && { places: { cells: connectionSlots, own } }),
     ...(descriptorRoom !== undefined && { descriptorRoom }),
   }
-  return { budget: new ConnectionBudget(maxConnections, shared), rate: new ConnectionRate(maxConnectionRate) }
+  return { budget: new ConnectionLimit(maxConnections, shared), rate: new ConnectionRate(maxConnectionRate) }
 }
 
 function porterOf(doors: Doors, within: Pick<ListenerDependencies, 'accept' | 'storedKey'>): ListenerFactory {

@@ -12,7 +12,7 @@ import { namespacedName, splitNamespacedName } from '../core/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../records/index.ts'
 import { DamagedRecord, type ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { wordOf, writeWord } from './enum-codes.ts'
+import { enumValueOf, writeEnumCode } from './enum-codes.ts'
 
 export type AccessRecordKind = AccessRecord['kind']
 
@@ -42,7 +42,7 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
   writer.byte(accessKindBytes[key.kind])
   switch (key.kind) {
     case 'credential':
-      writeWord(writer, credentialLists, key.by)
+      writeEnumCode(writer, credentialLists, key.by)
       return writer.rawText(namespacedName(key.namespace, key.id))
     case 'scram':
       return writer.rawText(namespacedName(key.namespace, key.username))
@@ -50,14 +50,14 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
       return writer.rawText(namespacedName(key.namespace, key.identity))
     case 'rule': {
       const who = namespacedName(key.namespace, key.who)
-      writeWord(writer, ruleSubjects, key.about)
-      writeWord(writer, ruleActions, key.action)
+      writeEnumCode(writer, ruleSubjects, key.about)
+      writeEnumCode(writer, ruleActions, key.action)
       writer.uint16(Buffer.byteLength(who))
       writer.rawText(who)
       return writer.rawText(key.topic)
     }
     case 'ban':
-      writeWord(writer, banSubjects, key.as)
+      writeEnumCode(writer, banSubjects, key.as)
       return writer.rawText(namespacedName(key.namespace, key.who))
     default:
       key satisfies never
@@ -68,14 +68,14 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
 export function writeAccessValue(writer: ByteWriter, record: AccessRecord): void {
   switch (record.kind) {
     case 'credential':
-      writeWord(writer, passwordHashes, record.algorithm)
-      writeWord(writer, saltPositions, record.saltPosition)
+      writeEnumCode(writer, passwordHashes, record.algorithm)
+      writeEnumCode(writer, saltPositions, record.saltPosition)
       writer.blob(record.salt)
       writer.blob(record.hash)
       writer.byte(record.isSuperuser ? 1 : 0)
       return writer.float(record.createdAtMs)
     case 'scram':
-      writeWord(writer, scramAlgorithms, record.algorithm)
+      writeEnumCode(writer, scramAlgorithms, record.algorithm)
       writer.blob(record.salt)
       writer.varint(record.iterations)
       writer.blob(record.storedKey)
@@ -85,7 +85,7 @@ export function writeAccessValue(writer: ByteWriter, record: AccessRecord): void
     case 'psk':
       return writer.blob(record.key)
     case 'rule':
-      writeWord(writer, rulePermits, record.permit)
+      writeEnumCode(writer, rulePermits, record.permit)
       return writer.float(record.createdAtMs)
     case 'ban':
       writer.text(record.reason)
@@ -104,10 +104,10 @@ export function readCredential1(key: Buffer, reader: ByteReader): AccessRecord {
   return {
     kind: 'credential',
     ...namespace,
-    by: wordOf(credentialLists, key[1]),
+    by: enumValueOf(credentialLists, key[1]),
     id,
-    algorithm: wordOf(passwordHashes, reader.byte()),
-    saltPosition: wordOf(saltPositions, reader.byte()),
+    algorithm: enumValueOf(passwordHashes, reader.byte()),
+    saltPosition: enumValueOf(saltPositions, reader.byte()),
     salt: reader.blob(),
     hash: reader.blob(),
     isSuperuser: reader.byte() !== 0,
@@ -121,7 +121,7 @@ export function readScram1(key: Buffer, reader: ByteReader): AccessRecord {
     kind: 'scram',
     ...namespace,
     username,
-    algorithm: wordOf(scramAlgorithms, reader.byte()),
+    algorithm: enumValueOf(scramAlgorithms, reader.byte()),
     salt: reader.blob(),
     iterations: reader.varint(),
     storedKey: reader.blob(),
@@ -136,21 +136,21 @@ export function readPsk1(key: Buffer, reader: ByteReader): AccessRecord {
   return { kind: 'psk', ...namespace, identity, key: reader.blob() }
 }
 
-const ruleWhoAt = 5
+const ruleSubjectAt = 5
 
 export function readRule1(key: Buffer, reader: ByteReader): AccessRecord {
-  if (key.length < ruleWhoAt) throw new DamagedRecord('the key is too short')
-  const topicAt = ruleWhoAt + key.readUInt16BE(ruleWhoAt - 2)
+  if (key.length < ruleSubjectAt) throw new DamagedRecord('the key is too short')
+  const topicAt = ruleSubjectAt + key.readUInt16BE(ruleSubjectAt - 2)
   if (topicAt > key.length) throw new DamagedRecord('the key is too short')
-  const { namespace, name: who } = nameIn(key, ruleWhoAt, topicAt)
+  const { namespace, name: who } = nameIn(key, ruleSubjectAt, topicAt)
   return {
     kind: 'rule',
     ...namespace,
-    about: wordOf(ruleSubjects, key[1]),
-    action: wordOf(ruleActions, key[2]),
+    about: enumValueOf(ruleSubjects, key[1]),
+    action: enumValueOf(ruleActions, key[2]),
     who,
     topic: key.toString('utf8', topicAt),
-    permit: wordOf(rulePermits, reader.byte()),
+    permit: enumValueOf(rulePermits, reader.byte()),
     createdAtMs: reader.float(),
   }
 }
@@ -160,7 +160,7 @@ export function readBan1(key: Buffer, reader: ByteReader): AccessRecord {
   return {
     kind: 'ban',
     ...namespace,
-    as: wordOf(banSubjects, key[1]),
+    as: enumValueOf(banSubjects, key[1]),
     who,
     reason: reader.text(),
     by: reader.text(),

@@ -7,32 +7,32 @@
 import type { KeptPassword, NamespaceRecord, OperatorRecord, OperatorRecordKey } from '../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { wordOf, writeWord } from './enum-codes.ts'
+import { enumValueOf, writeEnumCode } from './enum-codes.ts'
 
-export type OperatorRecordKind = OperatorRecord['kind']
+export type AdminRecordKind = OperatorRecord['kind']
 
 /** The first byte of each key. */
-export const operatorKindBytes = { account: 0x38, 'api-key': 0x39, namespace: 0x3a } as const satisfies Record<
-  OperatorRecordKind,
+export const adminKindBytes = { account: 0x38, 'api-key': 0x39, namespace: 0x3a } as const satisfies Record<
+  AdminRecordKind,
   number
 >
 
-export const operatorKinds = Object.keys(operatorKindBytes) as readonly OperatorRecordKind[]
+export const adminKinds = Object.keys(adminKindBytes) as readonly AdminRecordKind[]
 
 // A word is never moved and never taken out.
 const algorithms = ['sha256', 'argon2id', 'scrypt'] as const
 const roles = ['administrator', 'viewer', 'publisher'] as const
 
 /** Appends the key of such a record. */
-export function writeOperatorKey(writer: ByteWriter, key: OperatorRecordKey): void {
-  writer.byte(operatorKindBytes[key.kind])
+export function writeAdminKey(writer: ByteWriter, key: OperatorRecordKey): void {
+  writer.byte(adminKindBytes[key.kind])
   writer.rawText(key.kind === 'api-key' ? key.id : key.name)
 }
 
 /** Appends the value of such a record, without version and checksum. */
-export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): void {
+export function writeAdminValue(writer: ByteWriter, record: OperatorRecord): void {
   if (record.kind === 'namespace') return writeNamespace(writer, record)
-  writeWord(writer, roles, record.role)
+  writeEnumCode(writer, roles, record.role)
   writer.float(record.createdAtMs)
   writer.byte(record.namespace === undefined ? 0 : 1)
   if (record.namespace !== undefined) writer.text(record.namespace)
@@ -77,7 +77,7 @@ export function readAccount1(key: Buffer, reader: ByteReader): OperatorRecord {
     name: key.toString('utf8', 1),
     description: '',
     namespace: undefined,
-    role: wordOf(roles, reader.byte()),
+    role: enumValueOf(roles, reader.byte()),
     createdAtMs: reader.float(),
     password: readPassword(reader),
   }
@@ -87,7 +87,7 @@ export function readAccount2(key: Buffer, reader: ByteReader): OperatorRecord {
   return {
     kind: 'account',
     name: key.toString('utf8', 1),
-    role: wordOf(roles, reader.byte()),
+    role: enumValueOf(roles, reader.byte()),
     createdAtMs: reader.float(),
     namespace: reader.byte() === 0 ? undefined : reader.text(),
     description: reader.text(),
@@ -100,7 +100,7 @@ export function readApiKey1(key: Buffer, reader: ByteReader): OperatorRecord {
     kind: 'api-key',
     id: key.toString('utf8', 1),
     namespace: undefined,
-    role: wordOf(roles, reader.byte()),
+    role: enumValueOf(roles, reader.byte()),
     createdAtMs: reader.float(),
     name: reader.text(),
     description: reader.text(),
@@ -114,7 +114,7 @@ export function readApiKey2(key: Buffer, reader: ByteReader): OperatorRecord {
   return {
     kind: 'api-key',
     id: key.toString('utf8', 1),
-    role: wordOf(roles, reader.byte()),
+    role: enumValueOf(roles, reader.byte()),
     createdAtMs: reader.float(),
     namespace: reader.byte() === 0 ? undefined : reader.text(),
     description: reader.text(),
@@ -126,7 +126,7 @@ export function readApiKey2(key: Buffer, reader: ByteReader): OperatorRecord {
 }
 
 function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, salt, hash }: KeptPassword): void {
-  writeWord(writer, algorithms, algorithm)
+  writeEnumCode(writer, algorithms, algorithm)
   writer.varint(memory)
   writer.varint(passes)
   writer.varint(lanes)
@@ -136,7 +136,7 @@ function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, s
 
 function readPassword(reader: ByteReader): KeptPassword {
   return {
-    algorithm: wordOf(algorithms, reader.byte()),
+    algorithm: enumValueOf(algorithms, reader.byte()),
     memory: reader.varint(),
     passes: reader.varint(),
     lanes: reader.varint(),

@@ -9,7 +9,7 @@
 import { DamagedRecord } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { OperationList } from './operation-list.ts'
-import { rangeOfJournal, rangeOfJournalsFrom, shardNumbers, writeJournalKey } from './record-keys.ts'
+import { rangeOfBatchSequence, rangeOfBatchSequencesFrom, shardNumbers, writeBatchSlotKey } from './record-keys.ts'
 import { newestVersion, openValue, writeChecksum } from './record-values.ts'
 
 const slotCount = 16_384
@@ -21,7 +21,7 @@ export interface Gap {
 }
 
 /** The running number of the batches. */
-export class BatchJournal {
+export class BatchSequence {
   readonly #shard: number
   #last: number
 
@@ -34,7 +34,7 @@ export class BatchJournal {
   static async shardsIn(database: LevelDatabase): Promise<number[]> {
     const shards: number[] = []
     for (let next = 0; next < shardNumbers;) {
-      const key = await database.firstKey(rangeOfJournalsFrom(next))
+      const key = await database.firstKey(rangeOfBatchSequencesFrom(next))
       if (key === undefined) break
       const shard = key[1] ?? 0
       shards.push(shard)
@@ -47,10 +47,14 @@ export class BatchJournal {
    * Reads the slots of a shard: the journal, and the batches that are missing among the last ones. `mark`: batches up to it
    * were on disk.
    */
-  static async read(database: LevelDatabase, shard: number, mark = 0): Promise<{ journal: BatchJournal; gaps: Gap[] }> {
+  static async read(
+    database: LevelDatabase,
+    shard: number,
+    mark = 0,
+  ): Promise<{ batchSequence: BatchSequence; gaps: Gap[] }> {
     const numbers = new Set<number>()
     let last = 0
-    for await (const slice of database.slices(rangeOfJournal(shard))) {
+    for await (const slice of database.slices(rangeOfBatchSequence(shard))) {
       for (const [key, value] of slice) {
         const number = numberIn(key, value)
         if (number === undefined) continue
@@ -60,7 +64,7 @@ export class BatchJournal {
     }
     const gaps = gapsIn(numbers, last)
     if (mark > last) gaps.push({ first: last + 1, last: mark })
-    return { journal: new BatchJournal(shard, Math.max(last, mark)), gaps }
+    return { batchSequence: new BatchSequence(shard, Math.max(last, mark)), gaps }
   }
 
   get shard(): number {
@@ -81,12 +85,12 @@ export class BatchJournal {
     if (this.#last > 0) this.#encode(operations, this.#last)
   }
 
-  settle(): void {
+  confirm(): void {
     this.#last += 1
   }
 
   /** Appends numbers for missing batches: they were told, once. */
-  encodeTold(operations: OperationList, gaps: readonly Gap[]): void {
+  encodeReported(operations: OperationList, gaps: readonly Gap[]): void {
     for (const { first, last } of gaps) {
       for (let number = Math.max(first, last - slotCount + 1); number <= last; number++)
         this.#encode(operations, number)
@@ -95,7 +99,7 @@ export class BatchJournal {
 
   #encode(operations: OperationList, number: number): void {
     operations.begin()
-    writeJournalKey(operations.writer, this.#shard, number % slotCount)
+    writeBatchSlotKey(operations.writer, this.#shard, number % slotCount)
     operations.endKey()
     operations.writer.byte(newestVersion)
     operations.writer.uint64(number)

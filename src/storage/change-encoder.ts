@@ -2,51 +2,63 @@
 
 import type { StoredChange, StoredRecord } from '../records/index.ts'
 import type { OperationList } from './operation-list.ts'
-import { begunKey, isSessionKind, writeKey, writeKeyOfRecord, writeSessionPrefix, writeTextKey } from './record-keys.ts'
+import {
+  lastGenerationKey,
+  isSessionKind,
+  writeKey,
+  writeKeyOfRecord,
+  writeSessionPrefix,
+  writeTextKey,
+} from './record-keys.ts'
 import { newestVersion, writeChecksum, writeValue } from './record-values.ts'
-import type { SessionLives } from './session-generations.ts'
-import type { Life } from './record-keys.ts'
+import type { SessionGenerations } from './session-generations.ts'
+import type { Generation } from './record-keys.ts'
 
 /**
  * Appends what one change does. The lives of all sessions that it names have been learned. Returns the life that it
  * ended, if any.
  */
-export function encodeChange(operations: OperationList, change: StoredChange, lives: SessionLives): Life | undefined {
+export function encodeChange(
+  operations: OperationList,
+  change: StoredChange,
+  generations: SessionGenerations,
+): Generation | undefined {
   switch (change.change) {
     case 'put':
-      return encodePut(operations, change.record, lives)
+      return encodePut(operations, change.record, generations)
     case 'delete': {
-      const life = isSessionKind(change.key.kind) && 'clientId' in change.key ? lives.find(change.key.clientId) : 0
-      if (life === undefined) return undefined // A session without a life has no records.
+      const generation =
+        isSessionKind(change.key.kind) && 'clientId' in change.key ? generations.find(change.key.clientId) : 0
+      if (generation === undefined) return undefined // A session without a life has no records.
       operations.begin()
-      writeKey(operations.writer, change.key, life)
+      writeKey(operations.writer, change.key, generation)
       operations.endDelete()
       return undefined
     }
     case 'delete-session':
-      return encodeDeleteSession(operations, change.clientId, lives)
+      return encodeDeleteSession(operations, change.clientId, generations)
     case 'rename-session':
-      return encodeRenameSession(operations, change, lives)
+      return encodeRenameSession(operations, change, generations)
     default:
       return change satisfies never
   }
 }
 
 /** Appends the record that says which life a session is in. */
-export function encodeLife(operations: OperationList, clientId: string, life: Life): void {
+export function encodeGeneration(operations: OperationList, clientId: string, generation: Generation): void {
   operations.begin()
   writeTextKey(operations.writer, 'life', clientId)
   operations.endKey()
   operations.writer.byte(newestVersion)
-  operations.writer.uint48(life)
+  operations.writer.uint48(generation)
   writeChecksum(operations.writer, operations.keyStart)
   operations.endValue()
 }
 
 /** Appends that a life has ended and what is left of it waits to be swept. */
-export function encodeGrave(operations: OperationList, life: Life): void {
+export function encodeTombstone(operations: OperationList, generation: Generation): void {
   operations.begin()
-  writeSessionPrefix(operations.writer, 'grave', life)
+  writeSessionPrefix(operations.writer, 'grave', generation)
   operations.endKey()
   operations.writer.byte(newestVersion)
   writeChecksum(operations.writer, operations.keyStart)
@@ -54,40 +66,44 @@ export function encodeGrave(operations: OperationList, life: Life): void {
 }
 
 /** Appends which life a shard has given out last: none up to it is given out again, even if nothing is left of it. */
-export function encodeBegun(operations: OperationList, shard: number, life: Life): void {
+export function encodeLastGeneration(operations: OperationList, shard: number, generation: Generation): void {
   operations.begin()
-  operations.writer.bytesOf(begunKey(shard))
+  operations.writer.bytesOf(lastGenerationKey(shard))
   operations.endKey()
   operations.writer.byte(newestVersion)
-  operations.writer.uint48(life)
+  operations.writer.uint48(generation)
   writeChecksum(operations.writer, operations.keyStart)
   operations.endValue()
 }
 
-function encodePut(operations: OperationList, record: StoredRecord, lives: SessionLives): undefined {
-  let life = 0
+function encodePut(operations: OperationList, record: StoredRecord, generations: SessionGenerations): undefined {
+  let generation = 0
   if (isSessionKind(record.kind) && 'clientId' in record) {
-    const found = lives.find(record.clientId)
-    life = found ?? lives.begin(record.clientId)
-    if (found === undefined) encodeLife(operations, record.clientId, life)
+    const found = generations.find(record.clientId)
+    generation = found ?? generations.startGeneration(record.clientId)
+    if (found === undefined) encodeGeneration(operations, record.clientId, generation)
   }
   operations.begin()
-  writeKeyOfRecord(operations.writer, record, life)
+  writeKeyOfRecord(operations.writer, record, generation)
   operations.endKey()
   writeValue(operations.writer, record)
   writeChecksum(operations.writer, operations.keyStart)
   operations.endValue()
 }
 
-function encodeDeleteSession(operations: OperationList, clientId: string, lives: SessionLives): Life | undefined {
-  const life = lives.find(clientId)
-  if (life === undefined) return undefined
-  lives.end(clientId)
+function encodeDeleteSession(
+  operations: OperationList,
+  clientId: string,
+  generations: SessionGenerations,
+): Generation | undefined {
+  const generation = generations.find(clientId)
+  if (generation === undefined) return undefined
+  generations.endGeneration(clientId)
   operations.begin()
   writeTextKey(operations.writer, 'life', clientId)
   operations.endDelete()
-  encodeGrave(operations, life)
-  return life
+  encodeTombstone(operations, generation)
+  return generation
 }
 
 /**
@@ -97,15 +113,15 @@ function encodeDeleteSession(operations: OperationList, clientId: string, lives:
 function encodeRenameSession(
   operations: OperationList,
   { clientId, to }: { readonly clientId: string; readonly to: string },
-  lives: SessionLives,
-): Life | undefined {
-  if (lives.find(to) !== undefined) return encodeDeleteSession(operations, clientId, lives)
-  const life = lives.find(clientId)
-  if (life === undefined) return undefined
-  lives.rename(clientId, to, life)
+  generations: SessionGenerations,
+): Generation | undefined {
+  if (generations.find(to) !== undefined) return encodeDeleteSession(operations, clientId, generations)
+  const generation = generations.find(clientId)
+  if (generation === undefined) return undefined
+  generations.rename(clientId, to, generation)
   operations.begin()
   writeTextKey(operations.writer, 'life', clientId)
   operations.endDelete()
-  encodeLife(operations, to, life)
+  encodeGeneration(operations, to, generation)
   return undefined
 }

@@ -3,12 +3,12 @@
 import { DamagedRecord } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 
-export function writeWord<Word extends string>(writer: ByteWriter, words: readonly Word[], word: Word): void {
+export function writeEnumCode<Word extends string>(writer: ByteWriter, words: readonly Word[], word: Word): void {
   writer.byte(words.indexOf(word))
 }
 
 /** Throws DamagedRecord. */
-export function wordOf<Word extends string>(words: readonly Word[], number: number | undefined): Word {
+export function enumValueOf<Word extends string>(words: readonly Word[], number: number | undefined): Word {
   const word = number === undefined ? undefined : words[number]
   if (word === undefined) throw new DamagedRecord(`${number} stands for nothing here`)
   return word

@@ -1,7 +1,7 @@
 // The door of the storage room: what the core wants kept is kept, and nothing that was acknowledged is lost.
 
 export {
-  type BodyReferences,
+  type PayloadReferences,
   type QueueEntry,
   type QueueRange,
   ReadingInterrupted,
@@ -12,7 +12,7 @@ export {
   type Store,
 } from './store.ts'
 export { accessKinds } from './access-record-bytes.ts'
-export { operatorKinds } from './admin-record-bytes.ts'
+export { adminKinds } from './admin-record-bytes.ts'
 export { openMemoryStore } from './memory-store.ts'
 export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
 export {
@@ -23,6 +23,6 @@ export {
   readQueue,
   readQueueBounds,
 } from './queue-reading.ts'
-export { type PartWanted, QueueReaders } from './queue-readers.ts'
-export { type KeptSeat, openStoreKeeper, type StoreKeeper, type StoreKeeperOptions } from './store-owner.ts'
-export { type SeatNotice, type SeatRequest, StoreSeat } from './store-client.ts'
+export { type PartRequest, QueueReaders } from './queue-readers.ts'
+export { type StoreConnection, openStoreOwner, type StoreOwner, type StoreOwnerOptions } from './store-owner.ts'
+export { type StoreNotice, type StoreRequest, StoreClient } from './store-client.ts'

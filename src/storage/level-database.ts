@@ -12,14 +12,14 @@ import type { GrowingSlices } from './store.ts'
 type Level = ClassicLevel<Buffer, Buffer>
 
 /** One moment of the database. To be closed. */
-export type Moment = ReturnType<Level['snapshot']>
+export type Snapshot = ReturnType<Level['snapshot']>
 
 /** A key and its value; an empty value where only keys were asked for. */
 export type LevelEntry = readonly [key: Buffer, value: Buffer]
 
 /** What to iterate over. */
 export interface EntryRange extends KeyRange {
-  readonly moment?: Moment | undefined
+  readonly snapshot?: Snapshot | undefined
   readonly reverse?: boolean | undefined
   readonly limit?: number | undefined
   readonly keysOnly?: boolean | undefined
@@ -33,7 +33,7 @@ const maxOpenFiles = 500
  * The library takes 64 bytes for each entry that is asked for, found or not, and keeps them until V8 has collected the iterator: with 500 from the start
  * sixteen thousand sessions that ended at once, with nothing to sweep, took half a gigabyte that no statistics of V8 tell of.
  */
-const usualSlices = { first: 8, most: 500 }
+const defaultSlices = { first: 8, most: 500 }
 const sliceBytes = 256 * 1_024
 
 /** A LevelDB database that is open. */
@@ -82,27 +82,27 @@ export class LevelDatabase {
     await batch.write({ sync: isSynced })
   }
 
-  async get(key: Buffer, moment?: Moment): Promise<Buffer | undefined> {
+  async get(key: Buffer, moment?: Snapshot): Promise<Buffer | undefined> {
     return await this.#level.get(key, { snapshot: moment })
   }
 
-  async getMany(keys: Buffer[], moment?: Moment): Promise<(Buffer | undefined)[]> {
+  async getMany(keys: Buffer[], moment?: Snapshot): Promise<(Buffer | undefined)[]> {
     return await this.#level.getMany(keys, { snapshot: moment })
   }
 
-  moment(): Moment {
+  moment(): Snapshot {
     return this.#level.snapshot()
   }
 
   /** The first key that is not below `gte` and below `lt`. */
-  async firstKey({ gte, lt }: KeyRange, moment?: Moment): Promise<Buffer | undefined> {
-    for await (const slice of this.slices({ gte, lt, moment, limit: 1, keysOnly: true })) return slice[0]?.[0]
+  async firstKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
+    for await (const slice of this.slices({ gte, lt, snapshot, limit: 1, keysOnly: true })) return slice[0]?.[0]
     return undefined
   }
 
   /** The last key below `lt` and not below `gte`. */
-  async lastKey({ gte, lt }: KeyRange, moment?: Moment): Promise<Buffer | undefined> {
-    const range = { gte, lt, moment, reverse: true, limit: 1, keysOnly: true }
+  async lastKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
+    const range = { gte, lt, moment: snapshot, reverse: true, limit: 1, keysOnly: true }
     for await (const slice of this.slices(range)) return slice[0]?.[0]
     return undefined
   }
@@ -113,7 +113,7 @@ export class LevelDatabase {
   async *slices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
     let last: Buffer | undefined
     let left = range.limit ?? Infinity
-    const { first, most } = range.slices ?? usualSlices
+    const { first, most } = range.slices ?? defaultSlices
     let sliceEntries = first
     const iterator = this.#iterator(range, undefined)
     try {
@@ -131,11 +131,11 @@ export class LevelDatabase {
     } finally {
       await iterator.close()
     }
-    if (left > 0) yield* this.#entryByEntry({ ...range, limit: left }, last)
+    if (left > 0) yield* this.#readEntryByEntry({ ...range, limit: left }, last)
   }
 
   /** The rest of a range behind `last`, in which something is unreadable. */
-  async *#entryByEntry(range: EntryRange, last: Buffer | undefined): AsyncIterable<LevelEntry[]> {
+  async *#readEntryByEntry(range: EntryRange, last: Buffer | undefined): AsyncIterable<LevelEntry[]> {
     const iterator = this.#iterator(range, last)
     try {
       for (;;) {
@@ -169,7 +169,7 @@ export class LevelDatabase {
       reverse,
       limit: range.limit ?? -1,
       values: range.keysOnly !== true,
-      snapshot: range.moment,
+      snapshot: range.snapshot,
       highWaterMarkBytes: sliceBytes,
     })
   }

@@ -3,27 +3,27 @@
 import assert from 'node:assert/strict'
 import type { ShardPlace } from '../core/index.ts'
 import type { StoredChange, StoredRecord } from '../records/index.ts'
-import { BodyCache } from './payload-cache.ts'
-import { BatchJournal } from './batch-sequence.ts'
+import { PayloadCache } from './payload-cache.ts'
+import { BatchSequence } from './batch-sequence.ts'
 import { BatchMark } from './batch-marks.ts'
-import { encodeBegun, encodeChange } from './change-encoder.ts'
+import { encodeLastGeneration, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
 import { probeDisk } from './damage/database-files.ts'
-import { closeSeal, distrust } from './damage/clean-close-marker.ts'
-import { type OpenedDatabase, openSoundly } from './damage/open-with-repair.ts'
+import { markClosed, distrust } from './damage/clean-close-marker.ts'
+import { type OpenedDatabase, openWithRepair } from './damage/open-with-repair.ts'
 import { isDamage, LevelDatabase } from './level-database.ts'
 import { LevelReading } from './level-reading.ts'
 import { OperationList } from './operation-list.ts'
-import { type BodyReleases, OrphanSweep } from './payload-gc.ts'
-import { lifeKey, shardNumbers } from './record-keys.ts'
-import { readLife } from './record-values.ts'
-import { SessionLives } from './session-generations.ts'
-import type { Life } from './record-keys.ts'
-import { firstFreeLife } from './next-generation.ts'
-import { isOfDatabase, storageFailureOf } from './storage-failures.ts'
-import type { StoreSeat } from './store-client.ts'
+import { type PayloadReleases, PayloadGc } from './payload-gc.ts'
+import { generationKey, shardNumbers } from './record-keys.ts'
+import { readGeneration } from './record-values.ts'
+import { SessionGenerations } from './session-generations.ts'
+import type { Generation } from './record-keys.ts'
+import { nextGeneration } from './next-generation.ts'
+import { isDatabaseError, toStorageFailure } from './storage-failures.ts'
+import type { StoreClient } from './store-client.ts'
 import {
-  type BodyReferences,
+  type PayloadReferences,
   type QueueEntry,
   type QueueRange,
   ReadingInterrupted,
@@ -49,19 +49,19 @@ export interface LevelStoreOptions {
    * Hears of each reference to a shared body that went with a session ended through this store, some time after the
    * commit that ended it.
    */
-  readonly onReleased?: (bodyIds: readonly number[]) => void
+  readonly onReleased?: (payloadIds: readonly number[]) => void
   /** Numbers batches and lives by itself, 0 to 255. That of `place` if left out, or 0. */
   readonly shard?: number
   /** Which shard of how many this is: then what is read is only what belongs to it. Everything if left out. */
-  readonly place?: ShardPlace | undefined
+  readonly partition?: ShardPlace | undefined
   /** The database is shared by several stores of the process; their keeper opens it. Without it this store does. */
-  readonly seat?: StoreSeat
+  readonly client?: StoreClient
   /** Calls back once after so long; the timers of the process if left out. */
-  readonly after?: (delayMs: number, callback: () => void) => void
+  readonly setTimer?: (delayMs: number, callback: () => void) => void
 }
 
 /** Between two tries to open what others use too. */
-const comeBackPauseMs = 1_000
+const rejoinPauseMs = 1_000
 
 /**
  * Opens the database in a directory, or makes it. Rejects with StorageFailure if another process has it or it cannot be
@@ -76,13 +76,13 @@ export async function openLevelStore(options: LevelStoreOptions): Promise<Store>
 /** What belongs to one opening of the database. */
 interface Opening {
   readonly database: LevelDatabase
-  readonly journal: BatchJournal
-  readonly lives: SessionLives
+  readonly batchSequence: BatchSequence
+  readonly generations: SessionGenerations
   readonly badRecords: BadRecords
-  readonly sweep: OrphanSweep
+  readonly payloadGc: PayloadGc
   /** Bodies up to here may be needed by sessions of other shards: they are not deleted. */
-  readonly sharedBodiesUpTo: number
-  readonly bodies: BodyCache
+  readonly sharedPayloadsUpTo: number
+  readonly payloads: PayloadCache
 }
 
 class LevelStore implements Store {
@@ -94,29 +94,29 @@ class LevelStore implements Store {
   #isClosed = false
   #wasOpen = false
   /** Commits, and whatever must not happen during one, one after the other. */
-  #lastTurn: Promise<void> = Promise.resolve()
+  #lastTask: Promise<void> = Promise.resolve()
   #mustReopen = false
   /** What in the database cannot be read: it is repaired before it is opened again. */
-  #suspicion: string | undefined
+  #suspectedDamage: string | undefined
   #isSyncDue = false
   /**
    * Lives that ended since the store was opened first and are not swept: their references were counted by whoever uses
    * the store.
    */
-  readonly #countedLives = new Set<Life>()
+  readonly #countedGenerations = new Set<Generation>()
   /** Readers that came while the database was not open. */
   readonly #waiting: (() => void)[] = []
 
   constructor(options: LevelStoreOptions) {
     this.#options = options
-    this.#shard = options.shard ?? options.place?.own ?? 0
+    this.#shard = options.shard ?? options.partition?.own ?? 0
     this.#mark = new BatchMark(options.directory, this.#shard)
-    const { seat } = options
-    if (seat !== undefined) seat.onRecall = () => this.#comeBack(seat)
+    const { client } = options
+    if (client !== undefined) client.onRecall = () => this.#rejoinAfterRecall(client)
   }
 
   commit(changes: readonly (StoredChange | undefined)[]): Promise<void> {
-    return this.#inTurn(() => this.#write(changes))
+    return this.#runExclusively(() => this.#write(changes))
   }
 
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
@@ -128,207 +128,227 @@ class LevelStore implements Store {
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
-    return this.#during((reading) => reading.queueEntries())
+    return this.#readSnapshot((reading) => reading.queueEntries())
   }
 
-  countBodyReferences(): AsyncIterable<readonly BodyReferences[]> {
-    return this.#during((reading) => reading.bodyReferences())
+  countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]> {
+    return this.#readSnapshot((reading) => reading.payloadReferences())
   }
 
   reopen(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#runExclusively(async () => {
       assert(!this.#isClosed, 'the store is closed')
-      const { directory, seat } = this.#options
+      const { directory, client } = this.#options
       try {
-        if (seat !== undefined) return await this.#enterAgain(seat)
+        if (client !== undefined) return await this.#rejoin(client)
         // As long as the disk takes nothing the old opening still serves readers.
         if (this.#opening !== undefined) await probeDisk(directory)
-        await this.#end()
+        await this.#endOpening()
         const { onAlarm } = this.#options
         const recoveredExpirySeconds = this.#wasOpen ? undefined : this.#options.recoveredExpirySeconds
-        const opened = await openSoundly({ directory, suspicion: this.#suspicion, recoveredExpirySeconds, onAlarm })
-        await this.#begin({ ...opened, sharedBodiesUpTo: 0 })
+        const opened = await openWithRepair({
+          directory,
+          suspectedDamage: this.#suspectedDamage,
+          recoveredExpirySeconds,
+          onAlarm,
+        })
+        await this.#startOpening({ ...opened, sharedPayloadsUpTo: 0 })
       } catch (error) {
-        throw storageFailureOf(`The database in ${directory} cannot be opened`, error)
+        throw toStorageFailure(`The database in ${directory} cannot be opened`, error)
       }
     })
   }
 
   async close(): Promise<void> {
     await this.#opening?.badRecords.finish()
-    await this.#inTurn(() => this.#close())
+    await this.#runExclusively(() => this.#close())
     await this.#mark.close()
   }
 
   async #close(): Promise<void> {
     this.#isClosed = true
-    this.#tellWaiting()
+    this.#resumeWaiting()
     const opening = this.#opening
     if (opening === undefined) return
-    const { directory, seat, sync } = this.#options
+    const { directory, client, sync } = this.#options
     if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
-    await this.#end()
-    if (seat !== undefined) seat.left(this.#isSound)
+    await this.#endOpening()
+    if (client !== undefined) client.leave(this.#isIntact)
     // Only files that are known to be as they should be are vouched for.
-    else if (this.#isSound) await closeSeal(directory)
+    else if (this.#isIntact) await markClosed(directory)
   }
 
   /** What was written last is there, and nothing was unreadable. */
-  get #isSound(): boolean {
-    return !this.#mustReopen && this.#suspicion === undefined
+  get #isIntact(): boolean {
+    return !this.#mustReopen && this.#suspectedDamage === undefined
   }
 
-  #inTurn(act: () => Promise<void>): Promise<void> {
-    const turn = this.#lastTurn.then(act)
+  #runExclusively(act: () => Promise<void>): Promise<void> {
+    const turn = this.#lastTask.then(act)
     // The next turn waits for this one; that this one failed is told to its own caller.
-    this.#lastTurn = turn.catch(() => {})
+    this.#lastTask = turn.catch(() => {})
     return turn
   }
 
   /** Leaves with all others where a write failed, and joins anew. */
-  async #enterAgain(seat: StoreSeat): Promise<void> {
+  async #rejoin(client: StoreClient): Promise<void> {
     if (this.#opening !== undefined) {
       // A recall that came between the failure and now has brought a new opening already.
-      if (this.#isSound) return
-      await seat.renew(this.#suspicion)
-      await this.#end()
-      seat.left(this.#isSound)
+      if (this.#isIntact) return
+      await client.requestReopen(this.#suspectedDamage)
+      await this.#endOpening()
+      client.leave(this.#isIntact)
     }
-    await this.#join(seat)
+    await this.#join(client)
   }
 
   /** Somebody else's write has failed. Commits and readers wait until the database is open again. */
-  #comeBack(seat: StoreSeat): void {
-    const turn = this.#inTurn(async () => {
+  #rejoinAfterRecall(client: StoreClient): void {
+    const turn = this.#runExclusively(async () => {
       if (this.#opening !== undefined) {
-        await this.#end()
-        seat.left(this.#isSound)
+        await this.#endOpening()
+        client.leave(this.#isIntact)
       }
-      if (!this.#isClosed) await this.#join(seat)
+      if (!this.#isClosed) await this.#join(client)
     })
     turn.catch((error: unknown) => {
-      if (!isOfDatabase(error) && !(error instanceof StorageFailure)) throw error
-      this.#after(comeBackPauseMs, () => {
-        if (this.#opening === undefined) this.#comeBack(seat)
+      if (!isDatabaseError(error) && !(error instanceof StorageFailure)) throw error
+      this.#after(rejoinPauseMs, () => {
+        if (this.#opening === undefined) this.#rejoinAfterRecall(client)
       })
     })
   }
 
-  async #join(seat: StoreSeat): Promise<void> {
-    const { sharedBodiesUpTo } = await seat.enter(this.#suspicion)
+  async #join(client: StoreClient): Promise<void> {
+    const { sharedPayloadsUpTo } = await client.join(this.#suspectedDamage)
     let database: LevelDatabase | undefined
     try {
       database = await LevelDatabase.open(this.#options.directory)
-      const { journal } = await BatchJournal.read(database, this.#shard)
-      await this.#begin({ database, journals: new Map([[this.#shard, journal]]), sharedBodiesUpTo })
+      const { batchSequence } = await BatchSequence.read(database, this.#shard)
+      await this.#startOpening({
+        database,
+        batchSequences: new Map([[this.#shard, batchSequence]]),
+        sharedPayloadsUpTo,
+      })
     } catch (error) {
       this.#opening = undefined
       await database?.close()
-      if (isDamage(error)) this.#suspect(error)
-      seat.left(false)
+      if (isDamage(error)) this.#suspectDamage(error)
+      client.leave(false)
       throw error
     }
   }
 
-  async #begin(opened: OpenedDatabase & { readonly sharedBodiesUpTo: number }): Promise<void> {
+  async #startOpening(opened: OpenedDatabase & { readonly sharedPayloadsUpTo: number }): Promise<void> {
     const { directory, onAlarm } = this.#options
     const shard = this.#shard
-    const { database, journals, sharedBodiesUpTo } = opened
-    this.#suspicion = undefined
+    const { database, batchSequences, sharedPayloadsUpTo } = opened
+    this.#suspectedDamage = undefined
     const badRecords = new BadRecords({
       database,
       file: `${directory}.damaged-records`,
       onAlarm,
-      inTurn: (act) => this.#inTurn(act),
+      runExclusively: (act) => this.#runExclusively(act),
       onUnreadable: (error) => this.#tellUnreadable(error),
     })
-    const sweep = new OrphanSweep(database, this.#releases(), (error) => this.#sweepFailed(error))
-    const lives = new SessionLives(await firstFreeLife(database, shard))
-    const journal = journals.get(shard) ?? new BatchJournal(shard, 0)
-    this.#opening = { database, journal, lives, badRecords, sweep, sharedBodiesUpTo, bodies: new BodyCache() }
+    const payloadGc = new PayloadGc(database, this.#releases(), (error) => this.#handleGcFailure(error))
+    const generations = new SessionGenerations(await nextGeneration(database, shard))
+    const batchSequence = batchSequences.get(shard) ?? new BatchSequence(shard, 0)
+    this.#opening = {
+      database,
+      batchSequence,
+      generations,
+      badRecords,
+      payloadGc,
+      sharedPayloadsUpTo,
+      payloads: new PayloadCache(),
+    }
     this.#mustReopen = false
     this.#wasOpen = true
-    sweep.start(this.#sweptShards())
-    this.#tellWaiting()
+    payloadGc.start(this.#sweptShards())
+    this.#resumeWaiting()
   }
 
   /** Whose graves of before this store sweeps: also those of shards that are no more. */
   #sweptShards(): number[] {
-    const { place, seat } = this.#options
-    const { own, count } = place ?? { own: 0, count: seat === undefined ? 1 : Infinity }
+    const { partition, client } = this.#options
+    const { own, count } = partition ?? { own: 0, count: client === undefined ? 1 : Infinity }
     return Array.from({ length: shardNumbers }, (_, shard) => shard).filter((shard) => shard % count === own)
   }
 
-  #releases(): BodyReleases {
+  #releases(): PayloadReleases {
     return {
-      isCounted: (life) => this.#countedLives.has(life),
-      swept: (life) => void this.#countedLives.delete(life),
-      released: (bodyIds) => this.#options.onReleased?.(bodyIds),
+      isCounted: (generation) => this.#countedGenerations.has(generation),
+      swept: (generation) => void this.#countedGenerations.delete(generation),
+      released: (payloadIds) => this.#options.onReleased?.(payloadIds),
     }
   }
 
-  #tellWaiting(): void {
+  #resumeWaiting(): void {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  async #end(): Promise<void> {
+  async #endOpening(): Promise<void> {
     const opening = this.#opening
     if (opening === undefined) return
     this.#opening = undefined
     opening.badRecords.stop()
-    await opening.sweep.stop()
+    await opening.payloadGc.stop()
     await opening.database.close()
   }
 
   async #write(changes: readonly (StoredChange | undefined)[]): Promise<void> {
     const opening = this.#open()
     if (this.#mustReopen) throw new StorageFailure('a commit failed before: the store is to be reopened first')
-    const { database, journal, lives, sweep } = opening
+    const { database, batchSequence, generations, payloadGc } = opening
     try {
-      await learnLives(opening, changes)
+      await loadGenerations(opening, changes)
       const ended = this.#encode(opening, changes)
       await database.write(this.#operations, this.#options.sync === 'commit')
-      journal.settle()
-      if (this.#options.sync === 'commit') this.#mark.note(journal.last)
-      for (const life of ended) {
-        this.#countedLives.add(life)
-        sweep.add(life)
+      batchSequence.confirm()
+      if (this.#options.sync === 'commit') this.#mark.note(batchSequence.last)
+      for (const generation of ended) {
+        this.#countedGenerations.add(generation)
+        payloadGc.add(generation)
       }
     } catch (error) {
-      lives.forget()
-      if (!isOfDatabase(error)) throw error
+      generations.clear()
+      if (!isDatabaseError(error)) throw error
       this.#mustReopen = true
-      if (isDamage(error)) this.#suspect(error)
-      throw storageFailureOf(`Writing to the database in ${this.#options.directory} failed`, error)
+      if (isDamage(error)) this.#suspectDamage(error)
+      throw toStorageFailure(`Writing to the database in ${this.#options.directory} failed`, error)
     }
     if (this.#options.sync === 'interval') this.#syncLater()
   }
 
   /** Lays the changes out as operations. Returns the lives that they end. */
-  #encode({ journal, lives, sharedBodiesUpTo }: Opening, changes: readonly (StoredChange | undefined)[]): Life[] {
+  #encode(
+    { batchSequence, generations, sharedPayloadsUpTo }: Opening,
+    changes: readonly (StoredChange | undefined)[],
+  ): Generation[] {
     const operations = this.#operations
     operations.clear()
-    const ended: Life[] = []
-    const lastLife = lives.last
+    const ended: Generation[] = []
+    const lastLife = generations.last
     for (const change of changes) {
-      if (change === undefined || isOfSharedBody(change, sharedBodiesUpTo)) continue
-      const life = encodeChange(operations, change, lives)
-      if (life !== undefined) ended.push(life)
+      if (change === undefined || isSharedPayload(change, sharedPayloadsUpTo)) continue
+      const generation = encodeChange(operations, change, generations)
+      if (generation !== undefined) ended.push(generation)
     }
-    if (lives.last !== lastLife) encodeBegun(operations, this.#shard, lives.last)
-    journal.encodeNext(operations)
+    if (generations.last !== lastLife) encodeLastGeneration(operations, this.#shard, generations.last)
+    batchSequence.encodeNext(operations)
     return ended
   }
 
   /** The moment is that of the call, also if the iteration begins later. */
-  #during<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
+  #readSnapshot<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
     const opening = this.#open()
-    const { database, badRecords, sharedBodiesUpTo, bodies } = opening
-    const { onAlarm, place } = this.#options
-    const reading = new LevelReading({ database, badRecords, onAlarm, place, sharedBodiesUpTo, bodies })
-    return closingAfter(reading, read(reading), (error) =>
+    const { database, badRecords, sharedPayloadsUpTo, payloads } = opening
+    const { onAlarm, partition } = this.#options
+    const reading = new LevelReading({ database, badRecords, onAlarm, partition, sharedPayloadsUpTo, payloads })
+    return closeAfter(reading, read(reading), (error) =>
       this.#opening === opening
-        ? storageFailureOf(`Reading from the database in ${this.#options.directory} failed`, error)
+        ? toStorageFailure(`Reading from the database in ${this.#options.directory} failed`, error)
         : new ReadingInterrupted('the database was opened again during a reading', { cause: error }),
     )
   }
@@ -336,7 +356,7 @@ class LevelStore implements Store {
   async *#slices(range: RecordRange): AsyncIterable<readonly StoredRecord[]> {
     if (this.#opening === undefined && !this.#isClosed)
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    yield* this.#during((reading) => reading.records(range))
+    yield* this.#readSnapshot((reading) => reading.records(range))
   }
 
   #syncLater(): void {
@@ -356,36 +376,36 @@ class LevelStore implements Store {
   }
 
   #after(delayMs: number, callback: () => void): void {
-    const { after } = this.#options
-    if (after === undefined) setTimeout(callback, delayMs).unref()
-    else after(delayMs, callback)
+    const { setTimer } = this.#options
+    if (setTimer === undefined) setTimeout(callback, delayMs).unref()
+    else setTimer(delayMs, callback)
   }
 
   /** A synced write brings all writes before it to the disk. */
-  async #syncNow({ database, journal }: Opening): Promise<void> {
+  async #syncNow({ database, batchSequence }: Opening): Promise<void> {
     const operations = new OperationList()
-    const { last } = journal
-    journal.encodeLast(operations)
+    const { last } = batchSequence
+    batchSequence.encodeLast(operations)
     await database.write(operations, true)
     if (last > 0) this.#mark.note(last)
   }
 
-  #suspect(error: Error): void {
-    this.#suspicion ??= error.message
+  #suspectDamage(error: Error): void {
+    this.#suspectedDamage ??= error.message
   }
 
   /** A reading leaves out what it cannot read. */
   #tellUnreadable(error: Error): void {
-    if (this.#suspicion !== undefined) return
-    this.#suspect(error)
+    if (this.#suspectedDamage !== undefined) return
+    this.#suspectDamage(error)
     const { directory, onAlarm } = this.#options
     const text = `A part of the database in ${directory} cannot be read: ${error.message}. What is in it is not served. Restart the broker: the database is repaired at the start.`
     onAlarm({ alarm: 'database-damaged', text })
     void distrust(directory)
   }
 
-  #sweepFailed(error: unknown): void {
-    if (!isOfDatabase(error)) throw error
+  #handleGcFailure(error: unknown): void {
+    if (!isDatabaseError(error)) throw error
     const text = `Removing ended sessions from ${this.#options.directory} failed and goes on when it is opened again: ${error.message}.`
     this.#options.onAlarm({ alarm: 'maintenance-failed', text })
   }
@@ -397,22 +417,23 @@ class LevelStore implements Store {
   }
 }
 
-async function learnLives(
-  { database, lives, badRecords }: Opening,
+async function loadGenerations(
+  { database, generations, badRecords }: Opening,
   changes: readonly (StoredChange | undefined)[],
 ): Promise<void> {
-  const clientIds = lives.unknownIn(changes)
+  const clientIds = generations.findUnknown(changes)
   if (clientIds.length === 0) return
-  const keys = clientIds.map(lifeKey)
+  const keys = clientIds.map(generationKey)
   const values = await database.getMany(keys)
   for (const [index, key] of keys.entries()) {
     const value = values[index]
-    const life = value === undefined ? undefined : badRecords.attempt([key, value], () => readLife(key, value))
-    lives.learn(clientIds[index] ?? '', life)
+    const generation =
+      value === undefined ? undefined : badRecords.tryRead([key, value], () => readGeneration(key, value))
+    generations.recordGeneration(clientIds[index] ?? '', generation)
   }
 }
 
-async function* closingAfter<Slice>(
+async function* closeAfter<Slice>(
   reading: LevelReading,
   slices: AsyncIterable<Slice>,
   failureFor: (error: Error) => unknown,
@@ -420,7 +441,7 @@ async function* closingAfter<Slice>(
   try {
     yield* slices
   } catch (error) {
-    if (!isOfDatabase(error)) throw error
+    if (!isDatabaseError(error)) throw error
     throw failureFor(error)
   } finally {
     await reading.close()
@@ -428,6 +449,6 @@ async function* closingAfter<Slice>(
 }
 
 /** A shard does not know who else needs a body from before the last dealing. */
-function isOfSharedBody(change: StoredChange, sharedBodiesUpTo: number): boolean {
-  return change.change === 'delete' && change.key.kind === 'body' && change.key.id <= sharedBodiesUpTo
+function isSharedPayload(change: StoredChange, sharedPayloadsUpTo: number): boolean {
+  return change.change === 'delete' && change.key.kind === 'body' && change.key.id <= sharedPayloadsUpTo
 }

@@ -6,17 +6,17 @@ import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../r
 import { OperationList } from './operation-list.ts'
 import { ReferenceCounts } from './reference-counts.ts'
 import {
-  bodyIdOfKey,
-  bodyKey,
+  payloadIdOfKey,
+  payloadKey,
   isSessionKind,
   retainedKey,
   sequenceOfKey,
   writeKey,
   writeKeyOfRecord,
 } from './record-keys.ts'
-import { readBodyId, readRecord, writeChecksum, writeValue } from './record-values.ts'
+import { readPayloadId, readRecord, writeChecksum, writeValue } from './record-values.ts'
 import type {
-  BodyReferences,
+  PayloadReferences,
   GrowingSlices,
   QueueEntry,
   QueueRange,
@@ -25,7 +25,7 @@ import type {
   StorageAlarm,
   Store,
 } from './store.ts'
-import { bodyIdsOf, resolveBodies } from './payload-resolution.ts'
+import { payloadIdsOf, resolvePayloads } from './payload-resolution.ts'
 
 interface Entry {
   readonly key: Buffer
@@ -33,9 +33,9 @@ interface Entry {
 }
 
 /** Entries by the hexadecimal text of their keys, which sorts as the bytes do. */
-type Shelf = Map<string, Entry>
+type EntryMap = Map<string, Entry>
 
-const evenSlices = { first: 512, most: 512 }
+const defaultSlices = { first: 512, most: 512 }
 
 /** A store in memory. `onAlarm` hears of a queued record without its body. */
 export function openMemoryStore(onAlarm: (alarm: StorageAlarm) => void = () => {}): Store {
@@ -44,8 +44,8 @@ export function openMemoryStore(onAlarm: (alarm: StorageAlarm) => void = () => {
 
 class MemoryStore implements Store {
   readonly #onAlarm: (alarm: StorageAlarm) => void
-  readonly #sessions = new Map<string, Map<SessionRecordKind, Shelf>>()
-  readonly #shelves = new Map<RecordKind, Shelf>()
+  readonly #sessions = new Map<string, Map<SessionRecordKind, EntryMap>>()
+  readonly #entryMaps = new Map<RecordKind, EntryMap>()
   readonly #operations = new OperationList()
   #isClosed = false
 
@@ -61,37 +61,37 @@ class MemoryStore implements Store {
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
     assert(!this.#isClosed, 'the store is closed')
     if (range.clientId === undefined && range.topic !== undefined) {
-      const entry = this.#shelves.get('retained')?.get(retainedKey(range.topic).toString('hex'))
+      const entry = this.#entryMaps.get('retained')?.get(retainedKey(range.topic).toString('hex'))
       if (entry !== undefined) yield readRecord(entry.key, entry.value, '')
     } else if (range.clientId === undefined) {
       for (const { entry, clientId } of this.#allOf(range.kind)) yield readRecord(entry.key, entry.value, clientId)
     } else if (range.kind === 'queued') {
       yield* this.#queue(range)
     } else {
-      const entries = sorted(this.#sessions.get(range.clientId)?.get(range.kind))
+      const entries = sortEntries(this.#sessions.get(range.clientId)?.get(range.kind))
       for (const entry of entries) yield readRecord(entry.key, entry.value, range.clientId)
     }
   }
 
   async *readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]> {
     assert(!this.#isClosed, 'the store is closed')
-    yield* inSlices(this.#queue(range), range.slices)
+    yield* splitIntoSlices(this.#queue(range), range.slices)
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
-    return inSlices(
+    return splitIntoSlices(
       this.#allOf('queued').map(({ entry, clientId }) => ({ clientId, sequence: sequenceOfKey(entry.key) })),
     )
   }
 
-  countBodyReferences(): AsyncIterable<readonly BodyReferences[]> {
+  countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]> {
     const counts = new ReferenceCounts()
     for (const { entry } of this.#allOf('queued')) {
-      const id = readBodyId(entry.key, entry.value)
+      const id = readPayloadId(entry.key, entry.value)
       if (id !== undefined) counts.add(id)
     }
-    const ids = sorted(this.#shelves.get('body')).map(({ key }) => bodyIdOfKey(key))
-    return inSlices(ids.map((id) => [id, counts.get(id)] as const))
+    const ids = sortEntries(this.#entryMaps.get('body')).map(({ key }) => payloadIdOfKey(key))
+    return splitIntoSlices(ids.map((id) => [id, counts.get(id)] as const))
   }
 
   async reopen(): Promise<void> {
@@ -126,48 +126,48 @@ class MemoryStore implements Store {
       writeChecksum(operations.writer, operations.keyStart)
       operations.endValue()
     }
-    const shelf = this.#shelfFor(change.change === 'delete' ? change.key : change.record)
+    const entryMap = this.#entryMapFor(change.change === 'delete' ? change.key : change.record)
     operations.replay(
-      (key, value) => shelf.set(key.toString('hex'), { key: Buffer.from(key), value: Buffer.from(value) }),
-      (key) => shelf.delete(key.toString('hex')),
+      (key, value) => entryMap.set(key.toString('hex'), { key: Buffer.from(key), value: Buffer.from(value) }),
+      (key) => entryMap.delete(key.toString('hex')),
     )
   }
 
-  #shelfFor(subject: { readonly kind: RecordKind; readonly clientId?: string }): Shelf {
+  #entryMapFor(subject: { readonly kind: RecordKind; readonly clientId?: string }): EntryMap {
     const { kind, clientId } = subject
-    if (!isSessionKind(kind) || clientId === undefined) return found(this.#shelves, kind, () => new Map())
-    const session = found(this.#sessions, clientId, () => new Map<SessionRecordKind, Shelf>())
-    return found(session, kind, () => new Map())
+    if (!isSessionKind(kind) || clientId === undefined) return getOrCreate(this.#entryMaps, kind, () => new Map())
+    const session = getOrCreate(this.#sessions, clientId, () => new Map<SessionRecordKind, EntryMap>())
+    return getOrCreate(session, kind, () => new Map())
   }
 
   #allOf(kind: RecordKind): { entry: Entry; clientId: string }[] {
-    if (!isSessionKind(kind)) return sorted(this.#shelves.get(kind)).map((entry) => ({ entry, clientId: '' }))
-    return [...this.#sessions].flatMap(([clientId, shelves]) =>
-      sorted(shelves.get(kind)).map((entry) => ({ entry, clientId })),
+    if (!isSessionKind(kind)) return sortEntries(this.#entryMaps.get(kind)).map((entry) => ({ entry, clientId: '' }))
+    return [...this.#sessions].flatMap(([clientId, entryMaps]) =>
+      sortEntries(entryMaps.get(kind)).map((entry) => ({ entry, clientId })),
     )
   }
 
   #queue(range: QueueRange): StoredRecord[] {
-    let entries = sorted(this.#sessions.get(range.clientId)?.get('queued'))
+    let entries = sortEntries(this.#sessions.get(range.clientId)?.get('queued'))
     const from = range.fromSequence ?? 0
     entries = entries.filter((entry) => sequenceOfKey(entry.key) >= from)
     if (range.reverse === true) entries.reverse()
     const records = entries.slice(0, range.limit).map((entry) => readRecord(entry.key, entry.value, range.clientId))
-    if (range.withBodies !== true) return records
-    const bodies = new Map<number, StoredMessage>()
-    for (const id of bodyIdsOf(records)) {
-      const body = this.#shelves.get('body')?.get(bodyKey(id).toString('hex'))
-      const record = body === undefined ? undefined : readRecord(body.key, body.value, '')
-      if (record?.kind === 'body') bodies.set(id, record.message)
+    if (range.withPayloads !== true) return records
+    const payloads = new Map<number, StoredMessage>()
+    for (const id of payloadIdsOf(records)) {
+      const payload = this.#entryMaps.get('body')?.get(payloadKey(id).toString('hex'))
+      const record = payload === undefined ? undefined : readRecord(payload.key, payload.value, '')
+      if (record?.kind === 'body') payloads.set(id, record.message)
     }
-    return resolveBodies(records, bodies, this.#onAlarm)
+    return resolvePayloads(records, payloads, this.#onAlarm)
   }
 }
 
 /** One slice after the other. */
-async function* inSlices<Thing>(
+async function* splitIntoSlices<Thing>(
   things: readonly Thing[],
-  { first, most }: GrowingSlices = evenSlices,
+  { first, most }: GrowingSlices = defaultSlices,
 ): AsyncIterable<readonly Thing[]> {
   let start = 0
   for (let size = first; start < things.length; size = Math.min(size * 2, most)) {
@@ -176,12 +176,12 @@ async function* inSlices<Thing>(
   }
 }
 
-function sorted(shelf: Shelf | undefined): Entry[] {
-  return shelf === undefined ? [] : [...shelf.values()].sort((a, b) => a.key.compare(b.key))
+function sortEntries(entryMap: EntryMap | undefined): Entry[] {
+  return entryMap === undefined ? [] : [...entryMap.values()].sort((a, b) => a.key.compare(b.key))
 }
 
 /** What the map has under the key, put there first if need be. */
-function found<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+function getOrCreate<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   const present = map.get(key)
   if (present !== undefined) return present
   const made = make()

@@ -17,7 +17,7 @@ const retainFlag = 0x04
 const propertiesFlag = 0x08
 const expiresFlag = 0x10
 const usernameFlag = 0x20
-const ownRightFlag = 0x40
+const authorizedFlag = 0x40
 const repeatFlag = 0x80
 
 const payloadFormatBit = 0x01
@@ -34,7 +34,7 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   if (message.properties !== undefined) flags |= propertiesFlag
   if (message.expiresAtMs !== undefined) flags |= expiresFlag
   if (message.publisherUsername !== undefined) flags |= usernameFlag
-  if (message.isByOwnRight) flags |= ownRightFlag
+  if (message.isByOwnRight) flags |= authorizedFlag
   if (message.isRepeat) flags |= repeatFlag
   writer.byte(flags)
   writer.text(message.topic)
@@ -74,7 +74,7 @@ function readMessageOf(reader: ByteReader, saysMountpoint: boolean): StoredMessa
     properties,
     publisher,
     publisherUsername,
-    isByOwnRight: (flags & ownRightFlag) !== 0,
+    isByOwnRight: (flags & authorizedFlag) !== 0,
     publisherMountpoint,
     isRepeat: (flags & repeatFlag) !== 0,
     publishedAtMs,

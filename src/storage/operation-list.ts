@@ -7,7 +7,7 @@ import { ByteWriter } from './byte-writer.ts'
 
 const initialBytes = 64 * 1_024
 /** A list that had to grow beyond this gives its memory back. */
-const keptBytes = 4 * 1_024 * 1_024
+const maxRetainedBytes = 4 * 1_024 * 1_024
 
 /**
  * Collects operations. Write the key to `writer` after `begin`, then `endKey`, then the value, then `endValue`; or
@@ -66,6 +66,6 @@ export class OperationList {
   clear(): void {
     this.#offsets.length = 0
     this.writer.length = 0
-    if (this.writer.bytes.length > keptBytes) this.writer = new ByteWriter(initialBytes)
+    if (this.writer.bytes.length > maxRetainedBytes) this.writer = new ByteWriter(initialBytes)
   }
 }

@@ -7,13 +7,13 @@
 import type { StoredMessage } from '../records/index.ts'
 
 /** Of payloads, and of what else a body takes: when those that came last reach it, the ones before them are forgotten. */
-const bytesOfGeneration = 1_048_576
+const segmentBytes = 1_048_576
 /** Larger ones are too few to be worth their room. */
-const largestBytes = 65_536
+const maxPayloadBytes = 65_536
 /** Objects, topic, properties: an estimate. */
-const bytesBeside = 512
+const overheadBytes = 512
 
-export class BodyCache {
+export class PayloadCache {
   #older = new Map<number, StoredMessage>()
   #newer = new Map<number, StoredMessage>()
   /** Of the newer ones. */
@@ -24,9 +24,9 @@ export class BodyCache {
   }
 
   add(id: number, message: StoredMessage): void {
-    const bytes = message.payload.byteLength + bytesBeside
-    if (bytes > largestBytes) return
-    if (this.#bytes + bytes > bytesOfGeneration) {
+    const bytes = message.payload.byteLength + overheadBytes
+    if (bytes > maxPayloadBytes) return
+    if (this.#bytes + bytes > segmentBytes) {
       this.#older = this.#newer
       this.#newer = new Map()
       this.#bytes = 0

@@ -5,31 +5,31 @@
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from './level-database.ts'
 import { OperationList } from './operation-list.ts'
-import { kindOfKey, lifeOfKey, rangeOfShard, sessionKinds, sessionPrefix } from './record-keys.ts'
-import { readBodyId } from './record-values.ts'
-import type { Life } from './record-keys.ts'
+import { kindOfKey, generationOfKey, rangeOfShard, sessionKinds, sessionPrefix } from './record-keys.ts'
+import { readPayloadId } from './record-values.ts'
+import type { Generation } from './record-keys.ts'
 
 /** Who counts the references to shared bodies hears which ones went with an ended session. */
-export interface BodyReleases {
+export interface PayloadReleases {
   /** False for lives that had ended before those references were counted: they never were in the count. */
-  isCounted(life: Life): boolean
-  released(bodyIds: readonly number[]): void
+  isCounted(generation: Generation): boolean
+  released(payloadIds: readonly number[]): void
   /** Nothing of the life is left. */
-  swept(life: Life): void
+  swept(generation: Generation): void
 }
 
 /** Sweeps graves, one after the other, in the background. */
-export class OrphanSweep {
+export class PayloadGc {
   readonly #database: LevelDatabase
   readonly #onFailure: (error: unknown) => void
-  readonly #releases: BodyReleases
-  readonly #waiting: Life[] = []
+  readonly #releases: PayloadReleases
+  readonly #waiting: Generation[] = []
   #running: Promise<void> = Promise.resolve()
   #isRunning = false
   #isStopped = false
 
   /** @param onFailure hears once what ended the sweep before its time; it goes on at the next opening */
-  constructor(database: LevelDatabase, releases: BodyReleases, onFailure: (error: unknown) => void) {
+  constructor(database: LevelDatabase, releases: PayloadReleases, onFailure: (error: unknown) => void) {
     this.#database = database
     this.#releases = releases
     this.#onFailure = onFailure
@@ -38,13 +38,13 @@ export class OrphanSweep {
   /** Begins with the graves on disk of lives that these shards gave out. */
   start(shards: readonly number[]): void {
     this.#run(async () => {
-      for (const shard of shards) await this.#findGraves(shard)
+      for (const shard of shards) await this.#findTombstones(shard)
     })
   }
 
   /** A life has ended and its grave is on disk. */
-  add(life: Life): void {
-    this.#waiting.push(life)
+  add(generation: Generation): void {
+    this.#waiting.push(generation)
     this.#run(async () => {})
   }
 
@@ -54,9 +54,9 @@ export class OrphanSweep {
     await this.#running
   }
 
-  async #findGraves(shard: number): Promise<void> {
+  async #findTombstones(shard: number): Promise<void> {
     for await (const slice of this.#database.slices({ ...rangeOfShard('grave', shard), keysOnly: true })) {
-      for (const [key] of slice) this.#waiting.push(lifeOfKey(key))
+      for (const [key] of slice) this.#waiting.push(generationOfKey(key))
     }
   }
 
@@ -69,8 +69,12 @@ export class OrphanSweep {
   async #sweepAll(prepare: () => Promise<void>): Promise<void> {
     try {
       await prepare()
-      for (let life = this.#waiting.shift(); life !== undefined && !this.#isStopped; life = this.#waiting.shift()) {
-        await this.#sweep(life)
+      for (
+        let generation = this.#waiting.shift();
+        generation !== undefined && !this.#isStopped;
+        generation = this.#waiting.shift()
+      ) {
+        await this.#sweep(generation)
       }
     } catch (error) {
       this.#isStopped = true
@@ -81,12 +85,12 @@ export class OrphanSweep {
     }
   }
 
-  async #sweep(life: Life): Promise<void> {
+  async #sweep(generation: Generation): Promise<void> {
     const operations = new OperationList()
-    const isCounted = this.#releases.isCounted(life)
+    const isCounted = this.#releases.isCounted(generation)
     for (const kind of sessionKinds) {
       const keysOnly = kind !== 'queued' || !isCounted
-      const range = { gte: sessionPrefix(kind, life), lt: sessionPrefix(kind, life + 1), keysOnly }
+      const range = { gte: sessionPrefix(kind, generation), lt: sessionPrefix(kind, generation + 1), keysOnly }
       for await (const slice of this.#database.slices(range)) {
         if (this.#isStopped) return
         operations.clear()
@@ -96,25 +100,25 @@ export class OrphanSweep {
       }
     }
     operations.clear()
-    operations.delete(sessionPrefix('grave', life))
+    operations.delete(sessionPrefix('grave', generation))
     await this.#database.write(operations, false)
-    this.#releases.swept(life)
+    this.#releases.swept(generation)
   }
 
   #release(slice: readonly LevelEntry[]): void {
-    const bodyIds: number[] = []
+    const payloadIds: number[] = []
     for (const [key, value] of slice) {
-      const bodyId = kindOfKey(key) === 'queued' ? bodyIdOf(key, value) : undefined
-      if (bodyId !== undefined) bodyIds.push(bodyId)
+      const payloadId = kindOfKey(key) === 'queued' ? payloadIdOf(key, value) : undefined
+      if (payloadId !== undefined) payloadIds.push(payloadId)
     }
-    if (bodyIds.length > 0) this.#releases.released(bodyIds)
+    if (payloadIds.length > 0) this.#releases.released(payloadIds)
   }
 }
 
 /** A record that cannot be read names no body; what it referred to is found by the count at the next start. */
-function bodyIdOf(key: Buffer, value: Buffer): number | undefined {
+function payloadIdOf(key: Buffer, value: Buffer): number | undefined {
   try {
-    return readBodyId(key, value)
+    return readPayloadId(key, value)
   } catch (error) {
     if (error instanceof DamagedRecord || error instanceof RecordTooNew) return undefined
     throw error

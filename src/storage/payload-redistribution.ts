@@ -6,72 +6,72 @@
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import { OperationList } from './operation-list.ts'
-import { bodyIdOfKey, factKey, lifeOfKey, rangeOfBodiesUpTo, rangeOfKind } from './record-keys.ts'
-import { readBodyId, readLife, readRecord, writeChecksum, writeValue } from './record-values.ts'
+import { payloadIdOfKey, factKey, generationOfKey, rangeOfPayloadsUpTo, rangeOfKind } from './record-keys.ts'
+import { readPayloadId, readGeneration, readRecord, writeChecksum, writeValue } from './record-values.ts'
 import { ReferenceCounts } from './reference-counts.ts'
-import type { Life } from './record-keys.ts'
+import type { Generation } from './record-keys.ts'
 
 /** Among how many shards the sessions were dealt last, and the highest id of the bodies from before that. */
-interface Dealing {
+interface Distribution {
   readonly shards: number
-  readonly sharedBodiesUpTo: number
+  readonly sharedPayloadsUpTo: number
 }
 
 const factName = 'dealing'
 /** What versions that wrote no such fact had. */
-const firstDealing: Dealing = { shards: 1, sharedBodiesUpTo: 0 }
+const initialDistribution: Distribution = { shards: 1, sharedPayloadsUpTo: 0 }
 
 /**
  * At the start: notes the number of shards and deletes shared bodies that nobody refers to. Resolves with the highest id
  * of the bodies that may be shared between shards, 0 where there are none.
  */
-export async function mendAfterDealing(database: LevelDatabase, shards: number): Promise<number> {
-  const last = await readDealing(database)
-  const highest = last.shards === shards ? last.sharedBodiesUpTo : await highestBodyId(database)
-  const sharedBodiesUpTo = highest > 0 ? await deleteUnneeded(database, highest) : 0
-  if (last.shards !== shards || last.sharedBodiesUpTo !== sharedBodiesUpTo) {
-    await writeDealing(database, { shards, sharedBodiesUpTo })
+export async function redistributePayloads(database: LevelDatabase, shards: number): Promise<number> {
+  const last = await readDistribution(database)
+  const highest = last.shards === shards ? last.sharedPayloadsUpTo : await highestPayloadId(database)
+  const sharedPayloadsUpTo = highest > 0 ? await deleteUnreferenced(database, highest) : 0
+  if (last.shards !== shards || last.sharedPayloadsUpTo !== sharedPayloadsUpTo) {
+    await writeDistribution(database, { shards, sharedPayloadsUpTo })
   }
-  return sharedBodiesUpTo
+  return sharedPayloadsUpTo
 }
 
-async function readDealing(database: LevelDatabase): Promise<Dealing> {
+async function readDistribution(database: LevelDatabase): Promise<Distribution> {
   const key = factKey(factName)
   const value = await database.get(key)
-  if (value === undefined) return firstDealing
-  const record = ifSound(() => readRecord(key, value, ''))
+  if (value === undefined) return initialDistribution
+  const record = ifReadable(() => readRecord(key, value, ''))
   const [, shards, upTo] = (record?.kind === 'fact' && /^(\d+) (\d+)$/.exec(record.value)) || []
   // An unreadable note says that nothing is known: whatever is there may be shared.
   return shards === undefined
-    ? { shards: 0, sharedBodiesUpTo: 0 }
-    : { shards: Number(shards), sharedBodiesUpTo: Number(upTo) }
+    ? { shards: 0, sharedPayloadsUpTo: 0 }
+    : { shards: Number(shards), sharedPayloadsUpTo: Number(upTo) }
 }
 
-async function writeDealing(database: LevelDatabase, { shards, sharedBodiesUpTo }: Dealing): Promise<void> {
+async function writeDistribution(database: LevelDatabase, { shards, sharedPayloadsUpTo }: Distribution): Promise<void> {
   const operations = new OperationList()
   operations.begin()
   operations.writer.bytesOf(factKey(factName))
   operations.endKey()
-  writeValue(operations.writer, { kind: 'fact', name: factName, value: `${shards} ${sharedBodiesUpTo}` })
+  writeValue(operations.writer, { kind: 'fact', name: factName, value: `${shards} ${sharedPayloadsUpTo}` })
   writeChecksum(operations.writer, operations.keyStart)
   operations.endValue()
   await database.write(operations, true)
 }
 
-async function highestBodyId(database: LevelDatabase): Promise<number> {
+async function highestPayloadId(database: LevelDatabase): Promise<number> {
   const key = await database.lastKey(rangeOfKind('body'))
-  return key === undefined ? 0 : (ifSound(() => bodyIdOfKey(key)) ?? Number.MAX_SAFE_INTEGER)
+  return key === undefined ? 0 : (ifReadable(() => payloadIdOfKey(key)) ?? Number.MAX_SAFE_INTEGER)
 }
 
 /** The highest id of those that are left, 0 for none. */
-async function deleteUnneeded(database: LevelDatabase, upTo: number): Promise<number> {
-  if ((await database.lastKey(rangeOfBodiesUpTo(upTo))) === undefined) return 0
+async function deleteUnreferenced(database: LevelDatabase, upTo: number): Promise<number> {
+  if ((await database.lastKey(rangeOfPayloadsUpTo(upTo))) === undefined) return 0
   const counts = await countReferences(database)
   let highestLeft = 0
-  for await (const slice of database.slices({ ...rangeOfBodiesUpTo(upTo), keysOnly: true })) {
+  for await (const slice of database.slices({ ...rangeOfPayloadsUpTo(upTo), keysOnly: true })) {
     const operations = new OperationList()
     for (const [key] of slice) {
-      const id = ifSound(() => bodyIdOfKey(key))
+      const id = ifReadable(() => payloadIdOfKey(key))
       if (id === undefined) continue
       if (counts.get(id) === 0) operations.delete(key)
       else highestLeft = id
@@ -83,17 +83,17 @@ async function deleteUnneeded(database: LevelDatabase, upTo: number): Promise<nu
 
 /** By the queues of all sessions that live. */
 async function countReferences(database: LevelDatabase): Promise<ReferenceCounts> {
-  const lives = new Set<Life>()
+  const generations = new Set<Generation>()
   for await (const slice of database.slices(rangeOfKind('life'))) {
     for (const [key, value] of slice) {
-      const life = ifSound(() => readLife(key, value))
-      if (life !== undefined) lives.add(life)
+      const generation = ifReadable(() => readGeneration(key, value))
+      if (generation !== undefined) generations.add(generation)
     }
   }
   const counts = new ReferenceCounts()
   for await (const slice of database.slices(rangeOfKind('queued'))) {
     for (const [key, value] of slice) {
-      const id = ifSound(() => (lives.has(lifeOfKey(key)) ? readBodyId(key, value) : undefined))
+      const id = ifReadable(() => (generations.has(generationOfKey(key)) ? readPayloadId(key, value) : undefined))
       if (id !== undefined) counts.add(id)
     }
   }
@@ -101,7 +101,7 @@ async function countReferences(database: LevelDatabase): Promise<ReferenceCounts
 }
 
 /** What cannot be read is told and set aside by whoever restores it: here it counts for nothing. */
-function ifSound<Thing>(read: () => Thing): Thing | undefined {
+function ifReadable<Thing>(read: () => Thing): Thing | undefined {
   try {
     return read()
   } catch (error) {

@@ -5,7 +5,7 @@ import type { StoredMessage, StoredRecord } from '../records/index.ts'
 import type { StorageAlarm } from './store.ts'
 
 /** The ids of the bodies that queued records refer to, each once. */
-export function bodyIdsOf(records: readonly StoredRecord[]): number[] {
+export function payloadIdsOf(records: readonly StoredRecord[]): number[] {
   const ids = new Set<number>()
   for (const record of records) {
     if (record.kind === 'queued' && typeof record.message === 'number') ids.add(record.message)
@@ -17,27 +17,28 @@ export function bodyIdsOf(records: readonly StoredRecord[]): number[] {
  * The records with messages in the place of ids. One whose body is not among `bodies` is left out, with an alarm for
  * all of them.
  */
-export function resolveBodies(
+export function resolvePayloads(
   records: readonly StoredRecord[],
-  bodies: ReadonlyMap<number, StoredMessage>,
+  payloads: ReadonlyMap<number, StoredMessage>,
   onAlarm: (alarm: StorageAlarm) => void,
 ): StoredRecord[] {
   const resolved: StoredRecord[] = []
-  const bereft: string[] = []
+  const withoutPayload: string[] = []
   for (const record of records) {
     if (record.kind !== 'queued' || typeof record.message !== 'number') {
       resolved.push(record)
       continue
     }
-    const message = bodies.get(record.message)
-    if (message === undefined) bereft.push(`${record.sequence} of '${record.clientId}' (body ${record.message})`)
+    const message = payloads.get(record.message)
+    if (message === undefined)
+      withoutPayload.push(`${record.sequence} of '${record.clientId}' (body ${record.message})`)
     else resolved.push({ ...record, message, bodyId: record.message })
   }
-  if (bereft.length > 0) onAlarm({ alarm: 'body-missing', text: bodyMissingText(bereft) })
+  if (withoutPayload.length > 0) onAlarm({ alarm: 'body-missing', text: missingPayloadText(withoutPayload) })
   return resolved
 }
 
-function bodyMissingText(bereft: readonly string[]): string {
-  const more = bereft.length > 1 ? ` and of ${bereft.length - 1} more` : ''
-  return `The stored message of queued record ${bereft[0]}${more} is gone: not delivered.`
+function missingPayloadText(withoutPayload: readonly string[]): string {
+  const more = withoutPayload.length > 1 ? ` and of ${withoutPayload.length - 1} more` : ''
+  return `The stored message of queued record ${withoutPayload[0]}${more} is gone: not delivered.`
 }

@@ -16,7 +16,7 @@ import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-r
 import { ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 
 /** As the core's question `load-queue` has it. */
-export interface PartWanted {
+export interface PartRequest {
   readonly clientId: string
   /** Inclusive. */
   readonly fromSequence: number
@@ -30,18 +30,18 @@ export interface PartWanted {
  * So many records at most come from the database at once: what is made of them is one piece of work. The first ones, which
  * code that is not compiled yet may have to deal with, are as few as its part.
  */
-const mostInSlice = 128
+const maxSliceRecords = 128
 /** What was deleted takes room on disk for as long as a moment from before is kept. */
-const recordsOfMoment = 8_192
+const maxSnapshotRecords = 8_192
 /** Kept for clients that take their queues at the same time; for further ones each part is a reading of its own. */
-const mostKept = 64
+const maxKeptReadings = 64
 /**
  * Readings that nobody goes on with, and that are read to their end at the same time. Further ones are closed where they are: a client
  * that reconnects again and again leaves one each time, of up to 8,192 messages.
  */
 const maxFinishing = 4
 /** And for so long behind a part, as a moment keeps files and up to 16 MiB of memory. */
-const keptMs = 1_000
+const keepMs = 1_000
 
 export class QueueReaders {
   readonly #store: Store
@@ -53,7 +53,7 @@ export class QueueReaders {
   }
 
   /** At most `limit` queued records in order, and no more than fit into some megabytes. Throws StorageFailure. */
-  async read(wanted: PartWanted): Promise<QueuePart> {
+  async read(wanted: PartRequest): Promise<QueuePart> {
     const { clientId, fromSequence, limit, part } = wanted
     const reading = part === undefined ? undefined : this.#readingFor(clientId, part)
     if (reading === undefined) return await readQueue(this.#store, clientId, fromSequence, limit)
@@ -64,14 +64,14 @@ export class QueueReaders {
       return read
     } finally {
       if (isKept) reading.rest()
-      else await this.#close(reading)
+      else await this.#closeAll(reading)
     }
   }
 
   /** Gives everything back that is kept. What is read to its end for nobody ends with the slice that is on its way. */
-  async close(): Promise<void> {
+  async closeAll(): Promise<void> {
     const held = [...this.#readings.values(), ...this.#finishing]
-    await Promise.all(held.map((reading) => this.#close(reading)))
+    await Promise.all(held.map((reading) => this.#closeAll(reading)))
   }
 
   /**
@@ -82,36 +82,36 @@ export class QueueReaders {
   #readingFor(clientId: string, part: number): Reading | undefined {
     const kept = this.#readings.get(clientId)
     if (kept !== undefined && part > 0) return kept.isResting ? kept : undefined
-    if (kept === undefined && this.#readings.size >= mostKept) return undefined
-    if (kept?.isResting === true) this.#leave(kept)
-    const reading = new Reading(this.#store, clientId, () => this.#leave(reading))
+    if (kept === undefined && this.#readings.size >= maxKeptReadings) return undefined
+    if (kept?.isResting === true) this.#releaseReading(kept)
+    const reading = new Reading(this.#store, clientId, () => this.#releaseReading(reading))
     this.#readings.set(clientId, reading)
     return reading
   }
 
   /** Nobody asks for the rest of it. */
-  #leave(reading: Reading): void {
+  #releaseReading(reading: Reading): void {
     this.#readings.delete(reading.clientId)
     void this.#finish(reading)
   }
 
   async #finish(reading: Reading): Promise<void> {
-    if (this.#finishing.size >= maxFinishing) return await reading.close()
+    if (this.#finishing.size >= maxFinishing) return await reading.closeAll()
     this.#finishing.add(reading)
     await reading.finish()
     this.#finishing.delete(reading)
   }
 
-  async #close(reading: Reading): Promise<void> {
+  async #closeAll(reading: Reading): Promise<void> {
     if (this.#readings.get(reading.clientId) === reading) this.#readings.delete(reading.clientId)
-    await reading.close()
+    await reading.closeAll()
   }
 }
 
 class Reading {
   readonly clientId: string
   readonly #store: Store
-  readonly #left: () => void
+  readonly #remaining: () => void
   #slices: AsyncIterator<readonly StoredRecord[]> | undefined
   /** What was read and not asked for yet: of the slice from `#at` on. */
   #slice: readonly StoredRecord[] = []
@@ -119,14 +119,14 @@ class Reading {
   /** Behind the last record that was given out. */
   #position = 0
   /** The moment was taken for the part that is read: what is not in it is not there. */
-  #isOfNow = false
+  #isCurrent = false
   #timer: NodeJS.Timeout | undefined
 
   /** `left`: it has rested for so long that it is to be closed. */
-  constructor(store: Store, clientId: string, left: () => void) {
+  constructor(store: Store, clientId: string, remaining: () => void) {
     this.#store = store
     this.clientId = clientId
-    this.#left = left
+    this.#remaining = remaining
   }
 
   get isResting(): boolean {
@@ -135,7 +135,7 @@ class Reading {
 
   /** Until the next part is asked for. */
   rest(): void {
-    this.#timer = setTimeout(this.#left, keptMs).unref()
+    this.#timer = setTimeout(this.#remaining, keepMs).unref()
   }
 
   /** Throws StorageFailure. */
@@ -143,9 +143,9 @@ class Reading {
     this.#wake()
     for (;;) {
       try {
-        return await this.#part(fromSequence, limit)
+        return await this.#readPart(fromSequence, limit)
       } catch (error) {
-        await this.close()
+        await this.closeAll()
         // Nothing of the part has been used yet, and the next reading waits until the store is open.
         if (!(error instanceof ReadingInterrupted)) throw error
       }
@@ -161,10 +161,10 @@ class Reading {
       // Whoever reads it next meets the same.
       if (!(error instanceof StorageFailure)) throw error
     }
-    await this.close()
+    await this.closeAll()
   }
 
-  async close(): Promise<void> {
+  async closeAll(): Promise<void> {
     this.#wake()
     const slices = this.#slices
     this.#slices = undefined
@@ -178,8 +178,8 @@ class Reading {
     this.#timer = undefined
   }
 
-  async #part(fromSequence: number, limit: number): Promise<QueuePart> {
-    this.#isOfNow = false
+  async #readPart(fromSequence: number, limit: number): Promise<QueuePart> {
+    this.#isCurrent = false
     if (this.#slices === undefined || this.#position !== fromSequence) await this.#open(fromSequence, limit)
     const records: StoredRecord[] = []
     let bytes = 0
@@ -191,7 +191,7 @@ class Reading {
         records.push(record)
         if (record.kind === 'queued') this.#position = record.sequence + 1
       } else if (!(await this.#nextSlice())) {
-        if (this.#isOfNow) return { records, isEnd: true }
+        if (this.#isCurrent) return { records, isEnd: true }
         await this.#open(this.#position, limit)
       }
     }
@@ -199,12 +199,12 @@ class Reading {
   }
 
   async #open(fromSequence: number, first: number): Promise<void> {
-    await this.close()
-    const slices = { first: Math.min(first, mostInSlice), most: mostInSlice }
-    const queue = { kind: 'queued', clientId: this.clientId, fromSequence, limit: recordsOfMoment } as const
-    this.#slices = this.#store.readQueue({ ...queue, slices, withBodies: true })[Symbol.asyncIterator]()
+    await this.closeAll()
+    const slices = { first: Math.min(first, maxSliceRecords), most: maxSliceRecords }
+    const queue = { kind: 'queued', clientId: this.clientId, fromSequence, limit: maxSnapshotRecords } as const
+    this.#slices = this.#store.readQueue({ ...queue, slices, withPayloads: true })[Symbol.asyncIterator]()
     this.#position = fromSequence
-    this.#isOfNow = true
+    this.#isCurrent = true
   }
 
   /** False: the moment has no more of it. */

@@ -66,7 +66,7 @@ export function payloadBytes(record: StoredRecord): number {
  */
 export async function readOldest(store: Store, clientId: string, fromSequence: number): Promise<number | undefined> {
   try {
-    for await (const record of store.read({ kind: 'queued', clientId, fromSequence, limit: 1, withBodies: true })) {
+    for await (const record of store.read({ kind: 'queued', clientId, fromSequence, limit: 1, withPayloads: true })) {
       if (record.kind === 'queued' && typeof record.message !== 'number') return record.message.publishedAtMs
     }
   } catch (error) {

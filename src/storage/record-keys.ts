@@ -27,15 +27,15 @@
 import type { RecordKey, RecordKind, StoredRecord } from '../records/index.ts'
 import type { SessionRecordKind } from './store.ts'
 import { accessKindBytes, accessKinds, writeAccessKey } from './access-record-bytes.ts'
-import { operatorKindBytes, operatorKinds, writeOperatorKey } from './admin-record-bytes.ts'
+import { adminKindBytes, adminKinds, writeAdminKey } from './admin-record-bytes.ts'
 import { ByteReader, DamagedRecord } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 
 /** Names a life. */
-export type Life = number
+export type Generation = number
 
 /** Names none. */
-export const noLife: Life = 0
+export const noGeneration: Generation = 0
 
 /** The first byte of each key. */
 export const kindBytes = {
@@ -55,7 +55,7 @@ export const kindBytes = {
   forwarded: 0x23,
   moving: 0x24,
   ...accessKindBytes,
-  ...operatorKindBytes,
+  ...adminKindBytes,
 } as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
 
 /** What goes when a session goes. */
@@ -77,14 +77,14 @@ export const recordKinds: readonly RecordKind[] = [
   'forwarded',
   'moving',
   ...accessKinds,
-  ...operatorKinds,
+  ...adminKinds,
 ]
 
 const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256 }, (_, byte) =>
   recordKinds.find((kind) => kindBytes[kind] === byte),
 )
 
-const livesPerShard = 2 ** 40
+const generationsPerShard = 2 ** 40
 
 /** Shards are numbered in one byte, in keys of journals and in lives. */
 export const shardNumbers = 256
@@ -109,26 +109,26 @@ export function isSessionKind(kind: RecordKind): kind is SessionRecordKind {
 }
 
 /** Appends the key of a record. `life` is that of its session, 0 where it belongs to none. */
-export function writeKeyOfRecord(writer: ByteWriter, record: StoredRecord, life: number): void {
+export function writeKeyOfRecord(writer: ByteWriter, record: StoredRecord, generation: number): void {
   if (record.kind === 'retained') writeTextKey(writer, 'retained', record.message.topic)
-  else writeKey(writer, record, life)
+  else writeKey(writer, record, generation)
 }
 
 /** Appends a key. `life` is that of its session, 0 where it belongs to none. */
-export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void {
+export function writeKey(writer: ByteWriter, key: RecordKey, generation: number): void {
   switch (key.kind) {
     case 'queued':
-      writeSessionPrefix(writer, 'queued', life)
+      writeSessionPrefix(writer, 'queued', generation)
       return writer.uint64(key.sequence)
     case 'session':
     case 'will':
-      return writeSessionPrefix(writer, key.kind, life)
+      return writeSessionPrefix(writer, key.kind, generation)
     case 'subscription':
-      writeSessionPrefix(writer, 'subscription', life)
+      writeSessionPrefix(writer, 'subscription', generation)
       return writer.rawText(key.filter)
     case 'outgoing':
     case 'incoming':
-      writeSessionPrefix(writer, key.kind, life)
+      writeSessionPrefix(writer, key.kind, generation)
       return writer.uint16(key.packetId)
     case 'body':
       writer.byte(kindBytes.body)
@@ -155,16 +155,16 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
     case 'account':
     case 'api-key':
     case 'namespace':
-      return writeOperatorKey(writer, key)
+      return writeAdminKey(writer, key)
     default:
       key satisfies never
   }
 }
 
 /** Appends kind and life. */
-export function writeSessionPrefix(writer: ByteWriter, kind: SessionRecordKind | 'grave', life: number): void {
+export function writeSessionPrefix(writer: ByteWriter, kind: SessionRecordKind | 'grave', generation: number): void {
   writer.byte(kindBytes[kind])
-  writer.uint48(life)
+  writer.uint48(generation)
 }
 
 /** Appends a kind and a text that lasts to the end of the key. */
@@ -174,13 +174,13 @@ export function writeTextKey(writer: ByteWriter, kind: 'retained' | 'fact' | 'li
 }
 
 /** The life in a key of a session kind or of a grave. */
-export function lifeOfKey(key: Buffer): number {
+export function generationOfKey(key: Buffer): number {
   if (key.length < sessionPrefixBytes) throw new DamagedRecord('the key is too short')
   return key.readUIntBE(1, 6)
 }
 
 /** Appends the key of a slot of a shard's journal. */
-export function writeJournalKey(writer: ByteWriter, shard: number, slot: number): void {
+export function writeBatchSlotKey(writer: ByteWriter, shard: number, slot: number): void {
   writer.byte(kindBytes.journal)
   writer.byte(shard)
   writer.uint16(slot)
@@ -192,31 +192,31 @@ export function rangeOfKind(kind: keyof typeof kindBytes): KeyRange {
 }
 
 /** The keys of a shard's journal. */
-export function rangeOfJournal(shard: number): KeyRange {
+export function rangeOfBatchSequence(shard: number): KeyRange {
   const { lt } = rangeOfKind('journal')
   const isLast = shard + 1 === shardNumbers
   return { gte: Buffer.of(kindBytes.journal, shard), lt: isLast ? lt : Buffer.of(kindBytes.journal, shard + 1) }
 }
 
 /** The lives that a shard gives out: from `first` (inclusive) to `end` (exclusive). */
-export function livesOfShard(shard: number): { readonly first: number; readonly end: number } {
-  return { first: shard * livesPerShard, end: (shard + 1) * livesPerShard }
+export function generationsOfShard(shard: number): { readonly first: number; readonly end: number } {
+  return { first: shard * generationsPerShard, end: (shard + 1) * generationsPerShard }
 }
 
 /** The keys of a kind with lives that a shard has given out. */
 export function rangeOfShard(kind: SessionRecordKind | 'grave', shard: number): KeyRange {
-  const { first, end } = livesOfShard(shard)
+  const { first, end } = generationsOfShard(shard)
   const isLast = shard + 1 === shardNumbers
   return { gte: sessionPrefix(kind, first), lt: isLast ? rangeOfKind(kind).lt : sessionPrefix(kind, end) }
 }
 
 /** The keys of the bodies with ids up to this one, inclusive. */
-export function rangeOfBodiesUpTo(id: number): KeyRange {
-  return { gte: Buffer.of(kindBytes.body), lt: bodyKey(id + 1) }
+export function rangeOfPayloadsUpTo(id: number): KeyRange {
+  return { gte: Buffer.of(kindBytes.body), lt: payloadKey(id + 1) }
 }
 
 /** The shards in whose journals something may stand: `first` and all after it. */
-export function rangeOfJournalsFrom(first: number): KeyRange {
+export function rangeOfBatchSequencesFrom(first: number): KeyRange {
   return { gte: Buffer.of(kindBytes.journal, first), lt: Buffer.of(kindBytes.journal + 1) }
 }
 
@@ -235,35 +235,35 @@ export function retainedKey(topic: string): Buffer {
 }
 
 /** The key of the last life that a shard has given out. */
-export function begunKey(shard: number): Buffer {
+export function lastGenerationKey(shard: number): Buffer {
   return Buffer.of(kindBytes.begun, shard)
 }
 
 /** The key of a shared body. */
-export function bodyKey(id: number): Buffer {
+export function payloadKey(id: number): Buffer {
   const writer = new ByteWriter(9)
   writeKey(writer, { kind: 'body', id }, 0)
   return writer.bytes
 }
 
 /** The key of the record that says which life a session is in. */
-export function lifeKey(clientId: string): Buffer {
+export function generationKey(clientId: string): Buffer {
   const writer = new ByteWriter(1 + Buffer.byteLength(clientId))
   writeTextKey(writer, 'life', clientId)
   return writer.bytes
 }
 
 /** The first key that records of one kind and one session can have, or with `life + 1` the first that they cannot. */
-export function sessionPrefix(kind: SessionRecordKind | 'grave', life: number): Buffer {
+export function sessionPrefix(kind: SessionRecordKind | 'grave', generation: number): Buffer {
   const writer = new ByteWriter(sessionPrefixBytes)
-  writeSessionPrefix(writer, kind, life)
+  writeSessionPrefix(writer, kind, generation)
   return writer.bytes
 }
 
 /** The key of a queued record. */
-export function queuedKey(life: number, sequence: number): Buffer {
+export function queuedKey(generation: number, sequence: number): Buffer {
   const writer = new ByteWriter(sessionPrefixBytes + 8)
-  writeSessionPrefix(writer, 'queued', life)
+  writeSessionPrefix(writer, 'queued', generation)
   writer.uint64(sequence)
   return writer.bytes
 }
@@ -274,7 +274,7 @@ export function sequenceOfKey(key: Buffer): number {
 }
 
 /** The id in the key of a body. */
-export function bodyIdOfKey(key: Buffer): number {
+export function payloadIdOfKey(key: Buffer): number {
   return wholeNumberAt(key, 1)
 }
 
@@ -291,7 +291,7 @@ export function forwardedOfKey(key: Buffer): { shard: number; publisher: string;
 }
 
 /** The shard and the name in the key of a moving record. */
-export function movingOfKey(key: Buffer): { shard: number; name: string } {
+export function handoffOfKey(key: Buffer): { shard: number; name: string } {
   if (key.length < 2) throw new DamagedRecord('the key is too short')
   return { shard: key.readUInt8(1), name: key.toString('utf8', 2) }
 }

@@ -18,7 +18,7 @@ import type {
 } from '../records/index.ts'
 import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccessValue } from './access-record-bytes.ts'
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
-import type { Life } from './record-keys.ts'
+import type { Generation } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import {
   readAccount1,
@@ -27,14 +27,14 @@ import {
   readApiKey2,
   readNamespace1,
   readNamespace2,
-  writeOperatorValue,
+  writeAdminValue,
 } from './admin-record-bytes.ts'
 import { asQoS, readMessage, readMessage2, writeMessage } from './message-bytes.ts'
 import {
-  bodyIdOfKey,
+  payloadIdOfKey,
   forwardedOfKey,
   kindOfKey,
-  movingOfKey,
+  handoffOfKey,
   packetIdOfKey,
   sequenceOfKey,
   sessionPrefixBytes,
@@ -83,7 +83,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       return writer.byte(record.stage === 'sent' ? 0 : 1)
     case 'incoming':
     case 'forwarded':
-      return writeDealt(writer, record.dealt ?? [])
+      return writeAssignments(writer, record.dealt ?? [])
     case 'moving':
       writer.byte(record.to)
       writer.text(record.filter)
@@ -103,7 +103,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
     case 'account':
     case 'api-key':
     case 'namespace':
-      return writeOperatorValue(writer, record)
+      return writeAdminValue(writer, record)
     default:
       record satisfies never
   }
@@ -125,7 +125,7 @@ export function readRecord(key: Buffer, value: Buffer, clientId: string): Stored
 }
 
 /** Only what counting needs of a queued record: the id of its shared body. Throws DamagedRecord, RecordTooNew. */
-export function readBodyId(key: Buffer, value: Buffer): number | undefined {
+export function readPayloadId(key: Buffer, value: Buffer): number | undefined {
   const { version, reader } = openValue(key, value)
   if (version > readers.queued.length)
     throw new RecordTooNew(`version ${version} of a queued record is newer than this Godwit`)
@@ -136,7 +136,7 @@ export function readBodyId(key: Buffer, value: Buffer): number | undefined {
 }
 
 /** The life that the record of a session's life names. Throws DamagedRecord, RecordTooNew. */
-export function readLife(key: Buffer, value: Buffer): Life {
+export function readGeneration(key: Buffer, value: Buffer): Generation {
   const { version, reader } = openValue(key, value)
   if (version > newestVersion) throw new RecordTooNew(`version ${version} of a life record is newer than this Godwit`)
   return reader.uint48()
@@ -154,13 +154,13 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   subscription: [readSubscription1],
   queued: [...messageReaders, readMessage].map(queuedReader),
   outgoing: [readOutgoing1],
-  incoming: [incomingReader(unsaid), incomingReader(readDealt)],
+  incoming: [incomingReader(readNothing), incomingReader(readAssignments)],
   will: messageReaders.map(willReader),
-  body: messageReaders.map(bodyReader),
+  body: messageReaders.map(payloadReader),
   retained: messageReaders.map(retainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
-  forwarded: [forwardedReader(unsaid), forwardedReader(readDealt)],
-  moving: [readMoving1],
+  forwarded: [forwardedReader(readNothing), forwardedReader(readAssignments)],
+  moving: [readHandoff1],
   credential: [readCredential1],
   scram: [readScram1],
   psk: [readPsk1],
@@ -171,33 +171,33 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   namespace: [readNamespace1, readNamespace2],
 }
 
-type DealtReader = (reader: ByteReader) => readonly DealtRecord[] | undefined
+type AssignmentReader = (reader: ByteReader) => readonly DealtRecord[] | undefined
 
 /** Version 1 has nothing behind the key. */
-function unsaid(): undefined {
+function readNothing(): undefined {
   return undefined
 }
 
-function incomingReader(read: DealtReader): RecordReader {
+function incomingReader(read: AssignmentReader): RecordReader {
   return (key, reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key), dealt: read(reader) })
 }
 
-function forwardedReader(read: DealtReader): RecordReader {
+function forwardedReader(read: AssignmentReader): RecordReader {
   return (key, reader) => ({ kind: 'forwarded', ...forwardedOfKey(key), dealt: read(reader) })
 }
 
-function writeDealt(writer: ByteWriter, dealt: readonly DealtRecord[]): void {
-  writer.varint(dealt.length)
-  for (const { filter, to } of dealt) {
+function writeAssignments(writer: ByteWriter, assignments: readonly DealtRecord[]): void {
+  writer.varint(assignments.length)
+  for (const { filter, to } of assignments) {
     writer.text(filter)
     writer.byte(to)
   }
 }
 
-function readDealt(reader: ByteReader): DealtRecord[] {
-  const dealt: DealtRecord[] = []
-  for (let count = reader.varint(); count > 0; count--) dealt.push({ filter: reader.text(), to: reader.byte() })
-  return dealt
+function readAssignments(reader: ByteReader): DealtRecord[] {
+  const assignments: DealtRecord[] = []
+  for (let count = reader.varint(); count > 0; count--) assignments.push({ filter: reader.text(), to: reader.byte() })
+  return assignments
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10, sharedFilter: 0x20 } as const
@@ -333,10 +333,10 @@ function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): Store
   return { kind: 'outgoing', clientId, packetId: packetIdOfKey(key), sequence, stage }
 }
 
-function readMoving1(key: Buffer, reader: ByteReader): StoredRecord {
+function readHandoff1(key: Buffer, reader: ByteReader): StoredRecord {
   const to = reader.byte()
   const filter = reader.text()
-  return { kind: 'moving', ...movingOfKey(key), to, filter, message: readMessage(reader) }
+  return { kind: 'moving', ...handoffOfKey(key), to, filter, message: readMessage(reader) }
 }
 
 function willReader(readOne: MessageReader): RecordReader {
@@ -347,8 +347,8 @@ function willReader(readOne: MessageReader): RecordReader {
   }
 }
 
-function bodyReader(readOne: MessageReader): RecordReader {
-  return (key, reader) => ({ kind: 'body', id: bodyIdOfKey(key), message: readOne(reader) })
+function payloadReader(readOne: MessageReader): RecordReader {
+  return (key, reader) => ({ kind: 'body', id: payloadIdOfKey(key), message: readOne(reader) })
 }
 
 function retainedReader(readOne: MessageReader): RecordReader {

@@ -2,23 +2,23 @@
 // is being written. If that fails nobody knows what the disk has, and all is forgotten.
 
 import type { StoredChange } from '../records/index.ts'
-import { isSessionKind, type Life, noLife } from './record-keys.ts'
+import { isSessionKind, type Generation, noGeneration } from './record-keys.ts'
 
 /** Beyond so many client ids the cache is emptied; what is needed comes back from the disk. */
 const cacheLimit = 200_000
 
 /** Gives out lives and remembers them. */
-export class SessionLives {
-  readonly #known = new Map<string, Life>()
-  #next: Life
+export class SessionGenerations {
+  readonly #known = new Map<string, Generation>()
+  #next: Generation
 
   /** @param firstFree no record on disk is keyed by this life or a higher one */
-  constructor(firstFree: Life) {
+  constructor(firstFree: Generation) {
     this.#next = firstFree
   }
 
   /** The client ids among the changes of which it is not known whether they have a life. */
-  unknownIn(changes: readonly (StoredChange | undefined)[]): string[] {
+  findUnknown(changes: readonly (StoredChange | undefined)[]): string[] {
     if (this.#known.size > cacheLimit) this.#known.clear()
     const unknown = new Set<string>()
     for (const change of changes) {
@@ -29,41 +29,41 @@ export class SessionLives {
   }
 
   /** What the disk says of a client id; undefined: no life. */
-  learn(clientId: string, life: Life | undefined): void {
-    this.#known.set(clientId, life ?? noLife)
+  recordGeneration(clientId: string, generation: Generation | undefined): void {
+    this.#known.set(clientId, generation ?? noGeneration)
   }
 
   /** The last life that was given out. */
-  get last(): Life {
+  get last(): Generation {
     return this.#next - 1
   }
 
   /** The life that the batch sees, if there is one. */
-  find(clientId: string): Life | undefined {
-    const life = this.#known.get(clientId)
-    return life === noLife ? undefined : life
+  find(clientId: string): Generation | undefined {
+    const generation = this.#known.get(clientId)
+    return generation === noGeneration ? undefined : generation
   }
 
   /** A new life for a session without one. */
-  begin(clientId: string): Life {
-    const life = this.#next++
-    this.#known.set(clientId, life)
-    return life
+  startGeneration(clientId: string): Generation {
+    const generation = this.#next++
+    this.#known.set(clientId, generation)
+    return generation
   }
 
   /** The session has no life from here on. */
-  end(clientId: string): void {
-    this.#known.set(clientId, noLife)
+  endGeneration(clientId: string): void {
+    this.#known.set(clientId, noGeneration)
   }
 
   /** The session of the one is that of the other from here on. */
-  rename(clientId: string, to: string, life: Life): void {
-    this.#known.set(clientId, noLife)
-    this.#known.set(to, life)
+  rename(clientId: string, to: string, generation: Generation): void {
+    this.#known.set(clientId, noGeneration)
+    this.#known.set(to, generation)
   }
 
   /** The batch is not written, or nobody knows: everything is to be asked of the disk again. */
-  forget(): void {
+  clear(): void {
     this.#known.clear()
   }
 }

@@ -3,14 +3,14 @@
 import { StorageFailure } from './store.ts'
 
 /** Does the error come from the database or the file system, and not from a mistake of ours? */
-export function isOfDatabase(error: unknown): error is Error {
+export function isDatabaseError(error: unknown): error is Error {
   if (!(error instanceof Error) || !('code' in error)) return false
   return typeof error.code === 'string' && !error.code.startsWith('ERR_')
 }
 
 /** A StorageFailure that says what was tried; a mistake of ours as it is. */
-export function storageFailureOf(what: string, error: unknown): unknown {
+export function toStorageFailure(what: string, error: unknown): unknown {
   if (error instanceof StorageFailure) return new StorageFailure(`${what}: ${error.message}`)
-  if (!isOfDatabase(error)) return error
+  if (!isDatabaseError(error)) return error
   return new StorageFailure(`${what}: ${error.message}`, { cause: error })
 }

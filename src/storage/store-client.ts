@@ -15,18 +15,18 @@ import assert from 'node:assert/strict'
 import { StorageFailure } from './store.ts'
 
 /** From a shard to the keeper. Survives a structured clone. */
-export type SeatRequest =
+export type StoreRequest =
   /** `suspicion`: what could not be read when it was let in before, so that it is repaired first. */
-  | { readonly ask: 'enter'; readonly suspicion: string | undefined }
+  | { readonly ask: 'enter'; readonly suspectedDamage: string | undefined }
   /** A write has failed: everybody is to leave and to come back. `suspicion`: what cannot be read. */
-  | { readonly ask: 'renew'; readonly suspicion: string | undefined }
+  | { readonly ask: 'renew'; readonly suspectedDamage: string | undefined }
   /** It has closed its handle. Not sound: the last thing that it wrote may not be there, or something is unreadable. */
-  | { readonly ask: 'left'; readonly isSound: boolean }
+  | { readonly ask: 'left'; readonly isIntact: boolean }
 
 /** From the keeper to a shard. Survives a structured clone. */
-export type SeatNotice =
+export type StoreNotice =
   /** Bodies with ids up to `sharedBodiesUpTo` may be referred to by sessions of several shards. */
-  | { readonly tell: 'granted'; readonly sharedBodiesUpTo: number }
+  | { readonly tell: 'granted'; readonly sharedPayloadsUpTo: number }
   | { readonly tell: 'recalled' }
   | { readonly tell: 'failing'; readonly why: string }
   /** The disk takes nothing, whoever writes: to all, unasked. It is over with `serving`. */
@@ -34,60 +34,60 @@ export type SeatNotice =
   | { readonly tell: 'serving' }
 
 /** What the keeper's grant says. */
-export type Grant = Extract<SeatNotice, { tell: 'granted' }>
+export type Grant = Extract<StoreNotice, { tell: 'granted' }>
 
-interface Asked {
-  readonly for: 'granted' | 'recalled'
-  resolve(notice: SeatNotice): void
+interface PendingRequest {
+  readonly expectedNotice: 'granted' | 'recalled'
+  resolve(notice: StoreNotice): void
   reject(error: unknown): void
 }
 
 /** The shard's end. Hand it what the keeper says by `note`. */
-export class StoreSeat {
+export class StoreClient {
   /** Hears that all are asked out; to be answered by `left` and `enter`. */
   onRecall: () => void
   /** Hears when `trouble` has changed. */
   onTrouble: () => void
   /** Why the disk takes nothing, as another one of the shards has found; undefined while nobody has. */
   trouble: string | undefined
-  readonly #post: (request: SeatRequest) => void
-  #asked: Asked | undefined
+  readonly #post: (request: StoreRequest) => void
+  #pending: PendingRequest | undefined
 
-  constructor(post: (request: SeatRequest) => void) {
+  constructor(post: (request: StoreRequest) => void) {
     this.onRecall = () => {}
     this.onTrouble = () => {}
     this.trouble = undefined
     this.#post = post
-    this.#asked = undefined
+    this.#pending = undefined
   }
 
   /** Resolves when the database may be joined; rejects with StorageFailure where it cannot be opened now. */
-  async enter(suspicion: string | undefined): Promise<Grant> {
-    const notice = await this.#ask({ ask: 'enter', suspicion }, 'granted')
+  async join(suspectedDamage: string | undefined): Promise<Grant> {
+    const notice = await this.#ask({ ask: 'enter', suspectedDamage }, 'granted')
     assert(notice.tell === 'granted')
     return notice
   }
 
   /** Resolves when everybody is asked out, this one too; rejects with StorageFailure while the disk takes nothing. */
-  async renew(suspicion: string | undefined): Promise<void> {
-    await this.#ask({ ask: 'renew', suspicion }, 'recalled')
+  async requestReopen(suspectedDamage: string | undefined): Promise<void> {
+    await this.#ask({ ask: 'renew', suspectedDamage }, 'recalled')
   }
 
-  left(isSound: boolean): void {
-    this.#post({ ask: 'left', isSound })
+  leave(isIntact: boolean): void {
+    this.#post({ ask: 'left', isIntact })
   }
 
   /** What the keeper says. */
-  note(notice: SeatNotice): void {
+  handleNotice(notice: StoreNotice): void {
     if (notice.tell === 'ailing') return this.#changeTrouble(notice.why)
     if (notice.tell === 'serving') return this.#changeTrouble(undefined)
-    const asked = this.#asked
-    if (notice.tell === 'recalled' && asked?.for !== 'recalled') return this.onRecall()
+    const pending = this.#pending
+    if (notice.tell === 'recalled' && pending?.expectedNotice !== 'recalled') return this.onRecall()
     // A renewal that is under way already has been answered by its recall.
-    if (asked === undefined) return
-    this.#asked = undefined
-    if (notice.tell === 'failing') asked.reject(new StorageFailure(notice.why))
-    else asked.resolve(notice)
+    if (pending === undefined) return
+    this.#pending = undefined
+    if (notice.tell === 'failing') pending.reject(new StorageFailure(notice.why))
+    else pending.resolve(notice)
   }
 
   #changeTrouble(trouble: string | undefined): void {
@@ -96,10 +96,10 @@ export class StoreSeat {
     this.onTrouble()
   }
 
-  #ask(request: SeatRequest, answer: Asked['for']): Promise<SeatNotice> {
-    assert(this.#asked === undefined, 'one question at a time')
+  #ask(request: StoreRequest, answer: PendingRequest['expectedNotice']): Promise<StoreNotice> {
+    assert(this.#pending === undefined, 'one question at a time')
     return new Promise((resolve, reject) => {
-      this.#asked = { for: answer, resolve, reject }
+      this.#pending = { expectedNotice: answer, resolve, reject }
       this.#post(request)
     })
   }

@@ -9,16 +9,16 @@
 // take nothing any more that they could not keep, so none of them may be left to notice when it is over: the keeper looks.
 
 import assert from 'node:assert/strict'
-import { mendAfterDealing } from './payload-redistribution.ts'
+import { redistributePayloads } from './payload-redistribution.ts'
 import { probeDisk } from './damage/database-files.ts'
-import { closeSeal } from './damage/clean-close-marker.ts'
-import { openSoundly } from './damage/open-with-repair.ts'
+import { markClosed } from './damage/clean-close-marker.ts'
+import { openWithRepair } from './damage/open-with-repair.ts'
 import type { LevelDatabase } from './level-database.ts'
-import { storageFailureOf } from './storage-failures.ts'
-import type { SeatNotice, SeatRequest } from './store-client.ts'
+import { toStorageFailure } from './storage-failures.ts'
+import type { StoreNotice, StoreRequest } from './store-client.ts'
 import type { StorageAlarm } from './store.ts'
 
-export interface StoreKeeperOptions {
+export interface StoreOwnerOptions {
   /** The directory of the database alone. Made if missing. What is damaged is set aside beside it. */
   readonly directory: string
   /** Among how many shards sessions and topics are dealt out. */
@@ -29,73 +29,73 @@ export interface StoreKeeperOptions {
 }
 
 /** Opens the database, or makes it. Rejects with StorageFailure if another process has it or it cannot be written. */
-export async function openStoreKeeper(options: StoreKeeperOptions): Promise<StoreKeeper> {
-  const keeper = new StoreKeeper(options)
+export async function openStoreOwner(options: StoreOwnerOptions): Promise<StoreOwner> {
+  const owner = new StoreOwner(options)
   try {
-    await keeper.open()
+    await owner.open()
   } catch (error) {
-    await keeper.close()
+    await owner.close()
     throw error
   }
-  return keeper
+  return owner
 }
 
 /** One who joins, as the keeper sees it. */
-export interface KeptSeat {
+export interface StoreConnection {
   /** What the one who joins asks. */
-  note(request: SeatRequest): void
+  handleRequest(request: StoreRequest): void
   /** Its thread has ended, and with it its handle. */
-  gone(): void
+  disconnected(): void
 }
 
-interface Seat {
+interface ConnectedClient {
   /** `in`: it was let in and may have a handle. */
   state: 'out' | 'waiting' | 'in'
-  readonly tell: (notice: SeatNotice) => void
+  readonly notify: (notice: StoreNotice) => void
   /** It waits for the answer to `renew`. */
-  wantsRenewal: boolean
+  wantsReopen: boolean
 }
 
 /** Between two looks at a disk that takes nothing. */
-const lookAgainMs = 1_000
+const probeIntervalMs = 1_000
 
-export class StoreKeeper {
-  readonly #options: StoreKeeperOptions
-  readonly #seats = new Set<Seat>()
+export class StoreOwner {
+  readonly #options: StoreOwnerOptions
+  readonly #clients = new Set<ConnectedClient>()
   #state: 'failing' | 'serving' | 'probing' | 'recalling' | 'opening' | 'closed'
   #database: LevelDatabase | undefined
-  #suspicion: string | undefined
-  #isSound: boolean
+  #suspectedDamage: string | undefined
+  #isIntact: boolean
   /** Undefined before the first opening. Later ones change nothing of it: what shards hold may not be on disk yet. */
-  #sharedBodiesUpTo: number | undefined
+  #sharedPayloadsUpTo: number | undefined
   /** Why the disk takes nothing; all have been told. */
   #trouble: string | undefined
-  #nextLook: NodeJS.Timeout | undefined
+  #probeTimer: NodeJS.Timeout | undefined
   /** What is under way; `close` waits for it. */
-  #underWay: Promise<void>
+  #inProgress: Promise<void>
 
-  constructor(options: StoreKeeperOptions) {
+  constructor(options: StoreOwnerOptions) {
     this.#options = options
     this.#state = 'failing'
     this.#database = undefined
-    this.#suspicion = undefined
-    this.#isSound = true
-    this.#sharedBodiesUpTo = undefined
+    this.#suspectedDamage = undefined
+    this.#isIntact = true
+    this.#sharedPayloadsUpTo = undefined
     this.#trouble = undefined
-    this.#nextLook = undefined
-    this.#underWay = Promise.resolve()
+    this.#probeTimer = undefined
+    this.#inProgress = Promise.resolve()
   }
 
   /** A place for somebody who joins; `tell` brings what the keeper says to its `StoreSeat`. */
-  seat(tell: (notice: SeatNotice) => void): KeptSeat {
-    const seat: Seat = { state: 'out', tell, wantsRenewal: false }
-    this.#seats.add(seat)
-    if (this.#trouble !== undefined) tell({ tell: 'ailing', why: this.#trouble })
+  storeClient(notify: (notice: StoreNotice) => void): StoreConnection {
+    const client: ConnectedClient = { state: 'out', notify, wantsReopen: false }
+    this.#clients.add(client)
+    if (this.#trouble !== undefined) notify({ tell: 'ailing', why: this.#trouble })
     return {
-      note: (request) => this.#note(seat, request),
-      gone: () => {
-        this.#seats.delete(seat)
-        this.#leave(seat)
+      handleRequest: (request) => this.#handleRequest(client, request),
+      disconnected: () => {
+        this.#clients.delete(client)
+        this.#handleLeft(client)
       },
     }
   }
@@ -103,139 +103,145 @@ export class StoreKeeper {
   /** Rejects with StorageFailure. */
   async open(): Promise<void> {
     const { directory, shards, onAlarm } = this.#options
-    const isFirst = this.#sharedBodiesUpTo === undefined
+    const isFirst = this.#sharedPayloadsUpTo === undefined
     const recoveredExpirySeconds = isFirst ? this.#options.recoveredExpirySeconds : undefined
     this.#state = 'opening'
     try {
       await this.#closeDatabase()
-      const opened = await openSoundly({ directory, suspicion: this.#suspicion, recoveredExpirySeconds, onAlarm })
+      const opened = await openWithRepair({
+        directory,
+        suspectedDamage: this.#suspectedDamage,
+        recoveredExpirySeconds,
+        onAlarm,
+      })
       this.#database = opened.database
-      this.#suspicion = undefined
-      this.#isSound = true
-      this.#sharedBodiesUpTo ??= await mendAfterDealing(opened.database, shards)
+      this.#suspectedDamage = undefined
+      this.#isIntact = true
+      this.#sharedPayloadsUpTo ??= await redistributePayloads(opened.database, shards)
       this.#state = 'serving'
-      this.#tellServing()
+      this.#reportRecovered()
     } catch (error) {
       this.#state = 'failing'
-      throw storageFailureOf(`The database in ${directory} cannot be opened`, error)
+      throw toStorageFailure(`The database in ${directory} cannot be opened`, error)
     }
   }
 
   /** When everybody has left, or is gone. */
   async close(): Promise<void> {
-    await this.#underWay
-    clearTimeout(this.#nextLook)
-    const isInOrder = this.#state === 'serving' && this.#isSound && this.#suspicion === undefined
+    await this.#inProgress
+    clearTimeout(this.#probeTimer)
+    const isInOrder = this.#state === 'serving' && this.#isIntact && this.#suspectedDamage === undefined
     this.#state = 'closed'
     await this.#closeDatabase()
-    if (isInOrder) await closeSeal(this.#options.directory)
+    if (isInOrder) await markClosed(this.#options.directory)
   }
 
-  #note(seat: Seat, request: SeatRequest): void {
+  #handleRequest(client: ConnectedClient, request: StoreRequest): void {
     switch (request.ask) {
       case 'enter':
-        this.#suspicion ??= request.suspicion
-        seat.state = 'waiting'
-        if (this.#state === 'failing') this.#do(() => this.#openForAll())
-        else if (this.#state === 'serving' && request.suspicion !== undefined) this.#do(() => this.#renew())
-        else if (this.#state === 'serving') this.#letIn()
+        this.#suspectedDamage ??= request.suspectedDamage
+        client.state = 'waiting'
+        if (this.#state === 'failing') this.#run(() => this.#reopenForAll())
+        else if (this.#state === 'serving' && request.suspectedDamage !== undefined)
+          this.#run(() => this.#probeAndRecall())
+        else if (this.#state === 'serving') this.#grantAccess()
         return
       case 'renew':
-        this.#suspicion ??= request.suspicion
-        this.#isSound = false
-        seat.wantsRenewal = true
-        if (this.#state === 'serving') this.#do(() => this.#renew())
+        this.#suspectedDamage ??= request.suspectedDamage
+        this.#isIntact = false
+        client.wantsReopen = true
+        if (this.#state === 'serving') this.#run(() => this.#probeAndRecall())
         return
       case 'left':
-        if (!request.isSound) this.#isSound = false
-        return this.#leave(seat)
+        if (!request.isIntact) this.#isIntact = false
+        return this.#handleLeft(client)
       default:
         request satisfies never
     }
   }
 
-  #leave(seat: Seat): void {
-    seat.state = 'out'
-    seat.wantsRenewal = false
-    this.#openWhenAllAreOut()
+  #handleLeft(client: ConnectedClient): void {
+    client.state = 'out'
+    client.wantsReopen = false
+    this.#reopenWhenAllLeft()
   }
 
-  #do(act: () => Promise<void>): void {
-    this.#underWay = act()
+  #run(act: () => Promise<void>): void {
+    this.#inProgress = act()
   }
 
-  async #renew(): Promise<void> {
+  async #probeAndRecall(): Promise<void> {
     this.#state = 'probing'
     try {
       // As long as the disk takes nothing what is open still serves readers.
       await probeDisk(this.#options.directory)
     } catch (error) {
       this.#state = 'serving'
-      this.#letIn()
-      return this.#tellFailing(storageFailureOf('The disk of the database takes nothing', error))
+      this.#grantAccess()
+      return this.#reportFailure(toStorageFailure('The disk of the database takes nothing', error))
     }
     this.#state = 'recalling'
-    for (const seat of this.#seats) {
-      if (seat.state !== 'in') continue
-      seat.wantsRenewal = false
-      seat.tell({ tell: 'recalled' })
+    for (const client of this.#clients) {
+      if (client.state !== 'in') continue
+      client.wantsReopen = false
+      client.notify({ tell: 'recalled' })
     }
-    this.#openWhenAllAreOut()
+    this.#reopenWhenAllLeft()
   }
 
   /** Once: who is told that he is recalled may leave within that call, and be the last. */
-  #openWhenAllAreOut(): void {
+  #reopenWhenAllLeft(): void {
     if (this.#state !== 'recalling') return
-    for (const { state } of this.#seats) if (state === 'in') return
-    this.#do(() => this.#openForAll())
+    for (const { state } of this.#clients) if (state === 'in') return
+    this.#run(() => this.#reopenForAll())
   }
 
-  async #openForAll(): Promise<void> {
+  async #reopenForAll(): Promise<void> {
     try {
       await this.open()
-      this.#letIn()
+      this.#grantAccess()
     } catch (error) {
-      this.#tellFailing(error)
+      this.#reportFailure(error)
     }
   }
 
-  #letIn(): void {
-    for (const seat of this.#seats) {
-      if (seat.state !== 'waiting') continue
-      seat.state = 'in'
-      seat.tell({ tell: 'granted', sharedBodiesUpTo: this.#sharedBodiesUpTo ?? 0 })
+  #grantAccess(): void {
+    for (const client of this.#clients) {
+      if (client.state !== 'waiting') continue
+      client.state = 'in'
+      client.notify({ tell: 'granted', sharedPayloadsUpTo: this.#sharedPayloadsUpTo ?? 0 })
     }
   }
 
   /** To all who wait for an answer, and the trouble to all; whoever still has a handle keeps it. */
-  #tellFailing(error: unknown): void {
+  #reportFailure(error: unknown): void {
     assert(error instanceof Error)
-    this.#tellAiling(error.message)
-    for (const seat of this.#seats) {
-      if (seat.state !== 'waiting' && !seat.wantsRenewal) continue
-      if (seat.state === 'waiting') seat.state = 'out'
-      seat.wantsRenewal = false
-      seat.tell({ tell: 'failing', why: error.message })
+    this.#reportTrouble(error.message)
+    for (const client of this.#clients) {
+      if (client.state !== 'waiting' && !client.wantsReopen) continue
+      if (client.state === 'waiting') client.state = 'out'
+      client.wantsReopen = false
+      client.notify({ tell: 'failing', why: error.message })
     }
   }
 
-  #tellAiling(why: string): void {
-    clearTimeout(this.#nextLook)
-    this.#nextLook = setTimeout(() => this.#lookAgain(), lookAgainMs).unref()
+  #reportTrouble(why: string): void {
+    clearTimeout(this.#probeTimer)
+    this.#probeTimer = setTimeout(() => this.#probeAgain(), probeIntervalMs).unref()
     if (this.#trouble !== undefined) return
     this.#trouble = why
-    for (const { tell } of this.#seats) tell({ tell: 'ailing', why })
+    for (const { notify } of this.#clients) notify({ tell: 'ailing', why })
   }
 
-  #tellServing(): void {
-    clearTimeout(this.#nextLook)
+  #reportRecovered(): void {
+    clearTimeout(this.#probeTimer)
     if (this.#trouble === undefined) return
     this.#trouble = undefined
-    for (const { tell } of this.#seats) tell({ tell: 'serving' })
+    for (const { notify } of this.#clients) notify({ tell: 'serving' })
   }
 
-  #lookAgain(): void {
-    if (this.#trouble !== undefined && this.#state === 'serving') this.#do(() => this.#renew())
+  #probeAgain(): void {
+    if (this.#trouble !== undefined && this.#state === 'serving') this.#run(() => this.#probeAndRecall())
   }
 
   async #closeDatabase(): Promise<void> {

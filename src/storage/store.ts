@@ -38,7 +38,7 @@ export interface QueueRange {
    * Put shared bodies in the place of their ids, as of the same moment. A record whose body is lost is left out and
    * told by an alarm.
    */
-  readonly withBodies?: boolean
+  readonly withPayloads?: boolean
 }
 
 /** The first slice of a reading has so many records at most, each further one twice as many until `most`. */
@@ -91,14 +91,14 @@ export interface Store {
    * How many queued records refer to each body, 0 for one that nobody needs; in slices, as of the moment of the call. Of
    * those that several shards may need only the last is told, with one reference that nobody gives back.
    */
-  countBodyReferences(): AsyncIterable<readonly BodyReferences[]>
+  countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]>
   /** Makes the store usable again after a commit failed. Rejects with StorageFailure if it still is not. */
   reopen(): Promise<void>
   close(): Promise<void>
 }
 
 /** A body's id and how many queued records refer to it. */
-export type BodyReferences = readonly [bodyId: number, references: number]
+export type PayloadReferences = readonly [bodyId: number, references: number]
 
 /** Something was lost or is at risk. `text` is a whole sentence for the operator and names the place. */
 export interface StorageAlarm {

@@ -15,8 +15,8 @@ export const histogramNames = ['commit', 'turn', 'held'] as const
 export type HistogramName = (typeof histogramNames)[number]
 
 const buckets = bucketEndsSeconds.length + 1
-const cellsOfMeter = buckets + 2
-const delayAt = histogramNames.length * cellsOfMeter
+const cellsPerHistogram = buckets + 2
+const delayAt = histogramNames.length * cellsPerHistogram
 const delayCells = 3
 const memoryAt = delayAt + delayCells
 const memoryCells = 2
@@ -63,7 +63,7 @@ export class Histograms {
 
   /** One more that took so long. */
   observe(name: HistogramName, seconds: number): void {
-    const at = histogramNames.indexOf(name) * cellsOfMeter
+    const at = histogramNames.indexOf(name) * cellsPerHistogram
     let bucket = 0
     while (bucket < bucketEndsSeconds.length && seconds > bucketEndsSeconds[bucket]) bucket += 1
     const cells = this.#cells
@@ -73,7 +73,7 @@ export class Histograms {
   }
 
   read(name: HistogramName): HistogramReading {
-    const at = histogramNames.indexOf(name) * cellsOfMeter
+    const at = histogramNames.indexOf(name) * cellsPerHistogram
     const cells = this.#cells
     return {
       counts: [...cells.subarray(at, at + buckets)],

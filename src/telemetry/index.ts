@@ -1,7 +1,7 @@
 // The door of telemetry: what others call to be seen.
 
 export type { Log, LogFields, LogLevel } from './log.ts'
-export { escapeUnseen } from './json-log.ts'
+export { escapeInvisible } from './json-log.ts'
 export { createLogger, type Console, type Logger, type LoggerOptions, type LogTargets } from './logger.ts'
 export {
   counterCells,

@@ -25,7 +25,7 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write: (line: string) => writeLine(escapeUnseen(line)) },
+    { write: (line: string) => writeLine(escapeInvisible(line)) },
   )
   const write = (lineLevel: LogLevel, event: string, fields: LogFields | undefined): void => {
     logger[lineLevel](fields === undefined ? { event } : { event, ...shorten(fields) })
@@ -57,7 +57,7 @@ function cut(value: string): string {
  * double quotes after a backtick or `$(`, `${`, `$[`. All of them can stand only inside strings, where their escape means
  * the same.
  */
-const unseenCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g
+const invisibleCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g
 
 function escapeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -69,6 +69,6 @@ export function escapeShell(text: string): string {
 }
 
 /** Of text that is JSON already. */
-export function escapeUnseen(line: string): string {
-  return line.replace(unseenCharacters, escapeOf)
+export function escapeInvisible(line: string): string {
+  return line.replace(invisibleCharacters, escapeOf)
 }

@@ -102,7 +102,7 @@ class LogFile {
       file,
       rotationSizeBytes,
       rotationCount,
-      onFault: (error) => this.#giveUp(error),
+      onFault: (error) => this.#handleFailure(error),
     })
   }
 
@@ -119,13 +119,13 @@ class LogFile {
     await file?.close()
   }
 
-  #giveUp(error: Error): void {
+  #handleFailure(error: Error): void {
     this.#file = undefined
     if (this.#isClosed) return
     const { dir, file } = this.#options
     this.#say(`cannot write the log ${dir}/${file}: ${error.message}; lines go to the console until it works again`)
     this.#reopenTimer = setTimeout(() => {
-      this.open().catch((again: unknown) => this.#giveUp(again as Error))
+      this.open().catch((again: unknown) => this.#handleFailure(again as Error))
     }, reopenAfterMs).unref()
   }
 

@@ -28,8 +28,8 @@ function readable(value: unknown): string {
 }
 
 /** Nothing that a client sent may move the cursor, colour the screen or begin a new line. */
-const steeringCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+const controlCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 function readableText(text: string): string {
-  return text.replace(steeringCharacters, '\u{fffd}')
+  return text.replace(controlCharacters, '\u{fffd}')
 }

@@ -33,7 +33,7 @@ const allowedBesideControl = new Set<number>([
 const firstFailure = 0x80
 
 /** Packet identifiers are of 16 bits, so there are never more than 65,535 entries. */
-export class AckRoutes<Stream> {
+export class AckStreams<Stream> {
   readonly #streams = new Map<number, Stream>()
   /** What follows of a packet whose beginning has been sent. */
   #restBytes = 0
@@ -54,7 +54,7 @@ export class AckRoutes<Stream> {
       // Whoever decodes it will say what is wrong with it.
       if (bytes === undefined || bytes < 0 || at + bytes > packets.length) return true
       if (!allowedBesideControl.has((packets[at] ?? 0) >> 4)) return false
-      const identifier = askedIdentifier(packets.subarray(at, at + bytes))
+      const identifier = identifierToAcknowledge(packets.subarray(at, at + bytes))
       if (identifier !== undefined) this.#streams.set(identifier, stream)
       at += bytes
     }
@@ -62,7 +62,7 @@ export class AckRoutes<Stream> {
   }
 
   /** Deals out what is to be sent, in order. `stream` undefined: the control stream. */
-  deal(bytes: Buffer, send: (part: Buffer, stream: Stream | undefined) => void): void {
+  distribute(bytes: Buffer, send: (part: Buffer, stream: Stream | undefined) => void): void {
     let begin = 0
     let at = Math.min(this.#restBytes, bytes.length)
     let target = this.#restStream
@@ -71,7 +71,7 @@ export class AckRoutes<Stream> {
       const length = packetBytesAt(bytes, at)
       // The broker hands out packets whole or at least their headers; without a header nothing can be told.
       const end = length === undefined || length < 0 ? bytes.length : at + length
-      const stream = this.#answeredStream(bytes, at, end)
+      const stream = this.#streamOfAck(bytes, at, end)
       if (stream !== target && at > begin) {
         send(bytes.subarray(begin, at), target)
         begin = at
@@ -84,7 +84,7 @@ export class AckRoutes<Stream> {
     if (at > begin) send(bytes.subarray(begin, at), target)
   }
 
-  #answeredStream(bytes: Buffer, at: number, end: number): Stream | undefined {
+  #streamOfAck(bytes: Buffer, at: number, end: number): Stream | undefined {
     const type = (bytes[at] ?? 0) >> 4
     if (type !== puback && type !== pubrec && type !== pubcomp && type !== suback && type !== unsuback) return undefined
     const body = bodyAt(bytes, at)
@@ -98,7 +98,7 @@ export class AckRoutes<Stream> {
 }
 
 /** The identifier of a packet that is to be answered; undefined if it needs no answer, or is malformed. */
-function askedIdentifier(packet: Buffer): number | undefined {
+function identifierToAcknowledge(packet: Buffer): number | undefined {
   const first = packet[0] ?? 0
   const type = first >> 4
   const body = bodyAt(packet, 0)

@@ -16,7 +16,7 @@ forbidden.addAddress('fd00:ec2::254', 'ipv6')
 forbidden.addAddress('::', 'ipv6')
 
 /** Loopback, and networks that are of one house. */
-const words: Readonly<Record<string, readonly string[]>> = {
+const namedRanges: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 }
@@ -26,7 +26,7 @@ let denied = new BlockList()
 /** The operator's own, for this thread: addresses, networks, `loopback`, `private`. In place of those that were said before. */
 export function denyAddresses(ranges: readonly string[]): void {
   denied = new BlockList()
-  for (const range of ranges.flatMap((word) => words[word] ?? [word])) {
+  for (const range of ranges.flatMap((word) => namedRanges[word] ?? [word])) {
     const [address = '', prefix] = range.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     if (prefix === undefined) denied.addAddress(address, family)
@@ -44,16 +44,16 @@ export function isForbiddenAddress(host: string): boolean {
 }
 
 /** As `dns.lookup`, without what is forbidden. */
-export const guardedLookup: LookupFunction = (hostname, options, callback) => {
+export const safeLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, '', 0)
     const allowed = found.filter(({ address }) => !isForbiddenAddress(address))
-    if (allowed.length === 0) return callback(refusal(hostname), '', 0)
+    if (allowed.length === 0) return callback(forbiddenAddressError(hostname), '', 0)
     if (options.all === true) return callback(null, allowed)
     return callback(null, allowed[0].address, allowed[0].family)
   })
 }
 
-function refusal(hostname: string): NodeJS.ErrnoException {
+function forbiddenAddressError(hostname: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${hostname} has only addresses that are not asked`), { code: 'EADDRNOTAVAIL' })
 }

@@ -11,9 +11,9 @@ export interface ByteStream {
    * Memory that is taken by what has come and waits for the rest of it before it is passed on: a message of WebSocket, packets
    * of several QUIC streams. Undefined where everything is passed on as it comes.
    */
-  readonly gatheredBytes?: number
+  readonly bufferedBytes?: number
   /** More has been gathered, or what was gathered has gone. To be set where it is there. */
-  onGathered?: () => void
+  onBuffered?: () => void
   /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
   onData: (chunk: Buffer) => void
   /**
@@ -63,7 +63,7 @@ export interface PeerCertificate {
  * Why a client was turned away at the door: the listener or the machine is full, it came too fast after the others, its
  * address may not connect, it did not begin as the listener wants it (PROXY header, TLS handshake, WebSocket upgrade).
  */
-export type DoorRefusal = 'listener-full' | 'no-room' | 'too-fast' | 'address-denied' | 'bad-beginning'
+export type ConnectionRefusal = 'listener-full' | 'no-room' | 'too-fast' | 'address-denied' | 'bad-beginning'
 
 export interface Listener {
   readonly host: string
@@ -78,7 +78,7 @@ export interface Listener {
 }
 
 /** A listener that need not be closed to become another one. */
-export interface ChangingListener<Options> extends Listener {
+export interface ReconfigurableListener<Options> extends Listener {
   /** Who comes from now on is received as `options` say; who is in stays as they are. Host and port are not looked at. */
   change(options: Options): void
 }

@@ -8,82 +8,82 @@
 // Other parts of the process take descriptors, too. How many are left for connections is looked up now and then by who can
 // count them, and each place takes one off until then.
 
-import type { DoorRefusal } from './byte-stream.ts'
+import type { ConnectionRefusal } from './byte-stream.ts'
 
 /** Made by `createSharedPlaces`; `own` is the thread's number. */
-export interface SharedPlaces {
+export interface ConnectionSlots {
   readonly cells: SharedArrayBuffer
   readonly own: number
 }
 
 /** Shared memory for the places that so many threads take of one budget. */
-export function createSharedPlaces(threads: number): SharedArrayBuffer {
+export function createSharedSlots(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer((1 + threads) * Int32Array.BYTES_PER_ELEMENT)
 }
 
 /** By all threads together. */
-export function takenPlaces(cells: SharedArrayBuffer): number {
+export function usedSlots(cells: SharedArrayBuffer): number {
   return Atomics.load(new Int32Array(cells), 0)
 }
 
 /** The thread has ended, and its connections with it. */
-export function freeSharedPlaces({ cells, own }: SharedPlaces): void {
+export function freeSharedSlots({ cells, own }: ConnectionSlots): void {
   const counts = new Int32Array(cells)
   Atomics.sub(counts, 0, Atomics.exchange(counts, 1 + own, 0))
 }
 
 /** Shared memory for the number of descriptors that connections may still take; nobody has counted them yet. */
-export function createDescriptorRoom(): SharedArrayBuffer {
+export function createDescriptorCounter(): SharedArrayBuffer {
   const room = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
-  setDescriptorRoom(room, unlimited)
+  setFreeDescriptors(room, unlimited)
   return room
 }
 
 /** They have been counted. */
-export function setDescriptorRoom(room: SharedArrayBuffer, left: number): void {
+export function setFreeDescriptors(room: SharedArrayBuffer, left: number): void {
   Atomics.store(new Int32Array(room), 0, Math.min(Math.max(left, 0), unlimited))
 }
 
 /** Far from where counting up and down would come to an end. */
 const unlimited = 0x3fff_ffff
 
-export interface BudgetOptions {
+export interface ConnectionLimitOptions {
   /** Threads that share this budget. */
-  readonly places?: SharedPlaces
+  readonly places?: ConnectionSlots
   /** Made by `createDescriptorRoom`: nobody is let in where nothing is left. */
   readonly descriptorRoom?: SharedArrayBuffer
   /** Each place is taken there, too. */
-  readonly within?: ConnectionBudget
+  readonly parent?: ConnectionLimit
   /** What is said when this one is spent. */
-  readonly refusal?: DoorRefusal
+  readonly refusal?: ConnectionRefusal
 }
 
 /** Connections that several listeners may hold together: the open-file limit and `limits.max_connections` are such. */
-export class ConnectionBudget {
+export class ConnectionLimit {
   /** Who has come in stays in where it becomes smaller. */
   limit: number
   /** By this thread. */
-  taken: number
-  readonly #refusal: DoorRefusal
-  readonly #within: ConnectionBudget | undefined
+  used: number
+  readonly #refusal: ConnectionRefusal
+  readonly #parent: ConnectionLimit | undefined
   readonly #cells: Int32Array | undefined
   readonly #own: number
   readonly #descriptors: Int32Array | undefined
 
-  constructor(limit: number, { places, descriptorRoom, within, refusal = 'no-room' }: BudgetOptions = {}) {
+  constructor(limit: number, { places, descriptorRoom, parent, refusal = 'no-room' }: ConnectionLimitOptions = {}) {
     this.limit = limit
-    this.taken = 0
+    this.used = 0
     this.#refusal = refusal
-    this.#within = within
+    this.#parent = parent
     this.#cells = places === undefined ? undefined : new Int32Array(places.cells)
     this.#own = places === undefined ? 0 : 1 + places.own
     this.#descriptors = descriptorRoom === undefined ? undefined : new Int32Array(descriptorRoom)
   }
 
   /** Why nobody can be let in now; undefined: there is room. */
-  get lack(): DoorRefusal | undefined {
-    const taken = this.#cells === undefined ? this.taken : Atomics.load(this.#cells, 0)
-    return taken >= this.limit || this.isOutOfDescriptors ? this.#refusal : this.#within?.lack
+  get reasonToRefuse(): ConnectionRefusal | undefined {
+    const used = this.#cells === undefined ? this.used : Atomics.load(this.#cells, 0)
+    return used >= this.limit || this.isOutOfDescriptors ? this.#refusal : this.#parent?.reasonToRefuse
   }
 
   get isOutOfDescriptors(): boolean {
@@ -91,28 +91,28 @@ export class ConnectionBudget {
   }
 
   /** Takes a place, or says why there is none: another thread may have taken the last one since `lack` was asked. */
-  take(): DoorRefusal | undefined {
-    if (this.isOutOfDescriptors || !this.#takeHere()) return this.#refusal
-    const refusal = this.#within?.take()
+  acquire(): ConnectionRefusal | undefined {
+    if (this.isOutOfDescriptors || !this.#acquireOwn()) return this.#refusal
+    const refusal = this.#parent?.acquire()
     if (refusal !== undefined) {
-      this.#giveBackHere()
+      this.#releaseOwn()
       return refusal
     }
-    this.taken += 1
+    this.used += 1
     if (this.#descriptors !== undefined) Atomics.sub(this.#descriptors, 0, 1)
     return undefined
   }
 
-  giveBack(): void {
-    this.taken -= 1
+  release(): void {
+    this.used -= 1
     if (this.#descriptors !== undefined) Atomics.add(this.#descriptors, 0, 1)
-    this.#giveBackHere()
-    this.#within?.giveBack()
+    this.#releaseOwn()
+    this.#parent?.release()
   }
 
-  #takeHere(): boolean {
+  #acquireOwn(): boolean {
     const cells = this.#cells
-    if (cells === undefined) return this.taken < this.limit
+    if (cells === undefined) return this.used < this.limit
     if (Atomics.add(cells, 0, 1) >= this.limit) {
       Atomics.sub(cells, 0, 1)
       return false
@@ -121,7 +121,7 @@ export class ConnectionBudget {
     return true
   }
 
-  #giveBackHere(): void {
+  #releaseOwn(): void {
     if (this.#cells === undefined) return
     Atomics.sub(this.#cells, this.#own, 1)
     Atomics.sub(this.#cells, 0, 1)

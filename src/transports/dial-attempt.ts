@@ -37,19 +37,19 @@ export interface Dial {
 }
 
 /** One way in which a connection that is being opened goes on. It is over once. */
-export class Attempt implements Dial {
+export class DialAttempt implements Dial {
   readonly #handlers: DialHandlers
-  #isOver = false
+  #isSettled = false
   #timer: NodeJS.Timeout | undefined
   /** Closes what has been opened so far. */
-  #undo: () => void = ignore
+  #cleanUp: () => void = ignore
 
   constructor(handlers: DialHandlers) {
     this.#handlers = handlers
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  get isSettled(): boolean {
+    return this.#isSettled
   }
 
   limitTo(timeoutMs: number, where: string): void {
@@ -58,13 +58,13 @@ export class Attempt implements Dial {
   }
 
   /** What has to be closed should it not succeed. */
-  undoBy(undo: () => void): void {
-    if (this.#isOver) undo()
-    else this.#undo = undo
+  onFailure(cleanUp: () => void): void {
+    if (this.#isSettled) cleanUp()
+    else this.#cleanUp = cleanUp
   }
 
   succeed(stream: ByteStream): void {
-    if (this.#isOver) return stream.destroy()
+    if (this.#isSettled) return stream.destroy()
     this.#stop()
     this.#handlers.onOpen(stream)
   }
@@ -74,32 +74,32 @@ export class Attempt implements Dial {
   }
 
   abandon(): void {
-    if (this.#isOver) return
+    if (this.#isSettled) return
     this.#stop()
-    this.#undo()
+    this.#cleanUp()
   }
 
   #end(problem: DialProblem): void {
-    if (this.#isOver) return
+    if (this.#isSettled) return
     this.#stop()
-    this.#undo()
-    this.#handlers.onProblem({ reason: problem.reason, message: spoken(problem.message) })
+    this.#cleanUp()
+    this.#handlers.onProblem({ reason: problem.reason, message: sanitizeRemoteText(problem.message) })
   }
 
   #stop(): void {
-    this.#isOver = true
+    this.#isSettled = true
     clearTimeout(this.#timer)
   }
 }
 
 const ignore = (): void => {}
-const longestMessage = 300
+const maxMessageCharacters = 300
 
 /** The other side has had its say in it: a certificate may have any names. */
-function spoken(message: string): string {
+function sanitizeRemoteText(message: string): string {
   // oxlint-disable-next-line no-control-regex
   const plain = message.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim()
-  return plain.length > longestMessage ? `${plain.slice(0, longestMessage)}...` : plain
+  return plain.length > maxMessageCharacters ? `${plain.slice(0, maxMessageCharacters)}...` : plain
 }
 
 /** As people write it: `[::1]:1883`. */

@@ -35,8 +35,8 @@ export function readDialFiles(
       return { problem: 'certfile: certfile and keyfile belong together: give both, or none' }
     }
     const certificate = readPem({ setting: 'certfile', file: certFile, label: 'CERTIFICATE' }, read)
-    const key = openKey(keyFile, readPem({ setting: 'keyfile', file: keyFile, label: undefined }, read), keyPassword)
-    expectFit({ cert: certificate, key }, `keyfile: ${keyFile} is not the key of the certificate in ${certFile}`)
+    const key = decryptKey(keyFile, readPem({ setting: 'keyfile', file: keyFile, label: undefined }, read), keyPassword)
+    checkFiles({ cert: certificate, key }, `keyfile: ${keyFile} is not the key of the certificate in ${certFile}`)
     return { ca, identity: { certificate, key } }
   } catch (error) {
     if (error instanceof UnusableFile) return { problem: error.message }
@@ -68,12 +68,12 @@ function readPem(
     if (begins === 1 || begins !== text.split(`-----END ${label}-----`).length) {
       throw new UnusableFile(`${setting}: ${file} holds no whole PEM block "${label}"; write it again`)
     }
-    expectFit(setting === 'cacertfile' ? { ca: text } : { cert: text }, `${setting}: ${file} cannot be read as PEM`)
+    checkFiles(setting === 'cacertfile' ? { ca: text } : { cert: text }, `${setting}: ${file} cannot be read as PEM`)
   }
   return text
 }
 
-function openKey(file: string, key: string, passphrase: string | undefined): string {
+function decryptKey(file: string, key: string, passphrase: string | undefined): string {
   try {
     const opened = createPrivateKey({ key, ...(passphrase === undefined ? {} : { passphrase }) })
     return opened.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -85,7 +85,7 @@ function openKey(file: string, key: string, passphrase: string | undefined): str
   }
 }
 
-function expectFit(options: SecureContextOptions, otherwise: string): void {
+function checkFiles(options: SecureContextOptions, otherwise: string): void {
   try {
     createSecureContext(options)
   } catch (error) {

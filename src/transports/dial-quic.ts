@@ -3,11 +3,11 @@
 
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
-import { guardedLookup } from './address-guard.ts'
+import { safeLookup } from './address-guard.ts'
 import type { ClientAddress } from './byte-stream.ts'
-import { type Attempt, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
-import { DialledQuic } from './dialled-quic.ts'
+import { DialedQuicConnection } from './dialled-quic.ts'
 import { loadQuicLibrary, mqttOverQuic, problemOfQuic, type QuicClientSession, quicRuntime } from './quic-library.ts'
 
 export interface DialQuicSettings {
@@ -38,20 +38,20 @@ const unknownAuthority = 48
 const noApplicationProtocol = 120
 
 /** Opens a connection and its first stream. */
-export function dialQuic(target: DialTarget, settings: QuicDialSettings, attempt: Attempt): void {
+export function dialQuic(target: DialTarget, settings: QuicDialSettings, attempt: DialAttempt): void {
   openSession(target, settings, attempt).catch((error: Error) => {
     attempt.fail({ reason: 'unreachable', message: `${whereOf(target)}: QUIC: ${error.message}` })
   })
 }
 
-async function openSession(target: DialTarget, settings: QuicDialSettings, attempt: Attempt): Promise<void> {
+async function openSession(target: DialTarget, settings: QuicDialSettings, attempt: DialAttempt): Promise<void> {
   const lack = await problemOfQuic()
   if (lack !== undefined) return attempt.fail({ reason: 'no-quic', message: lack })
   const files = readDialFiles(settings.tls)
   if ('problem' in files) return attempt.fail({ reason: 'files', message: files.problem })
   const library = await loadQuicLibrary()
   const address = await addressOf(target.host)
-  if (attempt.isOver) return
+  if (attempt.isSettled) return
   const { ca = getCACertificates('default').join('\n'), identity } = files
   const session = library.connectQuic(
     { address, port: target.port, servername: target.host },
@@ -71,17 +71,25 @@ async function openSession(target: DialTarget, settings: QuicDialSettings, attem
   session.on('close', ({ errorCode }) => {
     const alert = errorCode - firstAlertCode
     if (alert < 0 || alert > lastAlert) return
-    attempt.fail({ reason: 'tls', message: `${whereOf(target)}: the handshake failed: ${wordsOfAlert(alert, target)}` })
+    attempt.fail({ reason: 'tls', message: `${whereOf(target)}: the handshake failed: ${alertText(alert, target)}` })
   })
-  attempt.undoBy(() => void session.close())
+  attempt.onFailure(() => void session.close())
   await session.ready()
-  if (attempt.isOver) return
+  if (attempt.isSettled) return
   attempt.succeed(streamOver(session, { address, port: target.port }, settings))
 }
 
-function streamOver(session: QuicClientSession, address: ClientAddress, settings: QuicDialSettings): DialledQuic {
+function streamOver(
+  session: QuicClientSession,
+  address: ClientAddress,
+  settings: QuicDialSettings,
+): DialedQuicConnection {
   const { dataStreams, keepAliveMs } = settings.quic
-  const connection = new DialledQuic(session, { address, dataStreams, maxPacketBytes: settings.maxMessageBytes })
+  const connection = new DialedQuicConnection(session, {
+    address,
+    dataStreams,
+    maxPacketBytes: settings.maxMessageBytes,
+  })
   const signs = keepAliveMs === 0 ? undefined : setInterval(() => session.ping(), keepAliveMs).unref()
   session.on('error', (error) => connection.noteError(error))
   session.on('close', () => {
@@ -91,7 +99,7 @@ function streamOver(session: QuicClientSession, address: ClientAddress, settings
   return connection
 }
 
-function wordsOfAlert(alert: number, { host }: DialTarget): string {
+function alertText(alert: number, { host }: DialTarget): string {
   if (alert === unknownAuthority) return 'its certificate is by no authority that is believed here'
   if (alert === noApplicationProtocol) return 'it speaks no MQTT over QUIC'
   if (alert !== badCertificate) return `TLS alert ${alert}`
@@ -104,7 +112,7 @@ function wordsOfAlert(alert: number, { host }: DialTarget): string {
 function addressOf(host: string): Promise<string> {
   if (isIP(host) !== 0) return Promise.resolve(host)
   return new Promise((resolve, reject) => {
-    guardedLookup(host, {}, (error, address) => {
+    safeLookup(host, {}, (error, address) => {
       if (error === null && typeof address === 'string') resolve(address)
       else reject(error ?? new Error(`${host} cannot be looked up`))
     })

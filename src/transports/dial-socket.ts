@@ -3,9 +3,9 @@
 import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
-import { guardedLookup } from './address-guard.ts'
+import { safeLookup } from './address-guard.ts'
 import type { ClientAddress } from './byte-stream.ts'
-import { type Attempt, type DialProblem, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialAttempt, type DialProblem, type DialTarget, whereOf } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
 
 export interface DialSocketSettings {
@@ -24,7 +24,7 @@ const nextAddressAfterMs = 1_000
 export function openSocket(
   target: DialTarget,
   settings: DialSocketSettings,
-  attempt: Attempt,
+  attempt: DialAttempt,
   onOpen: (socket: Socket, address: ClientAddress) => void,
 ): void {
   const route = routeTo(target, settings)
@@ -34,7 +34,7 @@ export function openSocket(
   if (trust !== undefined && 'reason' in trust) return attempt.fail(trust)
   const socket = trust === undefined ? connectTcp(route) : connectTls({ ...route, ...trust })
   const fail = (error: Error): void => attempt.fail(problemOf(error, target, isSecure))
-  attempt.undoBy(() => socket.destroy())
+  attempt.onFailure(() => socket.destroy())
   socket.on('error', fail)
   // A handshake that the other side breaks off may end without an error.
   const noteEnd = (): void => fail(new Error('the connection was closed'))
@@ -54,7 +54,7 @@ function routeTo(
     host,
     port,
     noDelay,
-    lookup: guardedLookup,
+    lookup: safeLookup,
     autoSelectFamilyAttemptTimeout: nextAddressAfterMs,
     ...(keepAliveAfterMs === undefined ? {} : { keepAlive: true, keepAliveInitialDelay: keepAliveAfterMs }),
   }
@@ -79,7 +79,7 @@ function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOp
   }
 }
 
-const wordsOfCodes: Readonly<Record<string, string>> = {
+const errorTexts: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused: nobody listens there',
   ENOTFOUND: 'there is no host of this name',
   EAI_AGAIN: 'the name cannot be looked up now',
@@ -88,17 +88,17 @@ const wordsOfCodes: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'there was no answer in time',
   ECONNRESET: 'the connection was reset',
 }
-const codesOfAddresses = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
-const codesOfNetworks = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EACCES', 'EPERM'])
+const addressErrorCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
+const networkErrorCodes = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EACCES', 'EPERM'])
 
 function problemOf(error: NodeJS.ErrnoException, target: DialTarget, isSecure: boolean): DialProblem {
   const { code = '', message } = innermost(error)
   const where = whereOf(target)
-  if (codesOfAddresses.has(code)) return { reason: 'address', message: `${where}: ${wordsOfCodes[code] ?? message}` }
-  if (codesOfNetworks.has(code) || !isSecure) {
-    return { reason: 'unreachable', message: `${where}: ${wordsOfCodes[code] ?? message}` }
+  if (addressErrorCodes.has(code)) return { reason: 'address', message: `${where}: ${errorTexts[code] ?? message}` }
+  if (networkErrorCodes.has(code) || !isSecure) {
+    return { reason: 'unreachable', message: `${where}: ${errorTexts[code] ?? message}` }
   }
-  return { reason: 'tls', message: `${where}: the TLS handshake failed: ${wordsOfCodes[code] ?? message}` }
+  return { reason: 'tls', message: `${where}: the TLS handshake failed: ${errorTexts[code] ?? message}` }
 }
 
 /** Of several addresses that were tried, what the last one had to say. */

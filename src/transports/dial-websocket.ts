@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
-import { type Attempt, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
 import { WebSocket } from './websocket-library.ts'
 import { streamOverWebSocket } from './websocket-stream.ts'
 
@@ -28,7 +28,7 @@ const settings = {
 }
 
 /** Asks for the upgrade. Redirects are not followed: the address that is configured is the one that is trusted. */
-export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebSocketDial, attempt: Attempt): void {
+export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebSocketDial, attempt: DialAttempt): void {
   const where = whereOf(target)
   const refuse = (why: string): void => attempt.fail({ reason: 'upgrade', message: `${where}: ${why}` })
   const webSocket = new WebSocket(`ws://${where}${target.path}`, [subprotocol], {
@@ -36,7 +36,7 @@ export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebS
     createConnection: () => socket,
     maxPayload: maxMessageBytes,
   })
-  attempt.undoBy(() => {
+  attempt.onFailure(() => {
     webSocket.terminate()
     socket.destroy()
   })

@@ -6,7 +6,7 @@
 // Files are read for each attempt, so that a certificate that was exchanged is in force with the next connection.
 
 import { isForbiddenAddress } from './address-guard.ts'
-import { Attempt, type Dial, type DialHandlers, type DialTarget, whereOf } from './dial-attempt.ts'
+import { DialAttempt, type Dial, type DialHandlers, type DialTarget, whereOf } from './dial-attempt.ts'
 import { dialQuic, type DialQuicSettings } from './dial-quic.ts'
 import { openSocket, type DialSocketSettings } from './dial-socket.ts'
 import { dialWebSocket } from './dial-websocket.ts'
@@ -22,17 +22,17 @@ export interface DialSettings extends DialSocketSettings {
 
 /** Opens a connection. */
 export function dial(target: DialTarget, settings: DialSettings, handlers: DialHandlers): Dial {
-  const attempt = new Attempt(handlers)
+  const attempt = new DialAttempt(handlers)
   attempt.limitTo(settings.connectTimeoutMs, whereOf(target))
   if (isForbiddenAddress(target.host)) {
     attempt.fail({ reason: 'address', message: `${target.host} is an address that is not asked` })
   } else {
-    begin(target, settings, attempt)
+    startDial(target, settings, attempt)
   }
   return attempt
 }
 
-function begin(target: DialTarget, settings: DialSettings, attempt: Attempt): void {
+function startDial(target: DialTarget, settings: DialSettings, attempt: DialAttempt): void {
   if (target.scheme === 'quic') return dialQuic(target, settings, attempt)
   openSocket(target, settings, attempt, (socket, address) => {
     if (target.scheme === 'ws' || target.scheme === 'wss') {

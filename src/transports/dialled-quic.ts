@@ -11,16 +11,16 @@
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
 import type { ClientAddress } from './byte-stream.ts'
-import { PacketGatherer, packetBytesAt } from './packet-reassembly.ts'
-import { QuicEnd } from './quic-shutdown.ts'
+import { PacketReassembler, packetBytesAt } from './packet-reassembly.ts'
+import { QuicConnectionEnd } from './quic-shutdown.ts'
 
 /** All that is asked of the library. */
-export interface QuicSession {
+export interface DialedSession {
   openStream(): Duplex
   close(): Promise<void>
 }
 
-export interface DialledQuicOptions {
+export interface DialedQuicOptions {
   readonly address: ClientAddress
   /** Streams beside the control stream. They are opened when they are needed. */
   readonly dataStreams: number
@@ -31,16 +31,16 @@ export interface DialledQuicOptions {
 const maxHeldBytes = 8_388_608
 const publishType = 3
 
-export class DialledQuic extends QuicEnd {
-  readonly #session: QuicSession
-  readonly #options: DialledQuicOptions
+export class DialedQuicConnection extends QuicConnectionEnd {
+  readonly #session: DialedSession
+  readonly #options: DialedQuicOptions
   readonly #control: Duplex
   readonly #dataStreams: (Duplex | undefined)[]
   /** What follows of a packet whose beginning has been written. */
   #restBytes = 0
   #restStream: Duplex
 
-  constructor(session: QuicSession, options: DialledQuicOptions) {
+  constructor(session: DialedSession, options: DialedQuicOptions) {
     super({ peer: options.address, maxHeldBytes, heldTotal: { bytes: 0, limit: maxHeldBytes } })
     this.#session = session
     this.#options = options
@@ -53,9 +53,9 @@ export class DialledQuic extends QuicEnd {
 
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.isOver) process.nextTick(done)
+    if (this.isFinished) process.nextTick(done)
     else if (this.#dataStreams.length === 0) this.#control.write(buffer, () => process.nextTick(done))
-    else this.#deal(buffer, done)
+    else this.#distribute(buffer, done)
   }
 
   protected controlStream(): Duplex {
@@ -70,24 +70,24 @@ export class DialledQuic extends QuicEnd {
     void this.#session.close()
   }
 
-  protected forgetHeld(): void {
+  protected clearHeld(): void {
     // Nothing is held but what waits for its reader.
   }
 
   #openStream(): Duplex {
     const stream = this.#session.openStream()
     // With one stream its bytes are passed on as they come: there is nothing that they could be mixed with.
-    const gatherer = this.#dataStreams.length === 0 ? undefined : new PacketGatherer(this.#options.maxPacketBytes)
+    const reassembler = this.#dataStreams.length === 0 ? undefined : new PacketReassembler(this.#options.maxPacketBytes)
     stream.on('error', (error) => this.noteError(error))
     stream.on('data', (chunk: Buffer) => {
-      if (gatherer === undefined) this.pass(chunk)
-      else gatherer.gather(chunk, (packets) => this.pass(packets))
+      if (reassembler === undefined) this.pass(chunk)
+      else reassembler.addChunk(chunk, (packets) => this.pass(packets))
     })
     return stream
   }
 
   /** Runs of packets for the same stream go out in one piece. */
-  #deal(buffer: Buffer, done: () => void): void {
+  #distribute(buffer: Buffer, done: () => void): void {
     let unwritten = 1
     const written = (): void => {
       unwritten -= 1

@@ -16,7 +16,7 @@ const lengthOf2Bytes = 126
 const lengthOf8Bytes = 127
 const maskBytes = 4
 
-export class MessageMeter {
+export class FrameMeter {
   /** Memory that the beginning of a message takes. */
   #heldBytes = 0
   #isFinal = false

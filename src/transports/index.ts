@@ -2,23 +2,23 @@
 
 export type {
   ByteStream,
-  ChangingListener,
-  DoorRefusal,
+  ReconfigurableListener,
+  ConnectionRefusal,
   Listener,
   PeerCertificate,
   StreamCredentials,
 } from './byte-stream.ts'
 export {
-  ConnectionBudget,
-  createDescriptorRoom,
-  createSharedPlaces,
-  freeSharedPlaces,
-  setDescriptorRoom,
-  type SharedPlaces,
-  takenPlaces,
+  ConnectionLimit,
+  createDescriptorCounter,
+  createSharedSlots,
+  freeSharedSlots,
+  setFreeDescriptors,
+  type ConnectionSlots,
+  usedSlots,
 } from './connection-limits.ts'
 export { ConnectionRate } from './connection-rate.ts'
-export { denyAddresses, guardedLookup, isForbiddenAddress } from './address-guard.ts'
+export { denyAddresses, safeLookup, isForbiddenAddress } from './address-guard.ts'
 export { dial, type DialSettings } from './dial.ts'
 export { problemOfDialFiles } from './dial-files.ts'
 export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial-attempt.ts'
@@ -28,13 +28,13 @@ export { problemOfQuicFiles, type QuicCredentials, QuicFiles } from './quic-cred
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { listenTls, type TlsListenOptions } from './tls.ts'
 export { problemOfTlsFiles, type TlsProblem } from './tls-files.ts'
-export { TlsGate, type TlsGateOptions } from './tls-upgrade.ts'
+export { TlsUpgrade, type TlsUpgradeOptions } from './tls-upgrade.ts'
 export type { CertificateFiles, TlsSettings } from './tls-settings.ts'
 export {
-  type ArrivedSocket,
+  type IncomingSocket,
   listenWebSocket,
-  WebSocketGate,
+  WebSocketAcceptor,
   type WebSocketListenOptions,
   type WebSocketOptions,
 } from './websocket.ts'
-export { whyNotListening } from './listen-error.ts'
+export { listenErrorText } from './listen-error.ts'

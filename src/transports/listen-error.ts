@@ -1,7 +1,7 @@
 // Why nothing can be listened to at an address, and what to do about it: the same words for every kind of listener.
 
 /** `error`: of the listening. */
-export function whyNotListening({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+export function listenErrorText({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
   switch (code) {
     case 'EADDRINUSE':
       return `port ${port} on ${host} is in use by another program; stop that one or choose another port`

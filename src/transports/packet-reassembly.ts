@@ -1,21 +1,21 @@
 // Cuts bytes of MQTT into whole packets, by their fixed headers alone: where several streams carry packets of one
 // client, they can be put one behind the other only where a packet ends.
 
-const longestHeaderBytes = 5
+const maxHeaderBytes = 5
 const malformed = -1
 /** What is held is copied into segments: a chunk of a few bytes would cost hundreds, and may be part of a larger buffer. */
-const smallestSegmentBytes = 64
-const largestSegmentBytes = 65_536
+const minSegmentBytes = 64
+const maxSegmentBytes = 65_536
 
-export class PacketGatherer {
+export class PacketReassembler {
   readonly #maxPacketBytes: number
   /** The beginning of a packet that is not whole yet. All are full but for `#roomBytes` of the last. */
   #segments: Buffer[] = []
   #roomBytes = 0
   #heldBytes = 0
   /** What is lacking of it; 0 while its header is not whole either. */
-  #missingBytes = 0
-  #hasGivenUp = false
+  #remainingBytes = 0
+  #isPassThrough = false
 
   constructor(maxPacketBytes: number) {
     this.#maxPacketBytes = maxPacketBytes
@@ -27,21 +27,21 @@ export class PacketGatherer {
   }
 
   /** From now on everything is passed on as it comes: whoever decodes it will find what is wrong with it. */
-  giveUp(): void {
-    this.#hasGivenUp = true
+  passThrough(): void {
+    this.#isPassThrough = true
   }
 
   /** What is held goes. */
-  forget(): void {
+  clear(): void {
     this.#segments = []
     this.#roomBytes = 0
     this.#heldBytes = 0
-    this.#missingBytes = 0
+    this.#remainingBytes = 0
   }
 
   /** Calls `pass` with whole packets, one or many at a time, as far as `chunk` completes them. */
-  gather(chunk: Buffer, pass: (packets: Buffer) => void): void {
-    if (this.#hasGivenUp) return pass(chunk)
+  addChunk(chunk: Buffer, pass: (packets: Buffer) => void): void {
+    if (this.#isPassThrough) return pass(chunk)
     const bytes = this.#completeHeld(chunk, pass)
     if (bytes === undefined) return
     let end = 0
@@ -63,7 +63,7 @@ export class PacketGatherer {
   /** Bytes that begin where a packet begins; undefined: `chunk` does not complete the one that is held. */
   #completeHeld(chunk: Buffer, pass: (packets: Buffer) => void): Buffer | undefined {
     if (this.#heldBytes === 0) return chunk
-    const missing = this.#missingBytes
+    const missing = this.#remainingBytes
     if (chunk.length < missing) {
       this.#hold(chunk, missing - chunk.length)
       return undefined
@@ -71,16 +71,16 @@ export class PacketGatherer {
     const rest = missing === 0 ? chunk : chunk.subarray(0, missing)
     this.#copy(rest)
     const all = Buffer.concat(this.#segments, this.#heldBytes + rest.length)
-    this.forget()
+    this.clear()
     if (missing === 0) return all
     pass(all)
     return chunk.subarray(missing)
   }
 
-  #hold(bytes: Buffer, missingBytes: number): void {
+  #hold(bytes: Buffer, remainingBytes: number): void {
     this.#copy(bytes)
     this.#heldBytes += bytes.length
-    this.#missingBytes = missingBytes
+    this.#remainingBytes = remainingBytes
   }
 
   #copy(bytes: Buffer): void {
@@ -96,13 +96,13 @@ export class PacketGatherer {
 
   /** No more than what is held already, or comes now: all of them together are at most twice what has come. */
   #addSegment(comingBytes: number): void {
-    const bytes = Math.max(this.#heldBytes, comingBytes, smallestSegmentBytes)
-    this.#roomBytes = Math.min(bytes, largestSegmentBytes)
+    const bytes = Math.max(this.#heldBytes, comingBytes, minSegmentBytes)
+    this.#roomBytes = Math.min(bytes, maxSegmentBytes)
     this.#segments.push(Buffer.allocUnsafeSlow(this.#roomBytes))
   }
 
   #passAll(bytes: Buffer, pass: (packets: Buffer) => void): void {
-    this.#hasGivenUp = true
+    this.#isPassThrough = true
     pass(bytes)
   }
 }
@@ -110,7 +110,7 @@ export class PacketGatherer {
 /** How long the packet at `at` is, its header with it; undefined: the header is not whole. */
 export function packetBytesAt(bytes: Buffer, at: number): number | undefined {
   let remaining = 0
-  for (let index = 1; index < longestHeaderBytes; index += 1) {
+  for (let index = 1; index < maxHeaderBytes; index += 1) {
     const byte = bytes[at + index]
     if (byte === undefined) return undefined
     remaining += (byte & 0x7f) * 128 ** (index - 1)

@@ -7,7 +7,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
-import { namedAddress } from './proxied-address.ts'
+import { proxiedAddress } from './proxied-address.ts'
 
 export type ProxyHeader =
   | { readonly state: 'incomplete' }
@@ -48,7 +48,7 @@ function parseHeader1(bytes: Buffer): ProxyHeader {
   if (family !== 'TCP4' && family !== 'TCP6') return malformed('its PROXY line names no family that there is')
   const isAddress = family === 'TCP4' ? isIPv4 : isIPv6
   const areAddresses = isAddress(source ?? '') && isAddress(destination ?? '')
-  const address = areAddresses ? namedAddress(source ?? '') : undefined
+  const address = areAddresses ? proxiedAddress(source ?? '') : undefined
   const port = portOf(sourcePort)
   if (address === undefined || port === undefined || portOf(destinationPort) === undefined || more.length > 0) {
     return malformed('its PROXY line is not two addresses and two ports')
@@ -105,7 +105,7 @@ function areTlvsWhole(bytes: Buffer): boolean {
 
 function ipv6Text(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16))
-  return namedAddress(groups.join(':')) ?? ''
+  return proxiedAddress(groups.join(':')) ?? ''
 }
 
 function malformed(why: string): ProxyHeader {

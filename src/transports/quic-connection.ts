@@ -8,11 +8,11 @@
 // Packets keep their order within a stream, and have none between streams: that is what streams are for.
 
 import type { Duplex } from 'node:stream'
-import { AckRoutes } from './ack-streams.ts'
+import { AckStreams } from './ack-streams.ts'
 import type { StreamCredentials } from './byte-stream.ts'
-import { PacketGatherer } from './packet-reassembly.ts'
-import { type HeldTotal, QuicEnd } from './quic-shutdown.ts'
-import { beginsWithConnack, maxStrangerBytes } from './unauthenticated-limits.ts'
+import { PacketReassembler } from './packet-reassembly.ts'
+import { type HeldTotal, QuicConnectionEnd } from './quic-shutdown.ts'
+import { beginsWithConnack, maxUnauthenticatedBytes } from './unauthenticated-limits.ts'
 
 /** A bidirectional stream of a connection. */
 export interface QuicStreamEnd extends Duplex {
@@ -46,21 +46,21 @@ const ignore = (): void => {}
 
 interface DataStream {
   readonly stream: QuicStreamEnd
-  readonly gatherer: PacketGatherer
+  readonly reassembler: PacketReassembler
 }
 
-export class QuicConnection extends QuicEnd {
+export class QuicConnection extends QuicConnectionEnd {
   readonly #peer: QuicPeer
   readonly #limits: QuicLimits
-  readonly #routes = new AckRoutes<QuicStreamEnd>()
-  readonly #controlGatherer: PacketGatherer
+  readonly #ackStreams = new AckStreams<QuicStreamEnd>()
+  readonly #controlReassembler: PacketReassembler
   #control: QuicStreamEnd | undefined = undefined
   readonly #dataStreams = new Map<number, DataStream>()
   /** What has come on data streams before the control stream has said who this is. */
-  #early: Buffer[] = []
-  #hasBegun = false
+  #earlyBytes: Buffer[] = []
+  #hasControl = false
   /** It has had its CONNACK. */
-  #isKnown = false
+  #isAuthenticated = false
 
   /** `heldTotal`: the same for all connections of a listener. */
   constructor(peer: QuicPeer, limits: QuicLimits, heldTotal: HeldTotal) {
@@ -68,35 +68,35 @@ export class QuicConnection extends QuicEnd {
     super({ peer: { address, port }, credentials, maxHeldBytes: limits.maxHeldBytes, heldTotal })
     this.#peer = peer
     this.#limits = limits
-    this.#controlGatherer = new PacketGatherer(limits.maxPacketBytes)
+    this.#controlReassembler = new PacketReassembler(limits.maxPacketBytes)
   }
 
   /** A stream that the client has opened. With its first one there is somebody to talk to: `whenReady` sets `onData` and `onClose`. */
   addStream(stream: QuicStreamEnd, whenReady: () => void): void {
     stream.on('error', ignore)
     if (this.isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
-    if (stream.id === controlStreamId) this.#takeControl(stream, whenReady)
+    if (stream.id === controlStreamId) this.#setControl(stream, whenReady)
     else if (this.#dataStreams.size >= this.#limits.maxDataStreams) this.fault('more streams than allowed')
     else this.#addDataStream(stream)
   }
 
   write(buffer: Buffer, done: () => void): void {
     const control = this.#control
-    if (!this.#isKnown) this.#isKnown = beginsWithConnack(buffer)
+    if (!this.#isAuthenticated) this.#isAuthenticated = beginsWithConnack(buffer)
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.isOver || control === undefined) process.nextTick(done)
-    else if (this.#routes.isIdle) control.write(buffer, () => done())
-    else this.#deal(buffer, control, done)
+    if (this.isFinished || control === undefined) process.nextTick(done)
+    else if (this.#ackStreams.isIdle) control.write(buffer, () => done())
+    else this.#distribute(buffer, control, done)
   }
 
   /** Answers go where their questions came from. */
-  #deal(buffer: Buffer, control: QuicStreamEnd, done: () => void): void {
+  #distribute(buffer: Buffer, control: QuicStreamEnd, done: () => void): void {
     let unwritten = 1
     const written = (): void => {
       unwritten -= 1
       if (unwritten === 0) done()
     }
-    this.#routes.deal(buffer, (part, asked) => {
+    this.#ackStreams.distribute(buffer, (part, asked) => {
       unwritten += 1
       const stream = asked === undefined || asked.destroyed || asked.writableEnded ? control : asked
       stream.write(part, written)
@@ -116,38 +116,38 @@ export class QuicConnection extends QuicEnd {
     this.#peer.close()
   }
 
-  protected forgetHeld(): void {
-    this.#early = []
-    this.#controlGatherer.forget()
-    for (const { gatherer } of this.#dataStreams.values()) gatherer.forget()
+  protected clearHeld(): void {
+    this.#earlyBytes = []
+    this.#controlReassembler.clear()
+    for (const { reassembler } of this.#dataStreams.values()) reassembler.clear()
   }
 
-  #takeControl(stream: QuicStreamEnd, whenReady: () => void): void {
+  #setControl(stream: QuicStreamEnd, whenReady: () => void): void {
     this.#control = stream
     let isFirst = true
     stream.on('data', (chunk: Buffer) => {
       if (this.isEnding) return
       // Whatever else begins like this is none of ours, and nothing is kept of it.
-      if (isFirst && (chunk[0] ?? 0) >> 4 !== connectType) this.#controlGatherer.giveUp()
+      if (isFirst && (chunk[0] ?? 0) >> 4 !== connectType) this.#controlReassembler.passThrough()
       isFirst = false
-      this.#controlGatherer.gather(chunk, (packets) => this.#passControl(packets))
-      if (!this.#isKnown) this.#expectLittle(this.#controlGatherer.heldBytes)
-      this.#tellGathered()
+      this.#controlReassembler.addChunk(chunk, (packets) => this.#passControl(packets))
+      if (!this.#isAuthenticated) this.#limitUnauthenticated(this.#controlReassembler.heldBytes)
+      this.#reportBuffered()
     })
     stream.on('end', () => this.noteEnd())
     // Both of its directions are over, or it was broken off: there is no MQTT connection without it.
     stream.on('close', () => this.noteStreamLost())
     whenReady()
-    readWhatIsHere(stream)
+    readBuffered(stream)
   }
 
   #passControl(packets: Buffer): void {
     this.pass(packets)
-    if (this.#hasBegun) return
-    this.#hasBegun = true
-    const early = this.#early
-    this.#early = []
-    for (const each of early) {
+    if (this.#hasControl) return
+    this.#hasControl = true
+    const earlyBytes = this.#earlyBytes
+    this.#earlyBytes = []
+    for (const each of earlyBytes) {
       if (this.isEnding) return
       this.noteHeld(-each.length)
       this.pass(each)
@@ -155,50 +155,50 @@ export class QuicConnection extends QuicEnd {
   }
 
   #addDataStream(stream: QuicStreamEnd): void {
-    const dataStream = { stream, gatherer: new PacketGatherer(this.#limits.maxPacketBytes) }
+    const dataStream = { stream, reassembler: new PacketReassembler(this.#limits.maxPacketBytes) }
     this.#dataStreams.set(stream.id, dataStream)
     stream.on('data', (chunk: Buffer) => {
       if (this.isEnding) return
-      dataStream.gatherer.gather(chunk, (packets) => this.#passData(packets, stream))
+      dataStream.reassembler.addChunk(chunk, (packets) => this.#passData(packets, stream))
       const gathered = this.#gatheredBytes()
       if (gathered > this.#limits.maxPacketBytes) this.fault('too many packets begun at one time')
-      if (!this.#isKnown) this.#expectLittle(gathered)
-      this.#tellGathered()
+      if (!this.#isAuthenticated) this.#limitUnauthenticated(gathered)
+      this.#reportBuffered()
     })
     // A packet that is not whole goes with its stream: nobody was promised anything for it.
     stream.on('end', () => stream.end())
     stream.on('close', () => {
       this.#dataStreams.delete(stream.id)
-      this.#tellGathered()
+      this.#reportBuffered()
     })
-    readWhatIsHere(stream)
+    readBuffered(stream)
   }
 
   #passData(packets: Buffer, stream: QuicStreamEnd): void {
     if (this.isEnding) return
-    if (!this.#routes.note(packets, stream)) return this.fault('a packet that belongs on the first stream')
-    if (this.#hasBegun) return this.pass(packets)
-    this.#early.push(packets)
+    if (!this.#ackStreams.note(packets, stream)) return this.fault('a packet that belongs on the first stream')
+    if (this.#hasControl) return this.pass(packets)
+    this.#earlyBytes.push(packets)
     this.noteHeld(packets.length)
   }
 
-  #expectLittle(bytes: number): void {
-    if (bytes > maxStrangerBytes) this.fault('packets that are too large for somebody who is not let in')
+  #limitUnauthenticated(bytes: number): void {
+    if (bytes > maxUnauthenticatedBytes) this.fault('packets that are too large for somebody who is not let in')
   }
 
-  #tellGathered(): void {
-    if (!this.isEnding) this.noteGathered(this.#controlGatherer.heldBytes + this.#gatheredBytes())
+  #reportBuffered(): void {
+    if (!this.isEnding) this.noteGathered(this.#controlReassembler.heldBytes + this.#gatheredBytes())
   }
 
   /** Packets of which only the beginning is here, on data streams. */
   #gatheredBytes(): number {
     let bytes = 0
-    for (const { gatherer } of this.#dataStreams.values()) bytes += gatherer.heldBytes
+    for (const { reassembler } of this.#dataStreams.values()) bytes += reassembler.heldBytes
     return bytes
   }
 }
 
 /** The connection may be gone in the batch in which a stream has come, and its streams with it. Each piece goes to those who listen. */
-function readWhatIsHere(stream: QuicStreamEnd): void {
+function readBuffered(stream: QuicStreamEnd): void {
   for (let chunk: unknown = ''; chunk !== null;) chunk = stream.read()
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { readRevocationLists, type RevocationLists } from './revocation-lists.ts'
-import { loadTlsFiles, stampOf, type TlsProblem } from './tls-files.ts'
+import { loadTlsFiles, fileStampOf, type TlsProblem } from './tls-files.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
 /** PEM. */
@@ -21,7 +21,7 @@ export interface QuicCredentials {
 }
 
 const ticketKeyBytes = 48
-const filesLookedAtMs = 5_000
+const fileCheckMs = 5_000
 
 /** What keeps these files from being used over QUIC; undefined: nothing. */
 export function problemOfQuicFiles(settings: TlsSettings): TlsProblem | undefined {
@@ -59,12 +59,12 @@ export class QuicFiles {
     const { key, certificate, authorities } = contents
     const requiresCertificate = options.settings.failIfNoPeerCertificate
     this.credentials = { key, certificate, authorities, requiresCertificate, revocations: () => this.#lists }
-    this.#timer = setInterval(() => void this.reload(), filesLookedAtMs).unref()
+    this.#timer = setInterval(() => void this.reload(), fileCheckMs).unref()
   }
 
   /** Looks at the files. What cannot be used is told, and leaves everything as it was. */
   async reload(): Promise<void> {
-    const stamp = await stampOf(this.#options.settings)
+    const stamp = await fileStampOf(this.#options.settings)
     if (stamp === this.#stamp || this.#isClosed) return
     const reading = read(this.#options.settings)
     if ('problem' in reading) return this.#noteProblem(reading.problem)
@@ -108,7 +108,7 @@ function read(settings: TlsSettings): Reading {
   const { key, cert, ca, crl, passphrase } = loading.material.options
   const { verifyPeer, crlFile } = settings
   const contents = {
-    key: keyInTheClear(textOf(key), passphrase),
+    key: decryptKey(textOf(key), passphrase),
     certificate: textOf(cert),
     authorities: verifyPeer ? textOf(ca) : undefined,
     lists: undefined,
@@ -125,7 +125,7 @@ function textOf(pem: unknown): string {
   return pem.toString('latin1')
 }
 
-function keyInTheClear(key: string, passphrase: string | undefined): string {
+function decryptKey(key: string, passphrase: string | undefined): string {
   if (passphrase === undefined) return key
   return createPrivateKey({ key, passphrase }).export({ type: 'pkcs8', format: 'pem' }).toString()
 }

@@ -17,7 +17,7 @@ export interface HeldTotal {
   readonly limit: number
 }
 
-export interface QuicEndOptions {
+export interface QuicShutdownOptions {
   readonly peer: ClientAddress
   readonly credentials?: StreamCredentials | undefined
   /** What is held of this connection while nobody reads. */
@@ -30,16 +30,16 @@ const closeTimeoutMs = 5_000
 
 const ignore = (): void => {}
 
-export abstract class QuicEnd implements ByteStream {
+export abstract class QuicConnectionEnd implements ByteStream {
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
-  onGathered: () => void = ignore
+  onBuffered: () => void = ignore
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
   /** Nothing is passed on or taken any more: we have ended it, or its reader knows of its end. */
   protected isEnding = false
-  readonly #options: QuicEndOptions
+  readonly #options: QuicShutdownOptions
   #gatheredBytes = 0
   /** What has come while nobody reads, in order. */
   #held: Buffer[] = []
@@ -50,11 +50,11 @@ export abstract class QuicEnd implements ByteStream {
   #hasPeerEnded = false
   /** The connection is gone. Whoever reads may not know. */
   #isClosed = false
-  #whenHeard: () => void = ignore
+  #onEndRead: () => void = ignore
   #error: Error | undefined
   #closeTimer: NodeJS.Timeout | undefined
 
-  protected constructor(options: QuicEndOptions) {
+  protected constructor(options: QuicShutdownOptions) {
     this.remoteAddress = options.peer.address
     this.remotePort = options.peer.port
     this.credentials = options.credentials
@@ -68,11 +68,11 @@ export abstract class QuicEnd implements ByteStream {
   /** The connection itself, at once: what has not been sent is lost. `noteClosed` follows. */
   protected abstract closeConnection(): void
   /** What is held besides goes as well. */
-  protected abstract forgetHeld(): void
+  protected abstract clearHeld(): void
 
   abstract write(buffer: Buffer, done: () => void): void
 
-  get gatheredBytes(): number {
+  get bufferedBytes(): number {
     return this.#gatheredBytes
   }
 
@@ -84,7 +84,7 @@ export abstract class QuicEnd implements ByteStream {
     this.#isPaused = false
     while (!this.#isPaused && !this.isEnding) {
       const packets = this.#held.shift()
-      if (packets === undefined) return this.#comeToTheEnd()
+      if (packets === undefined) return this.#finishReading()
       this.noteHeld(-packets.length)
       this.onData(packets)
     }
@@ -92,7 +92,7 @@ export abstract class QuicEnd implements ByteStream {
 
   end(): void {
     if (this.isEnding) return
-    if (this.#isClosed) return this.#hearLater()
+    if (this.#isClosed) return this.#reportCloseLater()
     this.#stop()
     // What was written goes first, then the end of each stream. The connection itself is closed when the peer has seen
     // that, for nothing that is on its way outlives it.
@@ -117,17 +117,17 @@ export abstract class QuicEnd implements ByteStream {
    * The connection is gone, whoever ended it. `whenHeard`: whoever reads knows, and nothing is held any more. Where the peer has
    * ended it well a reader that stands still hears of it when it goes on.
    */
-  noteClosed(whenHeard: () => void = ignore): void {
+  noteClosed(onEndRead: () => void = ignore): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#whenHeard = whenHeard
+    this.#onEndRead = onEndRead
     clearTimeout(this.#closeTimer)
     const mayHaveMore = this.#isPaused && !this.isEnding && this.#error === undefined
-    if (!mayHaveMore) this.#hear()
+    if (!mayHaveMore) this.#reportClose()
   }
 
   /** No stream takes anything any more. */
-  protected get isOver(): boolean {
+  protected get isFinished(): boolean {
     return this.isEnding || this.#isClosed
   }
 
@@ -163,7 +163,7 @@ export abstract class QuicEnd implements ByteStream {
   protected noteGathered(bytes: number): void {
     if (bytes === 0 && this.#gatheredBytes === 0) return
     this.#gatheredBytes = bytes
-    this.onGathered()
+    this.onBuffered()
   }
 
   /** The peer has broken a rule. */
@@ -178,19 +178,19 @@ export abstract class QuicEnd implements ByteStream {
   }
 
   /** All that was held has been read. */
-  #comeToTheEnd(): void {
+  #finishReading(): void {
     if (this.#isClosed || this.#hasPeerEnded) this.end()
   }
 
   /** Never from within the call that lets the reader go on. */
-  #hearLater(): void {
+  #reportCloseLater(): void {
     this.#stop()
-    setImmediate(() => this.#hear())
+    setImmediate(() => this.#reportClose())
   }
 
-  #hear(): void {
+  #reportClose(): void {
     this.#stop()
-    this.#whenHeard()
+    this.#onEndRead()
     this.onClose(this.#error)
   }
 
@@ -198,7 +198,7 @@ export abstract class QuicEnd implements ByteStream {
     this.isEnding = true
     this.onData = ignore
     this.#held = []
-    this.forgetHeld()
+    this.clearHeld()
     this.noteHeld(-this.#heldBytes)
     this.noteGathered(0)
   }

@@ -8,9 +8,9 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { type AddressRule, AddressRules } from './address-rules.ts'
-import { namedAddress } from './proxied-address.ts'
-import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
-import type { ConnectionBudget } from './connection-limits.ts'
+import { proxiedAddress } from './proxied-address.ts'
+import type { ByteStream, ConnectionRefusal, Listener } from './byte-stream.ts'
+import type { ConnectionLimit } from './connection-limits.ts'
 import type { ConnectionRate } from './connection-rate.ts'
 import type { QuicCredentials } from './quic-credentials.ts'
 import { loadQuicLibrary, mqttOverQuic, quicRuntime, type QuicServer, type QuicServerSession } from './quic-library.ts'
@@ -26,7 +26,7 @@ export interface QuicListenOptions {
   /** Connections at one time; one more is closed after its handshake. Undefined: no limit of its own. */
   readonly maxConnections?: number | undefined
   /** What all listeners of this thread may hold together. Without it: no limit. */
-  readonly budget?: ConnectionBudget
+  readonly limits?: ConnectionLimit
   readonly rates?: readonly ConnectionRate[]
   /** Who may connect, by address; the first rule that fits decides. */
   readonly accessRules?: readonly AddressRule[]
@@ -43,7 +43,7 @@ export interface QuicListenOptions {
   /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
   /** A client was turned away. `why` is for the log, where there is more to say than the reason. */
-  onRefused?(reason: DoorRefusal, why?: string): void
+  onRefused?(reason: ConnectionRefusal, why?: string): void
   /** The library has failed at something that belongs to no connection. The listener goes on. */
   onFault?(error: Error): void
 }
@@ -55,9 +55,9 @@ const streamWindowBytes = 1_000_000
 const maxHeldBytes = 8_388_608
 const maxHeldBytesTotal = 134_217_728
 /** What the library takes where nothing limits connections. */
-const mostConnections = 100_000
+const maxLibraryConnections = 100_000
 /** Connections that are to be told that there is no room for them. */
-const sparePlaces = 64
+const spareConnections = 64
 const streamCheckMs = 1_000
 
 /**
@@ -66,7 +66,7 @@ const streamCheckMs = 1_000
  */
 export async function listenQuic(options: QuicListenOptions): Promise<Listener> {
   const library = await loadQuicLibrary()
-  await expectFreeAddress(options)
+  await checkAddressFree(options)
   const { credentials, maxConnections, maxDataStreams } = options
   const { authorities, requiresCertificate } = credentials
   const server = library.createQuicServer({
@@ -80,11 +80,11 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
     initialMaxData: connectionWindowBytes,
     initialMaxStreamDataBidiLocal: streamWindowBytes,
     initialMaxStreamsBidi: maxDataStreams + 1,
-    maxConnections: maxConnections === undefined ? mostConnections : maxConnections + sparePlaces,
+    maxConnections: maxConnections === undefined ? maxLibraryConnections : maxConnections + spareConnections,
     disableRetry: !options.checksAddresses,
   })
   const { address, port } = await server.listen(options.port, options.host)
-  const house = new QuicHouse(server, options)
+  const house = new QuicListener(server, options)
   return { host: address, port, close: () => house.close(), released: () => house.released }
 }
 
@@ -92,7 +92,7 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
  * Binds the address and lets go of it. The library says in words of its own what Node says with a code, and keeps a thread
  * for a listener that could not be opened.
  */
-function expectFreeAddress({ host, port }: QuicListenOptions): Promise<void> {
+function checkAddressFree({ host, port }: QuicListenOptions): Promise<void> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   return new Promise((resolve, reject) => {
     socket.once('error', reject)
@@ -101,7 +101,7 @@ function expectFreeAddress({ host, port }: QuicListenOptions): Promise<void> {
 }
 
 /** The connections of one listener. */
-class QuicHouse {
+class QuicListener {
   readonly #server: QuicServer
   readonly #options: QuicListenOptions
   readonly #rules: AddressRules
@@ -111,7 +111,7 @@ class QuicHouse {
   readonly #held: HeldTotal = { bytes: 0, limit: maxHeldBytesTotal }
   readonly #timers: NodeJS.Timeout[]
   /** Connections that are gone, and whose readers have not come so far. */
-  #unheard = 0
+  #closedUnread = 0
   #isClosing = false
   #whenEmpty: (() => void) | undefined
   /** Resolves when the socket is closed. */
@@ -125,10 +125,10 @@ class QuicHouse {
     this.released = promise
     this.#release = resolve
     this.#rules = new AddressRules(options.accessRules ?? [])
-    server.on('session', (session) => this.#welcome(session))
+    server.on('session', (session) => this.#handleSession(session))
     server.on('error', (error) => options.onFault?.(error))
-    this.#timers = [setInterval(() => this.#cutOffLate(), streamCheckMs).unref()]
-    if (options.keepAliveMs > 0) this.#timers.push(setInterval(() => this.#askAll(), options.keepAliveMs).unref())
+    this.#timers = [setInterval(() => this.#closeLate(), streamCheckMs).unref()]
+    if (options.keepAliveMs > 0) this.#timers.push(setInterval(() => this.#pingAll(), options.keepAliveMs).unref())
   }
 
   /**
@@ -150,40 +150,40 @@ class QuicHouse {
     this.#release()
   }
 
-  #welcome(session: QuicServerSession): void {
+  #handleSession(session: QuicServerSession): void {
     session.on('error', ignore)
-    const distrust = this.#distrustOf(session)
+    const distrust = this.#certificateProblem(session)
     const reason = distrust === undefined ? this.#reasonToRefuse(session) : 'bad-beginning'
-    if (reason === undefined) return this.#letIn(session)
+    if (reason === undefined) return this.#accept(session)
     session.close(0, reason)
     this.#options.onRefused?.(reason, distrust === undefined ? undefined : `${session.remoteAddress}: ${distrust}`)
   }
 
   /** What is against its certificate, although its authority has signed it. */
-  #distrustOf(session: QuicServerSession): string | undefined {
+  #certificateProblem(session: QuicServerSession): string | undefined {
     const lists = this.#options.credentials.revocations?.()
     const chain = lists === undefined ? [] : session.getPeerCertificateChain().map(({ raw }) => raw)
     return chain.length === 0 ? undefined : lists?.refusalOf(chain, Date.now())
   }
 
-  #reasonToRefuse({ remoteAddress }: QuicServerSession): DoorRefusal | undefined {
+  #reasonToRefuse({ remoteAddress }: QuicServerSession): ConnectionRefusal | undefined {
     if (!this.#rules.allows(remoteAddress)) return 'address-denied'
-    const { maxConnections = Infinity, budget, rates = [] } = this.#options
-    if (this.#isClosing || this.#connections.size + this.#unheard >= maxConnections) return 'listener-full'
-    const lack = budget?.lack
+    const { maxConnections = Infinity, limits, rates = [] } = this.#options
+    if (this.#isClosing || this.#connections.size + this.#closedUnread >= maxConnections) return 'listener-full'
+    const lack = limits?.reasonToRefuse
     if (lack !== undefined) return lack
     const nowMs = performance.now()
     // There is no line to wait in: the handshake, which is most of the work, is done.
     const waits = rates.map((rate) => rate.waitMsAt(nowMs))
-    return waits.includes(undefined) ? 'too-fast' : budget?.take()
+    return waits.includes(undefined) ? 'too-fast' : limits?.acquire()
   }
 
-  #letIn(session: QuicServerSession): void {
+  #accept(session: QuicServerSession): void {
     const { maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
     const certificate = session.getPeerCertificate()
     const peer = {
       // Where the socket is for both, clients of IPv4 are in the clothes of IPv6.
-      remoteAddress: namedAddress(session.remoteAddress) ?? session.remoteAddress,
+      remoteAddress: proxiedAddress(session.remoteAddress) ?? session.remoteAddress,
       remotePort: session.remotePort,
       credentials: {
         certificate: certificate === null ? undefined : toPeerCertificate(certificate),
@@ -196,7 +196,7 @@ class QuicHouse {
     this.#waiting.set(session, Math.max(1, Math.ceil(streamTimeoutMs / streamCheckMs)))
     session.on('stream', (stream: QuicStreamEnd) => this.#addStream(session, connection, stream))
     session.on('error', (error) => connection.noteError(error))
-    session.on('close', () => this.#forget(session, connection))
+    session.on('close', () => this.#remove(session, connection))
   }
 
   #addStream(session: QuicServerSession, connection: QuicConnection, stream: QuicStreamEnd): void {
@@ -205,19 +205,19 @@ class QuicHouse {
     })
   }
 
-  #forget(session: QuicServerSession, connection: QuicConnection): void {
+  #remove(session: QuicServerSession, connection: QuicConnection): void {
     if (!this.#connections.delete(session)) return
     this.#waiting.delete(session)
-    this.#unheard += 1
+    this.#closedUnread += 1
     // As over TCP, its place is taken until nothing is left to be read of it.
     connection.noteClosed(() => {
-      this.#unheard -= 1
-      this.#options.budget?.giveBack()
+      this.#closedUnread -= 1
+      this.#options.limits?.release()
     })
     if (this.#connections.size === 0) this.#whenEmpty?.()
   }
 
-  #cutOffLate(): void {
+  #closeLate(): void {
     for (const [session, checksLeft] of this.#waiting) {
       if (checksLeft > 1) {
         this.#waiting.set(session, checksLeft - 1)
@@ -229,7 +229,7 @@ class QuicHouse {
     }
   }
 
-  #askAll(): void {
+  #pingAll(): void {
     for (const session of this.#connections.keys()) session.ping()
   }
 }

@@ -80,7 +80,7 @@ export function readRevocationLists(
       return { problem: `list ${index + 1}: ${error.message}` }
     }
   }
-  const anchors = new Set(believed.filter(isItsOwn).map((certificate) => namesOf(certificate.raw).subject))
+  const anchors = new Set(believed.filter(isSelfIssued).map((certificate) => namesOf(certificate.raw).subject))
   const others = believed.map(({ raw }) => raw)
   return { lists: { refusalOf: (chain, nowMs) => refusalOf([...chain, ...others], { lists, anchors, nowMs }) } }
 }
@@ -118,16 +118,16 @@ function readList(der: Buffer, believed: readonly X509Certificate[]): List {
   const [, name, begin, end, ...following] = fields
   const issuer = wholeOf(name, tags.sequence).toString('hex')
   const keys = believed.filter(({ raw }) => namesOf(raw).subject === issuer).map(({ publicKey }) => publicKey)
-  expectSigned(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
+  verifySignature(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
   const [beginsAtMs, endsAtMs] = [timeOf(begin), timeOf(end)]
   const entries = following[0]?.tag === tags.sequence ? partsOf(insideOf(following[0])) : []
   const extensions = following.find(({ tag }) => tag === tags.first)
-  if (extensions !== undefined) expectNothingCritical(sequenceIn(insideOf(extensions)))
+  if (extensions !== undefined) rejectCriticalExtensions(sequenceIn(insideOf(extensions)))
   return { issuer, serials: new Set(entries.map(serialOf)), beginsAtMs, endsAtMs }
 }
 
 /** `keys`: of the authorities that are called as the list says. */
-function expectSigned(
+function verifySignature(
   signed: Buffer,
   by: {
     readonly algorithm: Part | undefined
@@ -147,12 +147,12 @@ function expectSigned(
 
 function serialOf(entry: Part): string {
   const [serial, , extensions] = partsOf(contentOf(entry, tags.sequence))
-  if (extensions !== undefined) expectNothingCritical(contentOf(extensions, tags.sequence))
+  if (extensions !== undefined) rejectCriticalExtensions(contentOf(extensions, tags.sequence))
   return contentOf(serial, tags.integer).toString('hex')
 }
 
 /** What must be understood would say that the list is about less, or about others, than it seems. */
-function expectNothingCritical(extensions: Buffer): void {
+function rejectCriticalExtensions(extensions: Buffer): void {
   for (const extension of partsOf(extensions)) {
     const [, critical] = partsOf(contentOf(extension, tags.sequence))
     if (critical?.tag === tags.boolean) throw new Malformed('it has an extension that is not known here')
@@ -175,7 +175,7 @@ function namesOf(certificate: Uint8Array): {
   }
 }
 
-function isItsOwn({ raw }: X509Certificate): boolean {
+function isSelfIssued({ raw }: X509Certificate): boolean {
   const { issuer, subject } = namesOf(raw)
   return issuer === subject
 }

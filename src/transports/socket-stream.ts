@@ -9,7 +9,7 @@ const lingerChecks = 5
  * How long a reader that stands still may leave the end of its stream unheard: so many checks. The socket is gone and its place at the
  * door is free, so that without a bound whoever comes, is held back and goes would leave something behind each time.
  */
-const unheardEndChecks = 30
+const unreadEndChecks = 30
 const lingerCheckMs = 1_000
 
 const ignore = (): void => {}
@@ -60,11 +60,11 @@ export class SocketStream implements ByteStream {
 
   resume(): void {
     if (this.#state === 'open') this.#socket.resume()
-    else this.#tellIfGone()
+    else this.#reportIfClosed()
   }
 
   end(): void {
-    if (this.#state !== 'open') return this.#tellIfGone()
+    if (this.#state !== 'open') return this.#reportIfClosed()
     this.#state = 'ending'
     this.onData = ignore
     // Data that nobody reads would turn our close into a reset, and the reset would overtake the last bytes that we
@@ -75,7 +75,7 @@ export class SocketStream implements ByteStream {
   }
 
   destroy(): void {
-    this.#tellIfGone()
+    this.#reportIfClosed()
     this.#state = 'ending'
     this.onData = ignore
     this.#socket.destroy()
@@ -92,17 +92,17 @@ export class SocketStream implements ByteStream {
   noteClosed(): void {
     const mayHaveMore = this.#state === 'open' && this.#error === undefined && this.#socket.isPaused()
     this.#state = mayHaveMore ? 'gone' : 'ending'
-    forgetLingering(this)
-    if (mayHaveMore) linger(this, unheardEndChecks)
+    removeLingering(this)
+    if (mayHaveMore) linger(this, unreadEndChecks)
     else this.onClose(this.#error)
   }
 
   /** Later, and never from within the call that lets the reader go on. */
-  #tellIfGone(): void {
+  #reportIfClosed(): void {
     if (this.#state !== 'gone') return
     this.#state = 'ending'
     this.onData = ignore
-    forgetLingering(this)
+    removeLingering(this)
     setImmediate(() => this.onClose(undefined))
   }
 }
@@ -116,17 +116,17 @@ let lingerTimer: NodeJS.Timeout | undefined
 
 function linger(stream: SocketStream, checks: number): void {
   lingering.set(stream, checks)
-  lingerTimer ??= setInterval(cutOffLingering, lingerCheckMs).unref()
+  lingerTimer ??= setInterval(destroyLingering, lingerCheckMs).unref()
 }
 
-function cutOffLingering(): void {
+function destroyLingering(): void {
   for (const [stream, checksLeft] of lingering) {
     if (checksLeft === 0) stream.destroy()
     else lingering.set(stream, checksLeft - 1)
   }
 }
 
-function forgetLingering(stream: SocketStream): void {
+function removeLingering(stream: SocketStream): void {
   if (!lingering.delete(stream) || lingering.size > 0) return
   clearInterval(lingerTimer)
   lingerTimer = undefined

@@ -72,7 +72,7 @@ export function problemOfTlsFiles(settings: TlsSettings, read?: FileReading): Tl
 }
 
 /** Another one whenever one of the files may be another. */
-export async function stampOf(settings: TlsSettings): Promise<string> {
+export async function fileStampOf(settings: TlsSettings): Promise<string> {
   const stamps = filesOf(settings).map(async (file) => {
     try {
       const { mtimeMs, ctimeMs, size, ino } = await stat(file)
@@ -138,37 +138,41 @@ function verificationOptions(
   ca: Buffer | undefined,
   crl: Buffer | undefined,
 ): SecureContextOptions {
-  attempt('ciphers', 'the ciphers are none that this OpenSSL knows', common)
+  tryContext('ciphers', 'the ciphers are none that this OpenSSL knows', common)
   if (ca !== undefined) expectPem('cacertfile', settings.caFile, ca, 'CERTIFICATE')
   const withAuthorities = ca === undefined ? common : { ...common, ca }
-  attempt('cacertfile', `${settings.caFile} holds no certificates of authorities that can be read`, withAuthorities)
+  tryContext('cacertfile', `${settings.caFile} holds no certificates of authorities that can be read`, withAuthorities)
   if (crl === undefined) return withAuthorities
   expectPem('crlfile', settings.crlFile, crl, 'X509 CRL')
   const withRevocations = { ...withAuthorities, crl }
-  attempt('crlfile', `${settings.crlFile} holds no list of revoked certificates that can be read`, withRevocations)
+  tryContext('crlfile', `${settings.crlFile} holds no list of revoked certificates that can be read`, withRevocations)
   return withRevocations
 }
 
-type ReadingOne = (setting: TlsFileSetting, file: string) => Buffer
+type ReadFile = (setting: TlsFileSetting, file: string) => Buffer
 
 function withCertificate(
   shared: SecureContextOptions,
   files: CertificateFiles,
-  readOne: ReadingOne,
+  readOne: ReadFile,
 ): SecureContextOptions {
   const { certFile, keyFile, keyPassword } = files
   const cert = readOne('certfile', certFile)
   const key = readOne('keyfile', keyFile)
   expectPem('certfile', certFile, cert, 'CERTIFICATE')
-  attempt('certfile', `${certFile} holds no certificate that can be read`, { ...shared, cert })
+  tryContext('certfile', `${certFile} holds no certificate that can be read`, { ...shared, cert })
   const withKey = { ...shared, key, ...(keyPassword === undefined ? {} : { passphrase: keyPassword }) }
-  attempt('keyfile', `${keyFile} holds no private key that can be read, or key_password is not its password`, withKey)
+  tryContext(
+    'keyfile',
+    `${keyFile} holds no private key that can be read, or key_password is not its password`,
+    withKey,
+  )
   const whole = { ...withKey, cert }
-  attempt('keyfile', `${keyFile} is not the key of the certificate in ${certFile}`, whole)
+  tryContext('keyfile', `${keyFile} is not the key of the certificate in ${certFile}`, whole)
   return whole
 }
 
-function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles, readOne: ReadingOne): SecureContext {
+function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles, readOne: ReadFile): SecureContext {
   try {
     return createSecureContext(withCertificate(shared, files, readOne))
   } catch (error) {
@@ -177,7 +181,7 @@ function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles
   }
 }
 
-function attempt(setting: TlsFileSetting, what: string, options: SecureContextOptions): void {
+function tryContext(setting: TlsFileSetting, what: string, options: SecureContextOptions): void {
   try {
     createSecureContext(options)
   } catch (error) {

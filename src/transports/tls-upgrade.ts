@@ -16,19 +16,19 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
 import type { ClientAddress, PeerCertificate, StreamCredentials } from './byte-stream.ts'
-import type { DoorGuest, DoorSocket } from './connection-acceptor.ts'
+import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
-import { loadTlsFiles, stampOf, ticketKeyBytes, type TlsMaterial, type TlsProblem } from './tls-files.ts'
+import { loadTlsFiles, fileStampOf, ticketKeyBytes, type TlsMaterial, type TlsProblem } from './tls-files.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
-export interface TlsGateOptions {
+export interface TlsUpgradeOptions {
   readonly settings: TlsSettings
   /** Of the listener: a ticket of one is worth nothing at another, where clients may be verified differently. */
   readonly name: string
   /** The same on all shards, so that a client resumes its session on whichever it comes to. 32 random bytes. */
   readonly ticketSecret: Uint8Array
   /** A key that is known beside those of the file, and counts instead of one there; where the listener takes keys at all. */
-  storedKey?(identity: string): Uint8Array | undefined
+  findStoredKey?(identity: string): Uint8Array | undefined
   /** Handshakes under way at one time; who comes later waits in line. */
   readonly maxHandshakes?: number
   /** Files have changed and are not taken, and then, undefined, that they are again. What was read last stays in force. */
@@ -37,14 +37,14 @@ export interface TlsGateOptions {
   onRefused(client: ClientAddress, why: string): void
 }
 
-export type SecureWelcome = (socket: TLSSocket, client: ClientAddress, credentials: StreamCredentials) => void
+export type OnSecure = (socket: TLSSocket, client: ClientAddress, credentials: StreamCredentials) => void
 
-export type TlsOpening = { readonly gate: TlsGate } | { readonly problem: TlsProblem }
+export type TlsUpgradeResult = { readonly upgrade: TlsUpgrade } | { readonly problem: TlsProblem }
 
 interface Handshake {
-  readonly raw: DoorSocket
+  readonly raw: AcceptedSocket
   readonly client: ClientAddress
-  readonly onSecure: SecureWelcome
+  readonly onSecure: OnSecure
   key: string
   /** Since it has come, and from its beginning on since that. */
   sweeps: number
@@ -53,32 +53,32 @@ interface Handshake {
 const defaultMaxHandshakes = 512
 const sweepMs = 1_000
 /** So many sweeps at least a handshake may take while others wait for its place. */
-const leastPatience = 3
+const minSweeps = 3
 /** And so many times as long as those take who come through, of whom each counts for a sixteenth of what is known. */
-const patienceForUsual = 3
-const lessonWeight = 1 / 16
+const sweepsPerTypical = 3
+const averageWeight = 1 / 16
 /** So many times as long as a handshake may take somebody who has said its part may wait in line. */
-const patienceInLine = 4
+const queueTimeoutFactor = 4
 /** Node's own begins anew with each byte; ours is counted from the arrival. This one only must not come before. */
-const timeoutOfNodeMs = 3_600_000
-const filesLookedAtMs = 5_000
+const nodeTimeoutMs = 3_600_000
+const fileCheckMs = 5_000
 
 const ignore = (): void => {}
 
-export class TlsGate {
-  readonly #options: TlsGateOptions
+export class TlsUpgrade {
+  readonly #options: TlsUpgradeOptions
   readonly #server: Server
   /** Handshakes under way by the addresses at both ends, in order of beginning. */
-  readonly #underWay: Map<string, Handshake>
-  readonly #line: Set<Handshake>
+  readonly #inProgress: Map<string, Handshake>
+  readonly #queue: Set<Handshake>
   /** Whose key a client says to know: a key was found for it, and the handshake shows whether it is true. */
   readonly #identities: WeakMap<TLSSocket, string>
   readonly #filesTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout | undefined
   /** So many sweeps a handshake may take while others wait. All of its time, until it is known how long those take who come through. */
-  #patience: number
+  #maxSweeps: number
   /** Since the last one that came through. */
-  #cutOff = 0
+  #cutOffCount = 0
   #material: TlsMaterial
   /** Of the files that the material was read from. */
   #stamp: string
@@ -86,41 +86,41 @@ export class TlsGate {
   #isClosed: boolean
 
   /** Reads the files. The problem names the setting that is wrong. */
-  static open(options: TlsGateOptions): TlsOpening {
+  static open(options: TlsUpgradeOptions): TlsUpgradeResult {
     const loading = loadTlsFiles(options.settings, (trust) => ticketKeys(options, trust))
-    return 'problem' in loading ? loading : { gate: new TlsGate(options, loading.material) }
+    return 'problem' in loading ? loading : { upgrade: new TlsUpgrade(options, loading.material) }
   }
 
-  private constructor(options: TlsGateOptions, material: TlsMaterial) {
+  private constructor(options: TlsUpgradeOptions, material: TlsMaterial) {
     this.#options = options
     this.#material = material
-    this.#underWay = new Map()
-    this.#line = new Set()
+    this.#inProgress = new Map()
+    this.#queue = new Set()
     this.#sweepTimer = undefined
     this.#stamp = ''
-    this.#patience = sweepsAllowed(options.settings)
+    this.#maxSweeps = maxSweepsOf(options.settings)
     this.#problem = undefined
     this.#isClosed = false
     this.#identities = new WeakMap()
     this.#server = createServer(this.#serverOptions())
-    this.#server.on('secureConnection', (socket) => this.#isSecure(socket))
-    this.#server.on('tlsClientError', (error, socket) => this.#hasFailed(error, socket))
-    this.#filesTimer = setInterval(() => void this.reload(), filesLookedAtMs).unref()
+    this.#server.on('secureConnection', (socket) => this.#handleSecure(socket))
+    this.#server.on('tlsClientError', (error, socket) => this.#handleFailure(error, socket))
+    this.#filesTimer = setInterval(() => void this.reload(), fileCheckMs).unref()
   }
 
   /** Begins the handshake, or has it wait in line. `onSecure` is called when it is done and the client is believed. */
-  welcome(raw: DoorSocket, client: ClientAddress, onSecure: SecureWelcome): void {
+  startHandshake(raw: AcceptedSocket, client: ClientAddress, onSecure: OnSecure): void {
     const handshake = { raw, client, onSecure, key: '', sweeps: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
-    if (!this.#isFull) return this.#begin(handshake)
+    if (!this.#isFull) return this.#beginHandshake(handshake)
     // Nobody listens to it, so nothing is read beyond its own buffer.
-    this.#line.add(handshake)
-    raw.once('close', () => this.#line.delete(handshake))
+    this.#queue.add(handshake)
+    raw.once('close', () => this.#queue.delete(handshake))
   }
 
   /** Looks at the files. Who is connected stays; what cannot be used is told and leaves everything as it was. */
   async reload(): Promise<void> {
-    const stamp = await stampOf(this.#options.settings)
+    const stamp = await fileStampOf(this.#options.settings)
     if (stamp === this.#stamp || this.#isClosed) return
     const loading = loadTlsFiles(this.#options.settings, (trust) => ticketKeys(this.#options, trust))
     if ('problem' in loading) return this.#noteProblem(loading.problem)
@@ -139,7 +139,7 @@ export class TlsGate {
   close(): void {
     this.retire()
     clearInterval(this.#sweepTimer)
-    for (const { raw } of [...this.#underWay.values(), ...this.#line]) raw.destroy()
+    for (const { raw } of [...this.#inProgress.values(), ...this.#queue]) raw.destroy()
   }
 
   get #maxHandshakes(): number {
@@ -147,7 +147,7 @@ export class TlsGate {
   }
 
   get #isFull(): boolean {
-    return this.#underWay.size >= this.#maxHandshakes
+    return this.#inProgress.size >= this.#maxHandshakes
   }
 
   #noteProblem(problem: TlsProblem | undefined): void {
@@ -163,7 +163,7 @@ export class TlsGate {
       requestCert: settings.verifyPeer,
       // With a key nobody needs a certificate, so who is believed is decided below.
       rejectUnauthorized: false,
-      handshakeTimeout: timeoutOfNodeMs,
+      handshakeTimeout: nodeTimeoutMs,
       ...(settings.byServerName.length === 0
         ? {}
         : { SNICallback: (name, done) => done(null, contextFor(this.#material.byServerName, name)) }),
@@ -172,46 +172,46 @@ export class TlsGate {
   }
 
   #keyOf(socket: TLSSocket, identity: string): Uint8Array | null {
-    const key = this.#options.storedKey?.(identity) ?? this.#material.keys.get(identity)
+    const key = this.#options.findStoredKey?.(identity) ?? this.#material.keys.get(identity)
     // Without a key OpenSSL would say that the identity is unknown. With one that nobody has it says what it says of a wrong one.
     if (key === undefined) return mayBeTicket(socket, identity) ? null : randomBytes(unknownKeyBytes)
     this.#identities.set(socket, identity)
     return key
   }
 
-  #begin(handshake: Handshake): void {
+  #beginHandshake(handshake: Handshake): void {
     const { raw } = handshake
     // It has gone while it waited: nothing tells it from others that have.
     if (raw.remotePort === undefined) return void raw.destroy()
     handshake.sweeps = 0
     handshake.key = endsOf(raw)
-    this.#underWay.set(handshake.key, handshake)
-    raw.guest = new HandshakeGuest(() => this.#leaves(handshake))
+    this.#inProgress.set(handshake.key, handshake)
+    raw.callbacks = new HandshakeCallbacks(() => this.#endHandshake(handshake))
     this.#server.emit('connection', raw)
   }
 
   /** The handshake is over, well or not. */
-  #leaves(handshake: Handshake): void {
-    if (!this.#underWay.delete(handshake.key)) return
-    for (const next of this.#line) {
+  #endHandshake(handshake: Handshake): void {
+    if (!this.#inProgress.delete(handshake.key)) return
+    for (const next of this.#queue) {
       if (this.#isFull) break
-      this.#line.delete(next)
-      if (!next.raw.destroyed) this.#begin(next)
+      this.#queue.delete(next)
+      if (!next.raw.destroyed) this.#beginHandshake(next)
     }
-    if (this.#underWay.size > 0) return
+    if (this.#inProgress.size > 0) return
     clearInterval(this.#sweepTimer)
     this.#sweepTimer = undefined
   }
 
-  #isSecure(socket: TLSSocket): void {
-    const handshake = this.#underWay.get(endsOf(socket))
+  #handleSecure(socket: TLSSocket): void {
+    const handshake = this.#inProgress.get(endsOf(socket))
     // It is gone already: what it had here went with its socket.
     if (handshake === undefined) return void socket.destroy()
-    handshake.raw.guest = undefined
-    this.#cutOff = 0
-    this.#patience += (Math.max(leastPatience, handshake.sweeps * patienceForUsual) - this.#patience) * lessonWeight
-    this.#leaves(handshake)
-    const pskIdentity = hasShownItsKey(socket) ? this.#identities.get(socket) : undefined
+    handshake.raw.callbacks = undefined
+    this.#cutOffCount = 0
+    this.#maxSweeps += (Math.max(minSweeps, handshake.sweeps * sweepsPerTypical) - this.#maxSweeps) * averageWeight
+    this.#endHandshake(handshake)
+    const pskIdentity = hasProvenKey(socket) ? this.#identities.get(socket) : undefined
     const credentials = { certificate: certificateOf(socket), pskIdentity }
     const why = this.#reasonToRefuse(socket, credentials)
     if (why === undefined) return handshake.onSecure(socket, handshake.client, credentials)
@@ -230,15 +230,15 @@ export class TlsGate {
     return failIfNoPeerCertificate && pskIdentity === undefined ? 'it has shown no certificate' : undefined
   }
 
-  #hasFailed(error: Error, socket: TLSSocket): void {
-    const handshake = this.#underWay.get(endsOf(socket))
+  #handleFailure(error: Error, socket: TLSSocket): void {
+    const handshake = this.#inProgress.get(endsOf(socket))
     socket.destroy()
     if (handshake !== undefined) this.#refuse(handshake, error.message)
   }
 
   #refuse(handshake: Handshake, why: string): void {
     handshake.raw.destroy()
-    this.#leaves(handshake)
+    this.#endHandshake(handshake)
     this.#options.onRefused(handshake.client, why)
   }
 
@@ -248,32 +248,32 @@ export class TlsGate {
   }
 
   #sweep(): void {
-    const allowed = sweepsAllowed(this.#options.settings)
-    const allowedUnderWay = this.#line.size > 0 ? Math.min(allowed, this.#patience) : allowed
+    const allowed = maxSweepsOf(this.#options.settings)
+    const allowedUnderWay = this.#queue.size > 0 ? Math.min(allowed, this.#maxSweeps) : allowed
     // Who begins in this sweep, as others are turned away, is not looked at.
-    const underWay = [...this.#underWay.values()]
-    for (const waiting of this.#line) {
+    const inProgress = [...this.#inProgress.values()]
+    for (const waiting of this.#queue) {
       const hasSpoken = waiting.raw.readableLength > 0
-      this.#expectWithin(waiting, hasSpoken ? allowed * patienceInLine : allowed)
+      this.#setDeadline(waiting, hasSpoken ? allowed * queueTimeoutFactor : allowed)
     }
-    for (const handshake of underWay) this.#expectWithin(handshake, allowedUnderWay)
-    if (this.#cutOff < this.#maxHandshakes) return
+    for (const handshake of inProgress) this.#setDeadline(handshake, allowedUnderWay)
+    if (this.#cutOffCount < this.#maxHandshakes) return
     // All of them, and nobody has come through: they may not be those who dawdle, but all that there are.
-    this.#cutOff = 0
-    this.#patience = Math.min(allowed, this.#patience * 2)
+    this.#cutOffCount = 0
+    this.#maxSweeps = Math.min(allowed, this.#maxSweeps * 2)
   }
 
   /** One sweep more. The first one comes at any time after the beginning, and does not count. */
-  #expectWithin(handshake: Handshake, sweeps: number): void {
+  #setDeadline(handshake: Handshake, sweeps: number): void {
     handshake.sweeps += 1
     if (handshake.sweeps <= sweeps) return
-    if (this.#underWay.has(handshake.key)) this.#cutOff += 1
+    if (this.#inProgress.has(handshake.key)) this.#cutOffCount += 1
     this.#refuse(handshake, 'its handshake took too long')
   }
 }
 
 /** While a handshake is under way its socket's end is the handshake's end, whoever ended it. */
-class HandshakeGuest implements DoorGuest {
+class HandshakeCallbacks implements SocketCallbacks {
   readonly noteClosed: () => void
 
   constructor(noteClosed: () => void) {
@@ -285,7 +285,7 @@ class HandshakeGuest implements DoorGuest {
   }
 }
 
-function sweepsAllowed({ handshakeTimeoutMs }: TlsSettings): number {
+function maxSweepsOf({ handshakeTimeoutMs }: TlsSettings): number {
   return Math.ceil(handshakeTimeoutMs / sweepMs)
 }
 
@@ -312,7 +312,7 @@ function endsOf(socket: Socket): string {
  * certificate, and nobody has shown to know the key. Sessions are not resumed where keys are taken, so what is reused is one
  * that was made of a key.
  */
-function hasShownItsKey(socket: TLSSocket): boolean {
+function hasProvenKey(socket: TLSSocket): boolean {
   return socket.getProtocol() === 'TLSv1.3' ? socket.isSessionReused() : socket.getCipher().name.includes('PSK')
 }
 
@@ -327,6 +327,6 @@ function contextFor(contexts: ReadonlyMap<string, SecureContext>, serverName: st
   return contexts.get(name) ?? contexts.get(name.replace(/^[^.]+/, '*'))
 }
 
-function ticketKeys({ ticketSecret, name }: TlsGateOptions, trust: string): Buffer {
+function ticketKeys({ ticketSecret, name }: TlsUpgradeOptions, trust: string): Buffer {
   return Buffer.from(hkdfSync('sha256', ticketSecret, trust, `tickets of listener ${name}`, ticketKeyBytes))
 }

@@ -1,39 +1,39 @@
 // MQTT over TLS: what comes through the door and the gate, as byte streams.
 
-import type { ByteStream, ChangingListener } from './byte-stream.ts'
-import { openDoor, type DoorOptions, type Welcome } from './connection-acceptor.ts'
+import type { ByteStream, ReconfigurableListener } from './byte-stream.ts'
+import { openConnectionAcceptor, type AcceptorOptions, type OnAccept } from './connection-acceptor.ts'
 import { SocketStream } from './socket-stream.ts'
-import type { TlsGate } from './tls-upgrade.ts'
+import type { TlsUpgrade } from './tls-upgrade.ts'
 
-export interface TlsListenOptions extends DoorOptions {
-  readonly gate: TlsGate
+export interface TlsListenOptions extends AcceptorOptions {
+  readonly upgrade: TlsUpgrade
   /** Called for each client that is through the handshake. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
 }
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
-export async function listenTls(options: TlsListenOptions): Promise<ChangingListener<TlsListenOptions>> {
-  let { gate } = options
-  const door = await openDoor(options, welcomeTo(options))
+export async function listenTls(options: TlsListenOptions): Promise<ReconfigurableListener<TlsListenOptions>> {
+  let { upgrade } = options
+  const acceptor = await openConnectionAcceptor(options, acceptHandler(options))
   return {
-    host: door.host,
-    port: door.port,
+    host: acceptor.host,
+    port: acceptor.port,
     close(): Promise<void> {
-      gate.close()
-      return door.close()
+      upgrade.close()
+      return acceptor.close()
     },
-    reload: () => gate.reload(),
+    reload: () => upgrade.reload(),
     change(changed): void {
-      gate.retire()
-      gate = changed.gate
-      door.change(changed, welcomeTo(changed))
+      upgrade.retire()
+      upgrade = changed.upgrade
+      acceptor.change(changed, acceptHandler(changed))
     },
   }
 }
 
-function welcomeTo(options: TlsListenOptions): Welcome {
+function acceptHandler(options: TlsListenOptions): OnAccept {
   return (raw, address) =>
-    options.gate.welcome(raw, address, (socket, client, credentials) => {
+    options.upgrade.startHandshake(raw, address, (socket, client, credentials) => {
       options.onStream(SocketStream.over(socket, client, credentials))
     })
 }

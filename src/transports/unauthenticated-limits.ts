@@ -2,7 +2,7 @@
 // gathered for somebody who has not been let in is bounded more closely: thousands of strangers cost next to nothing.
 
 /** Of one connection, until CONNACK. A CONNECT has at most some 400 KB. */
-export const maxStrangerBytes = 1_048_576
+export const maxUnauthenticatedBytes = 1_048_576
 
 const connackType = 2
 

@@ -2,7 +2,7 @@
 // the path, the page that it comes from, the subprotocol, and who the client is behind a proxy.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { namedAddress } from './proxied-address.ts'
+import { proxiedAddress } from './proxied-address.ts'
 
 export interface UpgradeRules {
   /** The only path under which connections are taken: `/mqtt`. */
@@ -28,7 +28,7 @@ export interface UpgradeRequest {
   readonly headers: IncomingHttpHeaders
 }
 
-export type UpgradeAnswer =
+export type UpgradeDecision =
   | { readonly allowed: false; readonly status: number; readonly why: string }
   | {
       readonly allowed: true
@@ -43,11 +43,11 @@ export const webSocketVersion = '13'
 const subprotocols = ['mqtt', 'mqttv3.1']
 
 /** Looks at everything that can be wrong but for the WebSocket headers themselves. */
-export function judgeUpgrade({ url, httpVersion, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeAnswer {
+export function checkUpgrade({ url, httpVersion, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeDecision {
   // RFC 6455 4.2.1. What would be a body to one reader and frames to another has no place in between.
   if (httpVersion !== '1.1' || hasBody(headers)) return refuse(400, 'an upgrade is a GET of HTTP/1.1 without a body')
   if (pathOf(url) !== rules.path) return refuse(404, `nothing is here; MQTT is served under ${rules.path}`)
-  if (!mayCome(headers.origin, rules)) {
+  if (!isOriginAllowed(headers.origin, rules)) {
     return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
   }
   // RFC 6455 4.4: a drafted version of the protocol is answered with the one that is spoken here.
@@ -60,7 +60,7 @@ export function judgeUpgrade({ url, httpVersion, headers }: UpgradeRequest, rule
     return refuse(400, 'offer the WebSocket subprotocol mqtt')
   }
   const named = rules.addressHeader === undefined ? undefined : headers[rules.addressHeader]
-  const clientAddress = addressNearestToUs(named)
+  const clientAddress = lastForwardedAddress(named)
   if (named !== undefined && clientAddress === undefined) return refuse(400, `${rules.addressHeader} has no address`)
   return { allowed: true, clientAddress }
 }
@@ -84,7 +84,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-function refuse(status: number, why: string): UpgradeAnswer {
+function refuse(status: number, why: string): UpgradeDecision {
   return { allowed: false, status, why }
 }
 
@@ -93,10 +93,10 @@ function refuse(status: number, why: string): UpgradeAnswer {
  * what listens on the machine of its reader, where strangers are let in because nobody else can: so a loopback listener
  * has pages of this machine only, unless it is told otherwise.
  */
-function mayCome(origin: string | undefined, { allowedOrigins, isLoopback }: UpgradeRules): boolean {
+function isOriginAllowed(origin: string | undefined, { allowedOrigins, isLoopback }: UpgradeRules): boolean {
   if (origin === undefined || allowedOrigins.includes('*')) return true
   if (allowedOrigins.length > 0) return allowedOrigins.some((each) => sameOrigin(each, origin))
-  return !isLoopback || isOfThisMachine(origin)
+  return !isLoopback || isLoopbackOrigin(origin)
 }
 
 /** Scheme and host have no upper and lower case, and browsers write them in lower case. */
@@ -104,7 +104,7 @@ function sameOrigin(one: string, other: string): boolean {
   return one.toLowerCase().replace(/\/$/, '') === other.toLowerCase()
 }
 
-function isOfThisMachine(origin: string): boolean {
+function isLoopbackOrigin(origin: string): boolean {
   if (!URL.canParse(origin)) return false
   const { hostname } = new URL(origin)
   return hostname === 'localhost' || hostname.endsWith('.localhost') || /^(127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
@@ -116,8 +116,8 @@ function offeredSubprotocols(header: string | undefined): ReadonlySet<string> {
 }
 
 /** Proxies append: the last address is what the one next to us has seen, all before it anybody may have written. */
-function addressNearestToUs(header: string | string[] | undefined): string | undefined {
+function lastForwardedAddress(header: string | string[] | undefined): string | undefined {
   const text = Array.isArray(header) ? header.join(',') : header
   const last = text?.split(',').at(-1)?.trim() ?? ''
-  return namedAddress(last.replace(/^\[(.*)\]$/, '$1'))
+  return proxiedAddress(last.replace(/^\[(.*)\]$/, '$1'))
 }

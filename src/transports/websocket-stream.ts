@@ -3,8 +3,8 @@
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
-import { MessageMeter } from './frame-meter.ts'
-import { beginsWithConnack, maxStrangerBytes } from './unauthenticated-limits.ts'
+import { FrameMeter } from './frame-meter.ts'
+import { beginsWithConnack, maxUnauthenticatedBytes } from './unauthenticated-limits.ts'
 import type { RawData, WebSocket } from './websocket-library.ts'
 
 const normalClosure = 1_000
@@ -54,22 +54,22 @@ class WebSocketStream implements ByteStream {
   readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
-  onGathered: () => void
+  onBuffered: () => void
   readonly #webSocket: WebSocket
   #error: Error | undefined
   #isEnding: boolean
   #isPaused: boolean
   /** The WebSocket is closed, and nobody has been told. */
-  #isGone: boolean
+  #isClosed: boolean
   #isAnsweringPing: boolean
   /** What the latest ping carried, while the answer to an earlier one is on its way. */
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
   /** Of messages; undefined: nobody counts. */
-  #meter: MessageMeter | undefined
+  #meter: FrameMeter | undefined
   /** Has come and is not let in yet. */
-  #isStranger: boolean
+  #isUnauthenticated: boolean
 
   constructor(webSocket: WebSocket, peer: WebSocketPeer) {
     this.remoteAddress = peer.address
@@ -77,29 +77,29 @@ class WebSocketStream implements ByteStream {
     this.credentials = peer.credentials
     this.onData = ignore
     this.onClose = ignore
-    this.onGathered = ignore
+    this.onBuffered = ignore
     this.#webSocket = webSocket
     this.#error = undefined
     this.#isEnding = false
     this.#isPaused = false
-    this.#isGone = false
+    this.#isClosed = false
     this.#isAnsweringPing = false
     this.#nextPong = undefined
     this.#bareFrames = 0
     this.#bareFramesAtMs = 0
     this.#meter = undefined
-    this.#isStranger = false
+    this.#isUnauthenticated = false
   }
 
   /** With its frames around it. What is held behind our goodbye is little, and soon gone. */
-  get gatheredBytes(): number {
+  get bufferedBytes(): number {
     return this.#meter === undefined || this.#isEnding ? 0 : this.#meter.heldBytes
   }
 
   watch(socket: Duplex): void {
-    const meter = new MessageMeter()
+    const meter = new FrameMeter()
     this.#meter = meter
-    this.#isStranger = true
+    this.#isUnauthenticated = true
     // Before the library has it: a message that it brings to its end is not held any more when that is passed on.
     socket.prependListener('data', (chunk: Buffer) => this.#measure(meter, chunk))
   }
@@ -107,7 +107,7 @@ class WebSocketStream implements ByteStream {
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
     if (this.#isEnding) return process.nextTick(done)
-    if (this.#isStranger) this.#isStranger = !beginsWithConnack(buffer)
+    if (this.#isUnauthenticated) this.#isUnauthenticated = !beginsWithConnack(buffer)
     this.#webSocket.send(buffer, frameOptions, done)
   }
 
@@ -118,7 +118,7 @@ class WebSocketStream implements ByteStream {
 
   resume(): void {
     if (!this.#isEnding) this.#webSocket.resume()
-    this.#goOn()
+    this.#continueReading()
   }
 
   end(): void {
@@ -129,13 +129,13 @@ class WebSocketStream implements ByteStream {
     this.#isEnding = true
     this.onData = ignore
     this.#webSocket.terminate()
-    this.onGathered()
-    this.#goOn()
+    this.onBuffered()
+    this.#continueReading()
   }
 
   noteMessage(bytes: Buffer, isBinary: boolean): void {
     // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
-    if (!isBinary) this.#fault(unsupportedData, 'a text frame: MQTT comes in binary frames')
+    if (!isBinary) this.#closeWithError(unsupportedData, 'a text frame: MQTT comes in binary frames')
     else if (bytes.length > 0) this.onData(bytes)
     else this.noteBareFrame()
   }
@@ -154,43 +154,43 @@ class WebSocketStream implements ByteStream {
     const forgotten = ((nowMs - this.#bareFramesAtMs) / 1_000) * bareFramesPerSecond
     this.#bareFrames = Math.max(0, this.#bareFrames - forgotten) + 1
     this.#bareFramesAtMs = nowMs
-    if (this.#bareFrames > maxBareFrames) this.#fault(policyViolation, 'a flood of pings or empty frames')
+    if (this.#bareFrames > maxBareFrames) this.#closeWithError(policyViolation, 'a flood of pings or empty frames')
   }
 
   noteError(error: Error): void {
     this.#isEnding = true
     this.#error ??= error
-    this.onGathered()
+    this.onBuffered()
   }
 
   /** A reader that stands still may have what came before the close frame, not looked at: it hears of the end when it goes on. */
   noteClosed(): void {
     this.#isEnding = true
     this.onData = ignore
-    this.onGathered()
-    this.#isGone = this.#isPaused && this.#error === undefined
-    if (!this.#isGone) this.onClose(this.#error)
+    this.onBuffered()
+    this.#isClosed = this.#isPaused && this.#error === undefined
+    if (!this.#isClosed) this.onClose(this.#error)
   }
 
   /** Later, and never from within the call that lets the reader go on. */
-  #goOn(): void {
+  #continueReading(): void {
     this.#isPaused = false
-    if (!this.#isGone) return
-    this.#isGone = false
+    if (!this.#isClosed) return
+    this.#isClosed = false
     setImmediate(() => this.onClose(undefined))
   }
 
-  #measure(meter: MessageMeter, chunk: Buffer): void {
+  #measure(meter: FrameMeter, chunk: Buffer): void {
     const before = meter.heldBytes
     meter.note(chunk)
     if (meter.heldBytes + before === 0) return
     if (this.#isEnding) return this.#lingerBriefly()
     // Without goodbyes: until it had answered, its message would go on growing.
-    if (this.#isStranger && meter.heldBytes > maxStrangerBytes) return this.#cutOffStranger()
-    this.onGathered()
+    if (this.#isUnauthenticated && meter.heldBytes > maxUnauthenticatedBytes) return this.#destroyUnauthenticated()
+    this.onBuffered()
   }
 
-  #cutOffStranger(): void {
+  #destroyUnauthenticated(): void {
     this.#error = new Error('a message that is too large for somebody who is not let in')
     this.destroy()
   }
@@ -211,7 +211,7 @@ class WebSocketStream implements ByteStream {
     })
   }
 
-  #fault(code: number, why: string): void {
+  #closeWithError(code: number, why: string): void {
     if (this.#isEnding) return
     this.#error = new Error(why)
     this.#endWith(code)
@@ -219,14 +219,14 @@ class WebSocketStream implements ByteStream {
   }
 
   #endWith(code: number): void {
-    this.#goOn()
+    this.#continueReading()
     if (this.#isEnding) return
     this.#isEnding = true
     this.onData = ignore
     // The answer to our close frame stands behind what has not been read yet.
     this.#webSocket.resume()
     this.#webSocket.close(code)
-    this.onGathered()
+    this.onBuffered()
     if (this.#meter !== undefined) setImmediate(() => this.#lingerBriefly())
   }
 }

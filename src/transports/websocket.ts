@@ -12,15 +12,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type AddressRule, AddressRules } from './address-rules.ts'
-import type { ByteStream, ChangingListener, ClientAddress, StreamCredentials } from './byte-stream.ts'
-import { type DoorOptions, openDoor, type Welcome } from './connection-acceptor.ts'
-import type { TlsGate } from './tls-upgrade.ts'
+import type { ByteStream, ReconfigurableListener, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import { type AcceptorOptions, openConnectionAcceptor, type OnAccept } from './connection-acceptor.ts'
+import type { TlsUpgrade } from './tls-upgrade.ts'
 import { WebSocketServer } from './websocket-library.ts'
 import { streamOverWebSocket } from './websocket-stream.ts'
-import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
+import { checkUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
 /** A connection that has come through the door, and through TLS where that is asked for. */
-export interface ArrivedSocket extends ClientAddress {
+export interface IncomingSocket extends ClientAddress {
   readonly socket: Socket
   readonly credentials: StreamCredentials | undefined
 }
@@ -42,16 +42,16 @@ export interface WebSocketOptions extends UpgradeRules {
 }
 
 export type WebSocketListenOptions = WebSocketOptions &
-  DoorOptions & {
+  AcceptorOptions & {
     /** Everything goes through TLS first, and clients are verified there as they are without WebSocket. */
-    readonly tls?: TlsGate | undefined
+    readonly tls?: TlsUpgrade | undefined
   }
 
 /** Bytes of all request headers together: cookies of a site that has the broker below it are among them. */
 const maxHeaderBytes = 16_384
 /** Parts of a message: a frame each, and chunks as they come from the network; each costs more than its bytes. */
 const maxFragments = 4_096
-const bytesPerChunkAtLeast = 64
+const minBytesPerChunk = 64
 /** A peer that we have said goodbye to and that does not answer is cut off. */
 const closeTimeoutMs = 5_000
 const upgradeCheckMs = 1_000
@@ -61,42 +61,44 @@ const ignore = (): void => {}
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
 export async function listenWebSocket(
   options: WebSocketListenOptions,
-): Promise<ChangingListener<WebSocketListenOptions>> {
+): Promise<ReconfigurableListener<WebSocketListenOptions>> {
   let { tls } = options
-  const door = await openDoor(doorOptionsOf(options), welcomeTo(options))
+  const acceptor = await openConnectionAcceptor(acceptorOptionsOf(options), acceptHandler(options))
   return {
-    host: door.host,
-    port: door.port,
+    host: acceptor.host,
+    port: acceptor.port,
     close(): Promise<void> {
       tls?.close()
-      return door.close()
+      return acceptor.close()
     },
     reload: async () => tls?.reload(),
     change(changed): void {
       tls?.retire()
       tls = changed.tls
-      door.change(doorOptionsOf(changed), welcomeTo(changed))
+      acceptor.change(acceptorOptionsOf(changed), acceptHandler(changed))
     },
   }
 }
 
 /** Where a proxy names its clients, the rules for addresses are about them. The door knows the proxy only. */
-function doorOptionsOf(options: WebSocketListenOptions): DoorOptions {
+function acceptorOptionsOf(options: WebSocketListenOptions): AcceptorOptions {
   return options.addressHeader === undefined ? options : { ...options, accessRules: undefined }
 }
 
-function welcomeTo(options: WebSocketListenOptions): Welcome {
+function acceptHandler(options: WebSocketListenOptions): OnAccept {
   const { tls } = options
-  const gate = new WebSocketGate(options)
+  const upgrade = new WebSocketAcceptor(options)
   return (raw, address) => {
-    if (tls === undefined) return gate.welcome({ ...address, socket: raw, credentials: undefined })
-    tls.welcome(raw, address, (socket, client, credentials) => gate.welcome({ ...client, socket, credentials }))
+    if (tls === undefined) return upgrade.handleSocket({ ...address, socket: raw, credentials: undefined })
+    tls.startHandshake(raw, address, (socket, client, credentials) =>
+      upgrade.handleSocket({ ...client, socket, credentials }),
+    )
   }
 }
 
 /** A socket that has not become a WebSocket yet. */
-interface Waiting {
-  readonly arrived: ArrivedSocket
+interface PendingUpgrade {
+  readonly incoming: IncomingSocket
   checksLeft: number
   /** It has had its answer. What it sends behind that is not heard. */
   isRefused: boolean
@@ -107,12 +109,12 @@ interface Waiting {
  * Takes sockets that have come through the door and makes byte streams of those that ask for it as they should. It owns
  * no port: whoever opens one hands the sockets in.
  */
-export class WebSocketGate {
+export class WebSocketAcceptor {
   readonly #options: WebSocketOptions
   readonly #http: Server
   readonly #webSockets: WebSocketServer
   readonly #rules: AddressRules | undefined
-  readonly #waiting = new Map<Duplex, Waiting>()
+  readonly #waiting = new Map<Duplex, PendingUpgrade>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: WebSocketOptions) {
@@ -130,12 +132,12 @@ export class WebSocketGate {
   }
 
   /** A client is here. It has a limited time to ask for an upgrade. */
-  welcome(arrived: ArrivedSocket): void {
-    const { socket } = arrived
+  handleSocket(incoming: IncomingSocket): void {
+    const { socket } = incoming
     const checksLeft = Math.max(1, Math.ceil(this.#options.upgradeTimeoutMs / upgradeCheckMs))
-    const whenClosed = (): void => this.#forget(socket)
-    this.#waiting.set(socket, { arrived, checksLeft, isRefused: false, whenClosed })
-    this.#timer ??= setInterval(() => this.#cutOffLate(), upgradeCheckMs).unref()
+    const whenClosed = (): void => this.#remove(socket)
+    this.#waiting.set(socket, { incoming, checksLeft, isRefused: false, whenClosed })
+    this.#timer ??= setInterval(() => this.#closeLate(), upgradeCheckMs).unref()
     socket.once('close', whenClosed)
     this.#http.emit('connection', socket)
   }
@@ -148,17 +150,17 @@ export class WebSocketGate {
       return
     }
     const { url = '', httpVersion, headers } = request
-    const answer = judgeUpgrade({ url, httpVersion, headers }, this.#options)
+    const answer = checkUpgrade({ url, httpVersion, headers }, this.#options)
     if (!answer.allowed) return this.#refuse(socket, answer.status, answer.why)
-    const { arrived } = waiting
-    const address = answer.clientAddress ?? arrived.address
+    const { incoming } = waiting
+    const address = answer.clientAddress ?? incoming.address
     if (this.#rules?.allows(address) === false) {
       this.#noteRefused(socket, address, 'address-denied')
       return this.#refuse(socket, 403, 'clients of this address may not connect')
     }
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
-      this.#forget(socket)
-      this.#options.onStream(streamOverWebSocket(webSocket, { ...arrived, address }, socket))
+      this.#remove(socket)
+      this.#options.onStream(streamOverWebSocket(webSocket, { ...incoming, address }, socket))
     })
   }
 
@@ -189,10 +191,10 @@ export class WebSocketGate {
     const waiting = this.#waiting.get(socket)
     if (waiting === undefined || waiting.isRefused) return
     waiting.isRefused = true
-    this.#options.onRefused?.(reason, `${waiting.arrived.address}: ${why}`)
+    this.#options.onRefused?.(reason, `${waiting.incoming.address}: ${why}`)
   }
 
-  #cutOffLate(): void {
+  #closeLate(): void {
     for (const [socket, waiting] of this.#waiting) {
       waiting.checksLeft -= 1
       if (waiting.checksLeft > 0) continue
@@ -201,7 +203,7 @@ export class WebSocketGate {
     }
   }
 
-  #forget(socket: Duplex): void {
+  #remove(socket: Duplex): void {
     const waiting = this.#waiting.get(socket)
     if (waiting === undefined) return
     socket.off('close', waiting.whenClosed)
@@ -224,7 +226,7 @@ function webSocketSettings(maxMessageBytes: number) {
     allowSynchronousEvents: true,
     maxPayload: maxMessageBytes,
     maxFragments,
-    maxBufferedChunks: Math.max(maxFragments, Math.ceil(maxMessageBytes / bytesPerChunkAtLeast)),
+    maxBufferedChunks: Math.max(maxFragments, Math.ceil(maxMessageBytes / minBytesPerChunk)),
     closeTimeout: closeTimeoutMs,
     handleProtocols: (offered: Set<string>) => preferredSubprotocol(offered) ?? false,
   } as const

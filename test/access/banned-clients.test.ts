@@ -59,12 +59,12 @@ describe('a client that is banned', () => {
   test('while it is connected may not stay, and the broker is told to look', () => {
     const { access } = new AccessStage()
     const { permissions } = access
-    assert.equal(permissions.mayStay(identity), true)
+    assert.equal(permissions.canStay(identity), true)
     const before = permissions.epoch
     assert.equal(access.applyRecords({ put: [ban('username', 'u')], delete: [] }), true)
     assert.ok(permissions.epoch > before)
-    assert.equal(permissions.mayStay(identity), false)
-    assert.equal(permissions.mayStay({ ...identity, username: 'v' }), true)
+    assert.equal(permissions.canStay(identity), false)
+    assert.equal(permissions.canStay({ ...identity, username: 'v' }), true)
   })
 
   test('is told nothing by records of another kind', () => {

@@ -102,8 +102,8 @@ function comeAndGo(
   { username, peerAddress }: Pick<BanSubject, 'username' | 'peerAddress'> = client,
 ): BanRecord | undefined {
   const connection = new Connection({}, { name: 'l', isLoopback: true }, peerAddress)
-  bans.noteEntered(connection, { clientId, namespace, username, peerAddress })
-  return bans.noteGone(connection, nowMs)
+  bans.recordConnect(connection, { clientId, namespace, username, peerAddress })
+  return bans.recordDisconnect(connection, nowMs)
 }
 
 describe('a client that comes and goes', () => {
@@ -135,9 +135,9 @@ describe('a client that comes and goes', () => {
     const bans = new Bans(settings)
     for (let time = 0; time < 10; time++) {
       const connection = new Connection({}, { name: 'l', isLoopback: true }, client.peerAddress)
-      bans.noteEntered(connection, { ...client, clientId: 'c' })
+      bans.recordConnect(connection, { ...client, clientId: 'c' })
       connection.wasDisplaced = true
-      assert.equal(bans.noteGone(connection, time), undefined)
+      assert.equal(bans.recordDisconnect(connection, time), undefined)
     }
   })
 
@@ -149,7 +149,10 @@ describe('a client that comes and goes', () => {
   test('that was never let in is not counted: nobody keeps another out by using its name', () => {
     const bans = new Bans(settings)
     for (let index = 0; index < 100; index++) {
-      assert.equal(bans.noteGone(new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7'), index), undefined)
+      assert.equal(
+        bans.recordDisconnect(new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7'), index),
+        undefined,
+      )
     }
     assert.equal(bans.find(client, 100), undefined)
   })
@@ -202,11 +205,11 @@ describe('a client that comes and goes', () => {
   test('has gone once for each time that it came in, and not where it came in before anybody counted', () => {
     const bans = new Bans(defaultFlappingSettings)
     const early = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
-    bans.noteEntered(early, { ...client, clientId: 'c' })
+    bans.recordConnect(early, { ...client, clientId: 'c' })
     bans.changeSettings({ ...settings, maxCount: 2 })
     const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
-    bans.noteEntered(connection, { ...client, clientId: 'c' })
-    for (const gone of [early, connection, connection]) assert.equal(bans.noteGone(gone, 0), undefined)
+    bans.recordConnect(connection, { ...client, clientId: 'c' })
+    for (const gone of [early, connection, connection]) assert.equal(bans.recordDisconnect(gone, 0), undefined)
     assert.ok(comeAndGo(bans, 'c', 1))
   })
 

@@ -2,11 +2,11 @@
 
 import type { TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
-import type { HttpAuthoritySettings } from '../../src/access/http/http-authorizer.ts'
+import type { HttpAuthorizerSettings } from '../../src/access/http/http-authorizer.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { AccessStage, outcomeOf, type AskOptions } from './stage.ts'
 
-type Request = NonNullable<HttpAuthoritySettings['authRequest']>
+type Request = NonNullable<HttpAuthorizerSettings['authRequest']>
 
 export const requestTo = (url: string, more: Partial<Request> = {}): Request => ({
   url,
@@ -19,7 +19,7 @@ export const requestTo = (url: string, more: Partial<Request> = {}): Request => 
   ...more,
 })
 
-export function settingsFor(http: Partial<HttpAuthoritySettings>): HttpAuthoritySettings {
+export function settingsFor(http: Partial<HttpAuthorizerSettings>): HttpAuthorizerSettings {
   return {
     authRequest: undefined,
     superRequest: undefined,
@@ -35,7 +35,7 @@ export function settingsFor(http: Partial<HttpAuthoritySettings>): HttpAuthority
 
 export function stageFor(
   context: TestContext,
-  http: Partial<HttpAuthoritySettings>,
+  http: Partial<HttpAuthorizerSettings>,
   more: Partial<AccessSettings> = {},
 ): AccessStage {
   const stage = new AccessStage({ chain: ['http', 'password'], http: settingsFor(http), ...more })

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { denyAddresses, isForbiddenAddress } from '../../src/transports/index.ts'
-import { HttpAuthority } from '../../src/access/http/http-authorizer.ts'
+import { HttpAuthorizer } from '../../src/access/http/http-authorizer.ts'
 import { namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
@@ -317,7 +317,7 @@ test('what a client may do is asked with topic and action', async (context) => {
       ['u', '%u'],
     ],
   })
-  const authority = new HttpAuthority(settingsFor({ aclRequest }))
+  const authority = new HttpAuthorizer(settingsFor({ aclRequest }))
   context.after(() => authority.close())
   const deed = {
     connection: connectionFrom(false),
@@ -326,13 +326,13 @@ test('what a client may do is asked with topic and action', async (context) => {
     action: 'publish',
     topic: 'a/b',
   } as const
-  assert.deepEqual(await authority.mayDo(deed), { says: 'allow', isSuperuser: undefined })
+  assert.deepEqual(await authority.authorize(deed), { says: 'allow', isSuperuser: undefined })
   assert.deepEqual(service.asked[0].query, { t: 'a/b', A: '2', u: '' })
   service.answer = status(403)
-  assert.deepEqual(await authority.mayDo({ ...deed, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })
+  assert.deepEqual(await authority.authorize({ ...deed, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })
   assert.deepEqual(service.asked[1].query, { t: 'a/#', A: '1', u: '' })
   service.answer = status(500)
-  assert.equal((await authority.mayDo(deed)).says, 'nothing')
+  assert.equal((await authority.authorize(deed)).says, 'nothing')
 })
 
 test('addresses of the link, among them where clouds keep credentials, are not asked, by whatever name', async (context) => {

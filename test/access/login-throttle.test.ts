@@ -163,8 +163,8 @@ describe('a login that has to wait', () => {
 
   test('is looked at when its turn comes: the right password is right then', async () => {
     const { access, waiting } = stageWithClock()
-    for (let time = 0; time < freeAttempts; time++) void access.answer(ask(String(time)))
-    const verdict = access.answer(ask('secret'))
+    for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
+    const verdict = access.authenticate(ask('secret'))
     assert.ok(verdict instanceof Promise)
     assert.deepEqual(
       waiting.map(({ ms }) => ms),
@@ -172,15 +172,15 @@ describe('a login that has to wait', () => {
     )
     waiting[0]?.resolve()
     assert.equal(outcomeOf(await verdict), 'in')
-    assert.equal(outcomeOf(await access.answer(ask('secret'))), 'in', 'and is known from then on')
+    assert.equal(outcomeOf(await access.authenticate(ask('secret'))), 'in', 'and is known from then on')
     assert.equal(waiting.length, 1)
   })
 
   test('of a client that has gone is not looked at', async () => {
     const { access, waiting } = stageWithClock()
-    for (let time = 0; time < freeAttempts; time++) void access.answer(ask(String(time)))
+    for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
     const question = ask('secret')
-    const verdict = access.answer(question)
+    const verdict = access.authenticate(question)
     question.connection.now = { state: 'closed' }
     waiting[0]?.resolve()
     assert.equal(outcomeOf(await verdict), reasonCodes.connectionRateExceeded)

@@ -2,17 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AnswerCache } from '../../src/access/http/response-cache.ts'
+import { ResponseCache } from '../../src/access/http/response-cache.ts'
 
 test('an answer holds to the end of its time and no longer', () => {
-  const cache = new AnswerCache<string>(10, 100)
+  const cache = new ResponseCache<string>(10, 100)
   cache.put('a', 'yes', 0)
   assert.equal(cache.find('a', 99), 'yes')
   assert.equal(cache.find('a', 100), undefined)
 })
 
 test('of too many the oldest goes, and one that was given anew is new', () => {
-  const cache = new AnswerCache<string>(2, 100)
+  const cache = new ResponseCache<string>(2, 100)
   cache.put('a', 'yes', 0)
   cache.put('b', 'yes', 1)
   cache.put('a', 'no', 2)

@@ -4,16 +4,16 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { matchesFilter } from '../../src/protocol/index.ts'
-import { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclWhom } from '../../src/config/index.ts'
+import { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from '../../src/config/index.ts'
 import { compileRule, Search, type Action } from '../../src/access/rules/compiled-rule.ts'
-import { RuleBook } from '../../src/access/rules/rule-set.ts'
+import { RuleSet } from '../../src/access/rules/rule-set.ts'
 import { RuleIndex } from '../../src/access/rules/rule-index.ts'
 import { scanRules } from '../../src/access/rules/rule-list.ts'
-import { addressOf, isAbout, speakerOf } from '../../src/access/rules/principal.ts'
+import { addressOf, appliesTo, principalOf } from '../../src/access/rules/principal.ts'
 import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../../src/access/rules/topic-patterns.ts'
 
 const letters = ['a', 'b', '', '$x']
-const nobody = speakerOf({ clientId: 'a', username: 'b' })
+const nobody = principalOf({ clientId: 'a', username: 'b' })
 
 /**
  * Every topic of up to `longest` levels over a few letters; the last stands for all that no filter names. The empty one
@@ -79,17 +79,17 @@ const ruleTopic = fc
     return read
   })
 const name = fc.constantFrom('a', 'b', '+', '', '$x')
-const simpleWho: fc.Arbitrary<AclWhom> = fc.oneof(
-  fc.constant<AclWhom>({ is: 'anybody' }),
-  name.map((username): AclWhom => ({ is: 'username', username })),
-  name.map((clientId): AclWhom => ({ is: 'clientid', clientId })),
-  fc.constant<AclWhom>({ is: 'address', ranges: [{ family: 4, words: [0x0a000000], prefixBits: 8 }] }),
+const simpleWho: fc.Arbitrary<AclSubject> = fc.oneof(
+  fc.constant<AclSubject>({ is: 'anybody' }),
+  name.map((username): AclSubject => ({ is: 'username', username })),
+  name.map((clientId): AclSubject => ({ is: 'clientid', clientId })),
+  fc.constant<AclSubject>({ is: 'address', ranges: [{ family: 4, words: [0x0a000000], prefixBits: 8 }] }),
 )
 const parts = fc.array(simpleWho, { minLength: 1, maxLength: 3 })
-const who: fc.Arbitrary<AclWhom> = fc.oneof(
+const who: fc.Arbitrary<AclSubject> = fc.oneof(
   simpleWho,
-  parts.map((of): AclWhom => ({ is: 'all-of', parts: of })),
-  parts.map((of): AclWhom => ({ is: 'any-of', parts: of })),
+  parts.map((of): AclSubject => ({ is: 'all-of', parts: of })),
+  parts.map((of): AclSubject => ({ is: 'any-of', parts: of })),
 )
 const rule: fc.Arbitrary<AclRule> = fc.record({
   permit: fc.constantFrom('allow', 'deny'),
@@ -122,9 +122,9 @@ describe('the index of rules', () => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: undefined, because: 'configured-rule' }, order),
         )
-        const plain = new Search(speakerOf(from), asked.action, topicOf(asked))
+        const plain = new Search(principalOf(from), asked.action, topicOf(asked))
         scanRules(compiled, plain)
-        const indexed = new Search(speakerOf(from), asked.action, topicOf(asked))
+        const indexed = new Search(principalOf(from), asked.action, topicOf(asked))
         new RuleIndex(compiled).search(indexed)
         assert.equal(indexed.order, plain.order)
         assert.deepEqual(indexed.decision, plain.decision)
@@ -139,13 +139,13 @@ describe('the index of rules', () => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: 'f:1', because: 'configured-rule' }, order),
         )
-        const plain = new Search(speakerOf(from), asked.action, topicOf(asked))
+        const plain = new Search(principalOf(from), asked.action, topicOf(asked))
         scanRules(
-          compiled.filter((_, index) => isAbout(rules[index].who, from, addressOf(from))),
+          compiled.filter((_, index) => appliesTo(rules[index].who, from, addressOf(from))),
           plain,
         )
-        const booked = new Search(speakerOf(from), asked.action, topicOf(asked))
-        for (const list of new RuleBook(rules).listsFor(from)) list.search(booked)
+        const booked = new Search(principalOf(from), asked.action, topicOf(asked))
+        for (const list of new RuleSet(rules).listsFor(from)) list.search(booked)
         assert.equal(booked.order, plain.order)
         assert.deepEqual(booked.decision, plain.decision)
       }),
@@ -157,15 +157,15 @@ describe('the index of rules', () => {
     const manyTopics = Array.from({ length: 20_000 }, (_, index): AclRule => {
       const topic = readAclTopic(`plant/${index}/#`)
       assert.ok('kind' in topic)
-      const about: AclWhom = index % 2 === 0 ? { is: 'anybody' } : { is: 'clientid', clientId: `c${index}` }
+      const about: AclSubject = index % 2 === 0 ? { is: 'anybody' } : { is: 'clientid', clientId: `c${index}` }
       return { permit: 'allow', action: 'pubsub', who: about, topics: [topic], text: '', file: 'f', line: index }
     })
-    const book = new RuleBook(manyTopics)
+    const book = new RuleSet(manyTopics)
     const from = { clientId: 'c7', username: undefined, peerAddress: '' }
     const lists = book.listsFor(from)
     assert.equal(lists.length, 2)
     const ask = (topic: string): number => {
-      const search = new Search(speakerOf(from), 'publish', topic)
+      const search = new Search(principalOf(from), 'publish', topic)
       for (const list of lists) list.search(search)
       return search.order
     }

@@ -37,10 +37,10 @@ export function topic(name: string): Topic {
   return new Topic(name as TopicName, Buffer.from(name))
 }
 
-export const publishes = ({ rules }: Stage, who: Identity, name: string): string => rules.mayPublish(who, topic(name))
+export const publishes = ({ rules }: Stage, who: Identity, name: string): string => rules.canPublish(who, topic(name))
 export const subscribes = ({ rules }: Stage, who: Identity, filter: string): string =>
-  rules.maySubscribe(who, filter as TopicFilter)
-export const receives = ({ rules }: Stage, who: Identity, name: string): boolean => rules.mayReceive(who, topic(name))
+  rules.canSubscribe(who, filter as TopicFilter)
+export const receives = ({ rules }: Stage, who: Identity, name: string): boolean => rules.canReceive(who, topic(name))
 
 export const someone = client('c1')
 

@@ -19,10 +19,10 @@ describe('rules of a namespace', () => {
 
   test('hold for what its clients have left behind: publishers are remembered with their namespace', () => {
     const world = stage('', { noMatch: 'allow' }, [deny])
-    assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, topic('lamp')), false)
+    assert.equal(world.rules.canRetain({ clientId: 'plant\0c1', username: undefined }, topic('lamp')), false)
     const whole = topic('$ns/plant/lamp')
-    assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, whole), false)
-    assert.equal(world.rules.mayRemain({ clientId: 'c1', username: undefined }, topic('lamp')), true)
+    assert.equal(world.rules.canRetain({ clientId: 'plant\0c1', username: undefined }, whole), false)
+    assert.equal(world.rules.canRetain({ clientId: 'c1', username: undefined }, topic('lamp')), true)
   })
 
   test('where there are namespaces, what lies in them is out of reach for those of none, whatever rules say', () => {
@@ -46,7 +46,7 @@ describe('the bridges of this broker', () => {
     assert.deepEqual([publishes(world, bridge, 'a'), subscribes(world, bridge, 'a/#')], ['allow', 'allow'])
     assert.equal(receives(world, bridge, 'a/b'), true)
     const publisher = { clientId: bridge.clientId, username: undefined }
-    assert.equal(world.rules.mayRemain(publisher, topic('a')), true)
+    assert.equal(world.rules.canRetain(publisher, topic('a')), true)
     assert.equal(world.rules.explain(bridge, 'publish', 'a')?.because, 'bridge')
   })
 

@@ -305,10 +305,10 @@ describe('a service that is asked', () => {
 
   test('is asked only where no rule says anything, and its answer holds for its time', () => {
     const world = stage('{deny, all, publish, ["a"]}.', { ...asking, verdictTtlMs: 10_000 })
-    assert.equal(world.rules.keepsNothing, true)
+    assert.equal(world.rules.isUncacheable, true)
     assert.equal(publishes(world, someone, 'a'), 'deny')
     assert.equal(publishes(world, someone, 'b'), 'ask')
-    world.rules.learn(someone, 'publish', 'b', 'allow')
+    world.rules.recordResponse(someone, 'publish', 'b', 'allow')
     assert.equal(publishes(world, someone, 'b'), 'allow')
     assert.equal(subscribes(world, someone, 'b'), 'ask')
     assert.equal(publishes(world, client('c2'), 'b'), 'ask')
@@ -324,7 +324,7 @@ describe('a service that is asked', () => {
       [false, 'allow'],
     ] as const) {
       const world = stage('', { ...asking, failingDenies })
-      world.rules.learn(someone, 'publish', 'a', 'failed')
+      world.rules.recordResponse(someone, 'publish', 'a', 'failed')
       assert.equal(publishes(world, someone, 'a'), expected)
       world.time += 1_000
       assert.equal(publishes(world, someone, 'a'), 'ask', 'a service that is back is asked again soon')
@@ -335,7 +335,7 @@ describe('a service that is asked', () => {
     const world = stage('', { ...asking, maxVerdicts: 3 })
     for (let index = 0; index < 10; index++) {
       world.time += 2_000
-      world.rules.learn(someone, 'publish', `t/${index}`, 'allow')
+      world.rules.recordResponse(someone, 'publish', `t/${index}`, 'allow')
     }
     const known = Array.from({ length: 10 }, (_, index) => `t/${index}`).filter(
       (name) => publishes(world, someone, name) === 'allow',
@@ -345,13 +345,13 @@ describe('a service that is asked', () => {
 
   test('answers the question it was just asked, however little is kept', () => {
     const world = stage('', { ...asking, maxVerdicts: 0, verdictTtlMs: 0 })
-    for (let index = 0; index < 100; index++) world.rules.learn(someone, 'subscribe', `t/${index}`, 'allow')
+    for (let index = 0; index < 100; index++) world.rules.recordResponse(someone, 'subscribe', `t/${index}`, 'allow')
     for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
   })
 
   test('is asked anew when settings have changed: it may be another one', () => {
     const world = stage('', asking)
-    world.rules.learn(someone, 'subscribe', 'a', 'allow')
+    world.rules.recordResponse(someone, 'subscribe', 'a', 'allow')
     assert.equal(subscribes(world, someone, 'a'), 'allow')
     world.rules.changeSettings({ ...defaultRuleSettings, ...asking })
     assert.equal(subscribes(world, someone, 'a'), 'ask')
@@ -365,7 +365,7 @@ describe('a service that is asked', () => {
 })
 
 const remains = ({ rules }: Stage, clientId: string, name: string): boolean =>
-  rules.mayRemain({ clientId, username: undefined }, topic(name))
+  rules.canRetain({ clientId, username: undefined }, topic(name))
 
 describe('a retained message', () => {
   test('[bad-input 24] of a publisher that may no longer publish there is not given out', () => {

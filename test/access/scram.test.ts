@@ -56,7 +56,7 @@ class Talk {
   }
 
   auth(data: string | undefined, isReauthentication = false, method = this.#method): AuthenticationResult {
-    const verdict = this.#stage.access.answer({
+    const verdict = this.#stage.access.authenticate({
       kind: 'authenticate',
       question: 1,
       connection: this.connection,
@@ -94,11 +94,11 @@ test('the exchange that RFC 7677 prints comes out as it is printed there, but fo
     password: 'pencil',
     nonce: 'rOprNGfwEbeRWgbNEkqO',
   })
-  const first = exchange.take(Buffer.from(client.first))
+  const first = exchange.handleMessage(Buffer.from(client.first))
   assert.ok(first.step === 'goes-on')
   assert.match(first.data!.toString(), /^r=rOprNGfwEbeRWgbNEkqO[^,]{20,},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096$/)
   const { message, verifier } = client.final(first.data!.toString())
-  const last = exchange.take(Buffer.from(message))
+  const last = exchange.handleMessage(Buffer.from(message))
   assert.ok(last.step === 'done' && last.data.toString() === verifier)
 })
 
@@ -175,11 +175,11 @@ test('a conversation that is over takes nothing more, and any bytes at all end o
   const world = { find: () => known, secret, iterations }
   const exchange = new ScramExchange('SCRAM-SHA-256', world)
   const client = new ScramClient(alice)
-  const first = exchange.take(Buffer.from(client.first))
+  const first = exchange.handleMessage(Buffer.from(client.first))
   assert.ok(first.step === 'goes-on')
   const last = Buffer.from(client.final(String(first.data)).message)
-  assert.equal(exchange.take(last).step, 'done')
-  assert.equal(exchange.take(last).step, 'failed')
+  assert.equal(exchange.handleMessage(last).step, 'done')
+  assert.equal(exchange.handleMessage(last).step, 'failed')
   const bytes = fc.oneof(
     fc.uint8Array({ minLength: 1 }),
     fc.string({ minLength: 1 }).map((text) => Buffer.from(text)),
@@ -187,10 +187,10 @@ test('a conversation that is over takes nothing more, and any bytes at all end o
   fc.assert(
     fc.property(bytes, bytes, (one, two) => {
       const fresh = new ScramExchange('SCRAM-SHA-256', world)
-      assert.equal(fresh.take(one).step, 'failed')
+      assert.equal(fresh.handleMessage(one).step, 'failed')
       const begun = new ScramExchange('SCRAM-SHA-256', world)
-      begun.take(Buffer.from(client.first))
-      assert.equal(begun.take(two).step, 'failed')
+      begun.handleMessage(Buffer.from(client.first))
+      assert.equal(begun.handleMessage(two).step, 'failed')
     }),
   )
 })

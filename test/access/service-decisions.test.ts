@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ServiceVerdicts } from '../../src/access/rules/service-decisions.ts'
+import { ServiceDecisions } from '../../src/access/rules/service-decisions.ts'
 import type { Identity } from '../../src/core/index.ts'
 
 const someone: Identity = {
@@ -14,13 +14,13 @@ const someone: Identity = {
   grants: undefined,
 }
 
-function learnt(verdicts: ServiceVerdicts, topics: readonly string[]): void {
+function learnt(verdicts: ServiceDecisions, topics: readonly string[]): void {
   for (const [index, topic] of topics.entries())
-    verdicts.learn(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
+    verdicts.recordResponse(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
 }
 
 test('of too many verdicts the one goes that is the longest ago, and one that is given anew is new', () => {
-  const verdicts = new ServiceVerdicts({ maxPerClient: 2, ttlMs: 60_000 })
+  const verdicts = new ServiceDecisions({ maxPerClient: 2, ttlMs: 60_000 })
   learnt(verdicts, ['a', 'b', 'a', 'c'])
   assert.deepEqual(
     ['a', 'b', 'c'].map((topic) => verdicts.find(someone, 'publish', topic, 6_000)),
@@ -30,7 +30,7 @@ test('of too many verdicts the one goes that is the longest ago, and one that is
 
 test('what was said before the settings changed holds no longer', () => {
   const limits = { maxPerClient: 2, ttlMs: 60_000 }
-  const verdicts = new ServiceVerdicts(limits)
+  const verdicts = new ServiceDecisions(limits)
   learnt(verdicts, ['a'])
   verdicts.changeLimits(limits)
   assert.equal(verdicts.find(someone, 'publish', 'a', 0), undefined)

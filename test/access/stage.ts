@@ -32,7 +32,7 @@ export class AccessStage {
 
   /** Somebody connects: from elsewhere, unless `isLoopback` says otherwise. */
   ask(options: AskOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
-    return this.access.answer(this.question(options))
+    return this.access.authenticate(this.question(options))
   }
 
   /** The answer of a source at hand: fails where it has to be waited for. */

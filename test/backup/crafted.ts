@@ -67,7 +67,7 @@ export function archiveOf(
 
 /** What the check says of it. */
 export function check(packed: Buffer, name = folder): Promise<CheckedArchive> {
-  return checkArchive(inPieces(packed), { folder: name, mostLineBytes: 65_536 })
+  return checkArchive(inPieces(packed), { folder: name, maxLineBytes: 65_536 })
 }
 
 async function* inPieces(packed: Buffer): AsyncGenerator<Buffer> {

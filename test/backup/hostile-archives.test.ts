@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { BadArchive } from '../../src/backup/index.ts'
+import { InvalidArchive } from '../../src/backup/index.ts'
 import { archiveOf, check, type Crafted, folder, tarOf } from './crafted.ts'
 
 const rule = '{"about":"all","who":"","topic":"a/#","action":"pubsub","permit":"deny","createdAtMs":1}\n'
@@ -10,7 +10,7 @@ const packed = (...entries: Crafted[]): Buffer => gzipSync(tarOf(entries))
 
 async function refused(archive: Buffer, why: RegExp, name?: string): Promise<void> {
   await assert.rejects(check(archive, name), (error) => {
-    assert.ok(error instanceof BadArchive, String(error))
+    assert.ok(error instanceof InvalidArchive, String(error))
     assert.match(error.message, why)
     assert.doesNotMatch(error.message, /[\n\0]/, 'a sentence on one line')
     return true

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { StallWatch } from '../../src/bridges/ack-timeout.ts'
+import { AckMonitor } from '../../src/bridges/ack-timeout.ts'
 import type { Packet } from '../../src/protocol/index.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
 import { ack, crafted, pingresp, polite } from './crafted.ts'
@@ -104,14 +104,14 @@ test('a remote broker that answers one message a second is slow, and its connect
 })
 
 /** Looks whenever it is due; when the watch says that nothing is answered. Undefined: it does not. */
-function stalledAt(watch: StallWatch, endMs: number, unsentBytes: number): number | undefined {
+function stalledAt(watch: AckMonitor, endMs: number, unsentBytes: number): number | undefined {
   for (let nowMs = watch.dueAtMs; nowMs <= endMs; nowMs = watch.dueAtMs)
     if (watch.isStalled({ inFlight: 5, answers: 0, unsentBytes }, nowMs)) return nowMs
   return undefined
 }
 
 test('a remote broker that reads slowly is waited for until it has what it is to answer', () => {
-  const watch = new StallWatch()
+  const watch = new AckMonitor()
   watch.begin({ waitMs: 1_000, intervalMs: 0 }, 0)
   assert.equal(stalledAt(watch, 60_000, 10), undefined)
   assert.equal(stalledAt(watch, 120_000, 0), 61_000)

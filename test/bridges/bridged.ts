@@ -4,13 +4,13 @@ import assert from 'node:assert/strict'
 import {
   Bridge,
   bridgeSettings,
-  joinedStreams,
+  createStreamPair,
   type BridgeConnector,
   type BridgeEvent,
   type BridgeSettings,
   type LocalBroker,
 } from '../../src/bridges/index.ts'
-import { formatFault, loadConfig } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig } from '../../src/config/index.ts'
 import { bridgeClientId } from '../../src/core/index.ts'
 import type { QoS } from '../../src/protocol/index.ts'
 import { calmNetwork, type NetworkTraits } from '../simulator/network.ts'
@@ -119,7 +119,7 @@ export class Bridged {
 
   /** The bridge is taken out of the configuration, and one of the same name is put in before its session has ended. */
   makeAnew(bridge: string): void {
-    this.bridge.retire()
+    this.bridge.remove()
     this.bridge.stop()
     this.#life++
     this.settings = settingsOf(bridge)
@@ -149,7 +149,7 @@ export class Bridged {
         if (timeMs === Infinity) return
         this.#timer = this.stage.after(timeMs - this.stage.nowMs, () => (isAlive() ? bridge.tick() : undefined))
       },
-      tell: (event) => this.events.push(event),
+      emit: (event) => this.events.push(event),
     })
     bridge.start(isAnew)
     this.#tellWishes(bridge, isAlive)
@@ -167,7 +167,7 @@ export class Bridged {
       if (!this.#isLooking) return
       const filters = host.coreOf().clientFilters
       if (filters?.isComplete === true)
-        bridge.passOn({ changes: filters.take(), isComplete: true, untold: filters.untold })
+        bridge.updateClientFilters({ changes: filters.take(), isComplete: true, untold: filters.unreported })
       this.stage.after(100, look)
     }
     this.stage.after(0, look)
@@ -193,7 +193,7 @@ export class Bridged {
   }
 
   #craft(crafted: (stream: ByteStream) => void): ByteStream {
-    const [ours, theirs] = joinedStreams((work) => void this.stage.after(0, work))
+    const [ours, theirs] = createStreamPair((work) => void this.stage.after(0, work))
     crafted(theirs)
     return ours
   }
@@ -212,7 +212,7 @@ export class Bridged {
         this.#ownStream(stream)
         return stream
       },
-      standing: () => {
+      sessionStatus: () => {
         const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined
         return (
           found ?? {
@@ -243,7 +243,7 @@ export function settingsOf(
   const { brokerId = 'here', name = 'b', isOfAws } = of
   const named = `bridges.mqtt.${name} { enable = true, server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
   const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get(name)
   assert.ok(config !== undefined)
   const made = bridgeSettings(name, config, { brokerId, link: {}, isOfAws })

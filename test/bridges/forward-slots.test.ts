@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ForwardPlaces } from '../../src/bridges/forward-slots.ts'
+import { ForwardSlots } from '../../src/bridges/forward-slots.ts'
 import type { ForwardRule } from '../../src/bridges/rules.ts'
 import type { TopicFilter } from '../../src/protocol/index.ts'
 import { Bridged } from './bridged.ts'
@@ -48,26 +48,26 @@ function ruleTo(remoteTopic: string): ForwardRule {
   return { localFilter: 'a', remoteTopic, prefix: '', suffix: '', qos: undefined, retain: undefined }
 }
 
-function taken(places: ForwardPlaces, topics: readonly string[], kept: readonly TopicFilter[] = []): readonly number[] {
+function taken(places: ForwardSlots, topics: readonly string[], kept: readonly TopicFilter[] = []): readonly number[] {
   const rules = topics.map(ruleTo)
-  places.take(rules, kept)
+  places.assign(rules, kept)
   return places.of(rules)
 }
 
 test('places are the order of the rules until those change, and are kept where they are not', () => {
-  const places = new ForwardPlaces()
+  const places = new ForwardSlots()
   assert.deepEqual(taken(places, ['x', 'y', 'x']), [0, 1, 2])
   assert.deepEqual([places.mark, places.count], [undefined, 3])
   assert.deepEqual(taken(places, ['z', 'x']), [3, 0])
   const { mark } = places
   assert.ok(mark !== undefined)
-  const later = new ForwardPlaces()
+  const later = new ForwardSlots()
   assert.deepEqual(taken(later, ['z', 'x'], ['a/#' as TopicFilter, mark]), [3, 0])
   assert.deepEqual([later.mark, later.count], [mark, 4])
 })
 
 test('there are no more places than packet ids, and those of rules that are gone are given to others', () => {
-  const places = new ForwardPlaces()
+  const places = new ForwardSlots()
   const many = Array.from({ length: 32 }, (_, index) => `t${index}`)
   taken(places, many)
   const others = ['new', ...many.slice(1)]
@@ -77,7 +77,7 @@ test('there are no more places than packet ids, and those of rules that are gone
 
 test('a mark that was not written by a bridge says nothing', () => {
   for (const mark of ['$bridge/places/', `$bridge/places/${'-'.repeat(100)}`] as TopicFilter[]) {
-    const places = new ForwardPlaces()
+    const places = new ForwardSlots()
     const found = taken(places, ['x', 'y'], [mark])
     assert.ok(places.count <= 32)
     assert.equal(new Set(found).size, 2)

@@ -100,6 +100,6 @@ test('a remote broker that comes back with very many messages to release is in o
   const world = new Bridged({ bridge: inward('in/#'), crafted: there.remote })
   world.passSeconds(30)
   assert.equal(heard.length, count)
-  assert.deepEqual([world.status.state, world.status.counters.unasked], ['connected', 0])
+  assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 0])
   assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
 })

@@ -126,7 +126,7 @@ describe('a bridge that is not configured any more', () => {
     const world = new Bridged({ bridge: first, ownStream: own.hold, remote: { starts: false } })
     publishAll(world.here, 'a/x', payloads(3), 1)
     own.isSlow = true
-    world.bridge.retire()
+    world.bridge.remove()
     world.passSeconds(1)
     assert.equal(world.here.view.sessions, 1)
     own.isSlow = false
@@ -136,7 +136,7 @@ describe('a bridge that is not configured any more', () => {
 
   test('stays gone, whatever settings come for it', () => {
     const world = new Bridged({ bridge: first })
-    world.bridge.retire()
+    world.bridge.remove()
     world.change(forwardsOf('a', 'b'))
     world.passSeconds(60)
     assert.deepEqual([world.status.state, world.here.view.sessions, world.there.view.sessions], ['off', 0, 0])

@@ -117,7 +117,7 @@ describe('a remote broker', () => {
       say?.(Buffer.concat(Array.from({ length: 600 }, () => ack('puback', 7))))
       world.passSeconds(60)
     }
-    assert.deepEqual([world.status.state, world.status.counters.unasked], ['connected', 3_000])
+    assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 3_000])
   })
 
   test('that sends QoS 2 again in one connection, and releases it at once, is answered', () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GrantedThere, grantedPrefix } from '../../src/bridges/remote-subscriptions.ts'
+import { RemoteSubscriptions, grantedPrefix } from '../../src/bridges/remote-subscriptions.ts'
 import type { QoS, SubscriptionRequest, TopicFilter } from '../../src/protocol/index.ts'
 
 function request(filter: string, qos: QoS = 1): SubscriptionRequest {
@@ -14,68 +14,71 @@ function subscribe(packetId: number, subscriptions: SubscriptionRequest[]) {
 }
 
 test('the mark says what was granted when all answers are there, and nothing of what was refused', () => {
-  const granted = new GrantedThere([])
-  granted.noteAsked(subscribe(1, [request('a/#'), request('b/+', 2)]))
-  granted.noteAsked(subscribe(2, [request('c')]))
-  assert.equal(granted.take({ packetId: 1, reasonCodes: [1, 0x80] }), false)
-  assert.equal(granted.take({ packetId: 7, reasonCodes: [0] }), false, 'nobody asked')
-  assert.equal(granted.take({ packetId: 2, reasonCodes: [0] }), true)
-  const again = new GrantedThere(granted.marks)
+  const granted = new RemoteSubscriptions([])
+  granted.recordRequest(subscribe(1, [request('a/#'), request('b/+', 2)]))
+  granted.recordRequest(subscribe(2, [request('c')]))
+  assert.equal(granted.handleAck({ packetId: 1, reasonCodes: [1, 0x80] }), false)
+  assert.equal(granted.handleAck({ packetId: 7, reasonCodes: [0] }), false, 'nobody asked')
+  assert.equal(granted.handleAck({ packetId: 2, reasonCodes: [0] }), true)
+  const again = new RemoteSubscriptions(granted.marks)
   const missing = again.missing([request('a/#'), request('b/+', 2), request('c', 2)])
   assert.deepEqual(
     missing.requests.map(({ filter }) => filter),
     ['b/+', 'c'],
   )
   assert.deepEqual(again.missing([request('c')]).gone, ['a/#'])
-  again.noteAsked({ type: 'unsubscribe', packetId: 3, filters: ['a/#' as TopicFilter], properties: undefined })
-  assert.equal(again.take({ packetId: 3, reasonCodes: [] }), true)
+  again.recordRequest({ type: 'unsubscribe', packetId: 3, filters: ['a/#' as TopicFilter], properties: undefined })
+  assert.equal(again.handleAck({ packetId: 3, reasonCodes: [] }), true)
   assert.deepEqual(again.missing([]).gone, ['c'])
 })
 
 test('a mark that is too long is none, and what was not written by a bridge says nothing', () => {
-  const granted = new GrantedThere([])
-  granted.noteAsked(subscribe(1, [request(`a/${'x'.repeat(50_000)}`)]))
-  assert.equal(granted.take({ packetId: 1, reasonCodes: [0] }), true)
+  const granted = new RemoteSubscriptions([])
+  granted.recordRequest(subscribe(1, [request(`a/${'x'.repeat(50_000)}`)]))
+  assert.equal(granted.handleAck({ packetId: 1, reasonCodes: [0] }), true)
   assert.deepEqual(granted.marks, [])
   const texts = ['', '{', '7', '{"a":1}', '[["a"],[1,2],["b","1"],["c/#/d","1"],null]']
   const gone = texts.map((text) => {
     const mark = `${grantedPrefix}${Buffer.from(text).toString('base64url')}` as TopicFilter
-    return new GrantedThere([mark]).missing([]).gone
+    return new RemoteSubscriptions([mark]).missing([]).gone
   })
   assert.deepEqual(gone, [[], [], [], [], ['b']])
 })
 
 test('of many filters there are several marks, of which a change makes one or two other ones', () => {
-  const granted = new GrantedThere([])
-  granted.noteAsked(
+  const granted = new RemoteSubscriptions([])
+  granted.recordRequest(
     subscribe(
       1,
       Array.from({ length: 1_000 }, (_, index) => request(`plant/${index}/state`)),
     ),
   )
-  granted.take({ packetId: 1, reasonCodes: Array.from({ length: 1_000 }, () => 1) })
+  granted.handleAck({ packetId: 1, reasonCodes: Array.from({ length: 1_000 }, () => 1) })
   const before = new Set(granted.marks)
   assert.ok(before.size > 16 && before.size <= 32, `${before.size} marks`)
-  const again = new GrantedThere([...before])
+  const again = new RemoteSubscriptions([...before])
   assert.deepEqual(again.missing([]).gone.length, 1_000)
-  again.noteAsked(subscribe(2, [request('one/more')]))
-  assert.equal(again.take({ packetId: 2, reasonCodes: [1] }), true)
+  again.recordRequest(subscribe(2, [request('one/more')]))
+  assert.equal(again.handleAck({ packetId: 2, reasonCodes: [1] }), true)
   assert.equal(again.marks.filter((mark) => !before.has(mark)).length, 1)
 })
 
 test('a mark that says that a filter may be there or not counts for more than one that says that it is', () => {
-  const granted = new GrantedThere([])
-  granted.noteAsked(subscribe(1, [request('a'), request('b')]))
-  granted.take({ packetId: 1, reasonCodes: [1, 1] })
-  const unsure = GrantedThere.unsureMark({ gone: ['a' as TopicFilter], requests: [request('c')] })
+  const granted = new RemoteSubscriptions([])
+  granted.recordRequest(subscribe(1, [request('a'), request('b')]))
+  granted.handleAck({ packetId: 1, reasonCodes: [1, 1] })
+  const unsure = RemoteSubscriptions.uncertainMark({ gone: ['a' as TopicFilter], requests: [request('c')] })
   assert.ok(unsure !== undefined)
   for (const marks of [
     [unsure, ...granted.marks],
     [...granted.marks, unsure],
   ]) {
-    const all = new GrantedThere(marks).all
+    const all = new RemoteSubscriptions(marks).all
     assert.deepEqual([all.get('a' as TopicFilter), all.get('b' as TopicFilter)], [undefined, 1])
     assert.deepEqual([...all.keys()].join(''), marks[0] === unsure ? 'acb' : 'abc')
   }
-  assert.equal(GrantedThere.unsureMark({ gone: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }), undefined)
+  assert.equal(
+    RemoteSubscriptions.uncertainMark({ gone: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }),
+    undefined,
+  )
 })

@@ -282,7 +282,7 @@ describe('other settings', () => {
 
   test('a bridge that is gone leaves no session behind', () => {
     const world = new Bridged({ bridge: first })
-    world.bridge.retire()
+    world.bridge.remove()
     world.settle()
     assert.equal(world.here.view.sessions, 0)
     assert.equal(world.there.view.sessions, 0)

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bridgeSettings, type BridgeSettings } from '../../src/bridges/index.ts'
-import { bridgesOfAws, formatFault, type GodwitConfig, loadConfig, spoolMessagesIn } from '../../src/config/index.ts'
+import {
+  bridgesOfAws,
+  formatConfigError,
+  type GodwitConfig,
+  loadConfig,
+  spoolMessagesIn,
+} from '../../src/config/index.ts'
 
 function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSettings> {
   const loaded = loadConfig({ text: `bridges.mqtt.b ${text}`, file: 'test.conf', overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get('b')
   assert.ok(config !== undefined)
   return bridgeSettings('b', config, { brokerId: 'here', link: {}, spoolMessages })
@@ -13,8 +19,8 @@ function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSet
 
 function loaded(text: string): { config: GodwitConfig; warnings: readonly string[] } {
   const found = loadConfig({ text, file: 'test.conf', overrides: [] })
-  if ('faults' in found) assert.fail(found.faults.map(formatFault).join('\n'))
-  return { config: found.config, warnings: found.warnings.map(formatFault) }
+  if ('faults' in found) assert.fail(found.faults.map(formatConfigError).join('\n'))
+  return { config: found.config, warnings: found.warnings.map(formatConfigError) }
 }
 
 function settingsOf(text: string, spoolMessages?: number): BridgeSettings {

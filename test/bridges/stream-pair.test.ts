@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinedStreams } from '../../src/bridges/index.ts'
+import { createStreamPair } from '../../src/bridges/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 
 interface Joined {
@@ -14,7 +14,7 @@ interface Joined {
 function joined(): Joined {
   const later: (() => void)[] = []
   const seen: string[] = []
-  const [one, other] = joinedStreams((work) => later.push(work))
+  const [one, other] = createStreamPair((work) => later.push(work))
   other.onData = (chunk) => seen.push(chunk.toString())
   other.onClose = () => seen.push('other closed')
   one.onClose = () => seen.push('one closed')

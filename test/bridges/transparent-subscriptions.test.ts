@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FilterTree } from '../../src/bridges/filter-tree.ts'
-import { mostPassedOn, PassedOn } from '../../src/bridges/transparent-subscriptions.ts'
+import { maxTransparentFilters, TransparentSubscriptions } from '../../src/bridges/transparent-subscriptions.ts'
 import type { FilterChange } from '../../src/core/index.ts'
 import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
 import { encode, World } from '../simulator/world.ts'
@@ -253,20 +253,20 @@ function wants(from: number, to: number, qos: QoS | undefined): FilterChange[] {
 }
 
 test('more filters than are passed on wait, are told of, and go when there is room', () => {
-  const passedOn = new PassedOn()
+  const passedOn = new TransparentSubscriptions()
   passedOn.use(true, [], 0)
   const passUntil = (endMs: number): void => {
     for (let nowMs = passedOn.dueAtMs; nowMs < endMs; nowMs = passedOn.dueAtMs) passedOn.tick(nowMs)
   }
-  passedOn.take({ changes: wants(0, mostPassedOn + 5, 1), isComplete: true, untold: 2 }, 0)
+  passedOn.addChanges({ changes: wants(0, maxTransparentFilters + 5, 1), isComplete: true, untold: 2 }, 0)
   passUntil(1_000)
   assert.equal(passedOn.isFull, true)
-  assert.deepEqual(passedOn.counts, { passedOn: mostPassedOn, notPassedOn: 7 })
-  passedOn.take({ changes: wants(0, 10, undefined), isComplete: true, untold: 0 }, 1_000)
+  assert.deepEqual(passedOn.counts, { passedOn: maxTransparentFilters, notPassedOn: 7 })
+  passedOn.addChanges({ changes: wants(0, 10, undefined), isComplete: true, untold: 0 }, 1_000)
   passUntil(10_000)
-  assert.deepEqual(passedOn.counts, { passedOn: mostPassedOn - 5, notPassedOn: 0 })
+  assert.deepEqual(passedOn.counts, { passedOn: maxTransparentFilters - 5, notPassedOn: 0 })
   assert.equal(passedOn.isFull, false)
-  assert.equal(passedOn.tree.get(`own/${mostPassedOn + 4}` as TopicFilter), 1)
+  assert.equal(passedOn.tree.get(`own/${maxTransparentFilters + 4}` as TopicFilter), 1)
 })
 
 /** People subscribe and go on one side, and both sides die now and then; then all is calm. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import {
-  formatFault,
+  formatConfigError,
   isInRange,
   loadConfig,
   parseAddress,
@@ -16,13 +16,13 @@ import {
 
 function rulesOf(text: string): readonly AclRule[] {
   const read = readAclFile(text, 'acl.conf')
-  if ('faults' in read) assert.fail(read.faults.map(formatFault).join('\n'))
+  if ('faults' in read) assert.fail(read.faults.map(formatConfigError).join('\n'))
   return read.rules
 }
 
 function faultsOf(text: string): string[] {
   const read = readAclFile(text, 'acl.conf')
-  return 'faults' in read ? read.faults.map(formatFault) : []
+  return 'faults' in read ? read.faults.map(formatConfigError) : []
 }
 
 /** Without where and how it is written. */
@@ -36,7 +36,7 @@ function load(text: string, files: Record<string, string> = {}): GodwitConfig | 
     return found === undefined ? { error: 'there is no such file' } : { text: found }
   }
   const loaded = loadConfig({ text, file: 'godwit.conf', overrides: [], readFile })
-  return 'faults' in loaded ? loaded.faults.map(formatFault) : loaded.config
+  return 'faults' in loaded ? loaded.faults.map(formatConfigError) : loaded.config
 }
 
 function config(text: string, files: Record<string, string> = {}): GodwitConfig {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatFault, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
 
 const load = (text: string) =>
   loadConfig({
@@ -14,14 +14,14 @@ const load = (text: string) =>
 
 function configOf(text: string): GodwitConfig {
   const loaded = load(text)
-  assert.ok('config' in loaded, 'faults' in loaded ? loaded.faults.map(formatFault).join('\n') : '')
-  assert.deepEqual(loaded.warnings.map(formatFault), [])
+  assert.ok('config' in loaded, 'faults' in loaded ? loaded.faults.map(formatConfigError).join('\n') : '')
+  assert.deepEqual(loaded.warnings.map(formatConfigError), [])
   return loaded.config
 }
 
 function faultsOf(text: string): string[] {
   const loaded = load(text)
-  return 'faults' in loaded ? loaded.faults.map(formatFault) : []
+  return 'faults' in loaded ? loaded.faults.map(formatConfigError) : []
 }
 
 test('without a word about it there is a chain by default, nobody is preset, and nobody else is asked', () => {
@@ -117,11 +117,11 @@ test('a key for tokens of the API that cannot be read is a fault where tokens ar
   const needed = withKey('jwt')
   assert.ok('faults' in needed)
   const asRead = /test\.conf:2:\d+: http_server\.jwt\.public\.keyfile: gone cannot be read: there is no such file/
-  assert.match(formatFault(needed.faults[0]), asRead)
+  assert.match(formatConfigError(needed.faults[0]), asRead)
   const besides = withKey('basic')
   assert.ok('warnings' in besides)
   const [warning] = besides.warnings.filter(({ key }) => key.startsWith('http_server'))
-  assert.match(formatFault(warning), asRead)
-  assert.match(formatFault(warning), /tokens are not taken/)
+  assert.match(formatConfigError(warning), asRead)
+  assert.match(formatConfigError(warning), /tokens are not taken/)
   assert.equal(besides.config.http.jwt.keyText, undefined)
 })

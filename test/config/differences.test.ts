@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { describeConfig, differences, loadConfig, mask, toldOf, type GodwitConfig } from '../../src/config/index.ts'
+import {
+  describeConfig,
+  differences,
+  loadConfig,
+  mask,
+  applyResultOf,
+  type GodwitConfig,
+} from '../../src/config/index.ts'
 
 function load(text: string): GodwitConfig {
   const loaded = loadConfig({ text, overrides: [] })
@@ -36,7 +43,7 @@ test('what is new or gone under a name is told', () => {
 
 test('of a bridge that is new only what was said of it is told, and whether it is on; of one that is there all', () => {
   const plain = 'bridges.mqtt.a { server = "mqtt-tcp://127.0.0.1:1884" }'
-  const isNew = toldOf(differences(load(''), load(plain)), [])
+  const isNew = applyResultOf(differences(load(''), load(plain)), [])
   assert.deepEqual(
     isNew.needsRestart.map(({ key }) => key),
     ['bridges.mqtt.a.enable', 'bridges.mqtt.a.server'],
@@ -44,7 +51,7 @@ test('of a bridge that is new only what was said of it is told, and whether it i
   assert.deepEqual(isNew.withoutEngine, [])
   const found = differences(load(`${plain}\nbridges.mqtt.a.proto_ver = 5`), load(plain))
   assert.deepEqual(
-    toldOf(found, found).changed.map(({ key, new: now }) => [key, now]),
+    applyResultOf(found, found).changed.map(({ key, new: now }) => [key, now]),
     [['bridges.mqtt.a.proto_ver', '4']],
   )
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  formatFault,
+  formatConfigError,
   type GodwitConfig,
   loadConfig,
   type ListenerConfig,
@@ -10,18 +10,18 @@ import {
 
 function load(text: string): GodwitConfig {
   const loaded = loadConfig({ text, overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded.config
 }
 
 function faultsOf(text: string): readonly string[] {
   const loaded = loadConfig({ text, overrides: [] })
-  return 'faults' in loaded ? loaded.faults.map((fault) => formatFault(fault).replace(/^configuration:/, '')) : []
+  return 'faults' in loaded ? loaded.faults.map((fault) => formatConfigError(fault).replace(/^configuration:/, '')) : []
 }
 
 function warningsOf(text: string): readonly string[] {
   const loaded = loadConfig({ text, overrides: [] })
-  return 'warnings' in loaded ? loaded.warnings.map(formatFault) : ['it is not taken']
+  return 'warnings' in loaded ? loaded.warnings.map(formatConfigError) : ['it is not taken']
 }
 
 function tlsOf(text: string): TlsConfig {

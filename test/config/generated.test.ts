@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 
 import {
   differences,
-  formatFault,
+  formatConfigError,
   loadConfig,
   writeExampleFile,
   writeJsonSchema,
@@ -16,7 +16,7 @@ import { root } from '../../src/config/settings/root.ts'
 
 function load(text: string): GodwitConfig {
   const loaded = loadConfig({ text, overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded.config
 }
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 
 import {
-  formatFault,
+  formatConfigError,
   hoconLimits,
   parseHocon,
   toPlain,
@@ -24,13 +24,13 @@ const options: HoconOptions = {
 
 function meaningOf(text: string, given: HoconOptions = options): PlainValue {
   const parsed = parseHocon(text, given)
-  if ('faults' in parsed) assert.fail(parsed.faults.map(formatFault).join('\n'))
+  if ('faults' in parsed) assert.fail(parsed.faults.map(formatConfigError).join('\n'))
   return toPlain(parsed.value)
 }
 
 function faultsOf(text: string, given: HoconOptions = options): readonly string[] {
   const parsed = parseHocon(text, given)
-  return 'faults' in parsed ? parsed.faults.map(formatFault) : []
+  return 'faults' in parsed ? parsed.faults.map(formatConfigError) : []
 }
 
 /** Objects of ours have no prototype; those of the table have one. */

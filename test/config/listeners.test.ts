@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatFault, type ListenerConfig, loadConfig } from '../../src/config/index.ts'
+import { formatConfigError, type ListenerConfig, loadConfig } from '../../src/config/index.ts'
 
 function loaded(text: string): ReturnType<typeof loadConfig> {
   return loadConfig({ text, file: 'test.conf', overrides: [] })
@@ -10,7 +10,7 @@ function loaded(text: string): ReturnType<typeof loadConfig> {
 
 function listenersOf(text: string): readonly ListenerConfig[] {
   const result = loaded(text)
-  if ('faults' in result) assert.fail(result.faults.map(formatFault).join('\n'))
+  if ('faults' in result) assert.fail(result.faults.map(formatConfigError).join('\n'))
   return result.config.listeners
 }
 
@@ -22,7 +22,7 @@ function listenerOf<Kind extends ListenerConfig['kind']>(kind: Kind, text: strin
 
 function faultsOf(text: string): readonly string[] {
   const result = loaded(text)
-  return 'faults' in result ? result.faults.map(formatFault) : []
+  return 'faults' in result ? result.faults.map(formatConfigError) : []
 }
 
 test('a WebSocket listener has the path of its bind, and /mqtt where there is none', () => {
@@ -121,7 +121,7 @@ test('a QUIC listener has one version of TLS and the settings of its own', () =>
 
 const namespacesOf = (text: string) => {
   const result = loaded(`namespaces { enable = true, ${text} }`)
-  if ('faults' in result) assert.fail(result.faults.map(formatFault).join('\n'))
+  if ('faults' in result) assert.fail(result.faults.map(formatConfigError).join('\n'))
   return result.config.namespaces
 }
 

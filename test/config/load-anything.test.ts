@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { formatFault, loadConfig } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig } from '../../src/config/index.ts'
 
 describe('anything that is loaded', () => {
   const key = fc.constantFrom(
@@ -37,7 +37,7 @@ describe('anything that is loaded', () => {
       fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
         const loaded = loadConfig({ text: JSON.stringify(object), overrides })
         if ('config' in loaded) assert.ok(loaded.config.held.size > 0)
-        else for (const fault of loaded.faults) assert.doesNotMatch(formatFault(fault), /\p{Cc}/u)
+        else for (const fault of loaded.faults) assert.doesNotMatch(formatConfigError(fault), /\p{Cc}/u)
       }),
       { numRuns: 500, seed: 1_883 },
     )

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
-import { formatFault, loadConfig, type ConfigSources, type GodwitConfig } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig, type ConfigSources, type GodwitConfig } from '../../src/config/index.ts'
 import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 
 function load(sources: Partial<ConfigSources> = {}): GodwitConfig {
   const loaded = loadConfig({ overrides: [], ...sources })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded.config
 }
 
 function faultsOf(text: string, overrides: readonly string[] = []): readonly string[] {
   const loaded = loadConfig({ text, file: 'test.conf', overrides })
-  return 'faults' in loaded ? loaded.faults.map(formatFault) : []
+  return 'faults' in loaded ? loaded.faults.map(formatConfigError) : []
 }
 
 function warningsOf(text: string): readonly string[] {
   const loaded = loadConfig({ text, file: 'test.conf', overrides: [] })
-  return 'warnings' in loaded ? loaded.warnings.map(formatFault) : []
+  return 'warnings' in loaded ? loaded.warnings.map(formatConfigError) : []
 }
 
 describe('a configuration of nothing', () => {
@@ -392,7 +392,7 @@ describe('a fault', () => {
       readInclude: () => included,
     })
     assert.ok('faults' in loaded)
-    assert.match(formatFault(loaded.faults[0]), /^\/etc\/godwit\/limits\.conf:2:19: mqtt\.receive_maximum: /)
+    assert.match(formatConfigError(loaded.faults[0]), /^\/etc\/godwit\/limits\.conf:2:19: mqtt\.receive_maximum: /)
   })
 })
 

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { formatFault, loadConfig } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig } from '../../src/config/index.ts'
 
 function takenWith(text: string): number {
   const loaded = loadConfig({ text, overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded.config.core.maxPacketBytes
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
-import { formatFault, loadConfig, type GodwitConfig, type Warning } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig, type GodwitConfig, type Warning } from '../../src/config/index.ts'
 
 // A whole file of the kind that comes with NanoMQ, with its passwords and rules in files of their own.
 const nanomqFile = `
@@ -102,7 +102,7 @@ function load(text: string): { config: GodwitConfig; warnings: readonly Warning[
       return included === undefined ? { error: 'there is no such file' } : { text: included }
     },
   })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded
 }
 

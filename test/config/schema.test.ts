@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
-import { formatFault, loadConfig, type Warning } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig, type Warning } from '../../src/config/index.ts'
 import { walkSchema } from '../../src/config/check/walk-schema.ts'
 import { parseHocon } from '../../src/config/hocon/parse-hocon.ts'
 import { root } from '../../src/config/settings/root.ts'
@@ -9,13 +9,13 @@ import { keysThatWork, keysWithoutEngine } from './contract-keys.ts'
 
 function warningsOf(text: string): readonly Warning[] {
   const loaded = loadConfig({ text, file: 'test.conf', overrides: [], readFile: () => ({ text: 'a key' }) })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded.warnings.filter((warning) => warning.key !== 'listeners')
 }
 
 describe('every key of the contract is accepted', () => {
   for (const line of keysThatWork) {
-    test(`without a word: ${line}`, () => assert.deepEqual(warningsOf(line).map(formatFault), []))
+    test(`without a word: ${line}`, () => assert.deepEqual(warningsOf(line).map(formatConfigError), []))
   }
   for (const [line, warned] of keysWithoutEngine) {
     test(`with one warning: ${line.slice(0, 80)}`, () => {

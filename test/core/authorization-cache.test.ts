@@ -14,7 +14,7 @@ test('a client that publishes to ever new topics is remembered for a bounded num
     assert.equal(cache.get(topicOf(`t/${number}`), plain, 1), undefined)
     cache.set(plain, 'allow')
   }
-  const topics = [...cache.remembered()].map(({ topic }) => topic)
+  const topics = [...cache.cachedEntries()].map(({ topic }) => topic)
   assert.ok(topics.length <= 65, `${topics.length} topics`)
   assert.ok(topics.includes('t/999'))
 })

@@ -115,14 +115,14 @@ describe('filters of clients', () => {
       ['a', 1],
       ['b', 1],
     ])
-    assert.equal(filters.untold, 2)
+    assert.equal(filters.unreported, 2)
     change('c', false)
     change('a', false)
     assert.deepEqual(filters.take(), [
       ['a', undefined],
       ['d', 1],
     ])
-    assert.equal(filters.untold, 0)
+    assert.equal(filters.unreported, 0)
     assert.deepEqual(filters.all, [
       ['b', 1],
       ['d', 1],

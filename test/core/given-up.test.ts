@@ -115,11 +115,11 @@ describe('packet ids of the window', () => {
     const window = new InflightWindow(7)
     const first = one()
     window.add(first)
-    window.giveUp(first)
+    window.abandon(first)
     const others = Array.from({ length: 6 }, () => window.add(one()))
     assert.deepEqual([window.count, others], [6, [2, 3, 4, 5, 6, 7]])
-    assert.equal(window.freeGivenUp(1), true)
-    assert.equal(window.freeGivenUp(1), false)
+    assert.equal(window.releaseAbandoned(1), true)
+    assert.equal(window.releaseAbandoned(1), false)
     assert.equal(window.add(one()), 1)
   })
 
@@ -128,9 +128,9 @@ describe('packet ids of the window', () => {
     for (let count = 0; count < 3 * largestId; count++) {
       const delivery = one()
       window.add(delivery)
-      window.giveUp(delivery)
+      window.abandon(delivery)
     }
-    const kept = Array.from({ length: largestId }, (_, at) => at + 1).filter((packetId) => window.isGivenUp(packetId))
+    const kept = Array.from({ length: largestId }, (_, at) => at + 1).filter((packetId) => window.isAbandoned(packetId))
     assert.equal(kept.length, largestId >> 2)
     const all = Array.from({ length: largestId }, () => window.add(one()))
     assert.equal(new Set(all).size, largestId)

@@ -173,7 +173,7 @@ describe('the limits of retained messages', () => {
     let elsewhere = 1
     const topics = new TopicTable(64)
     const settings = { ...defaultCoreSettings, maxRetainedMessages: 3, retainedExpiryMs: 1_000 }
-    const core = new BrokerCore(settings, { identity: 'x', topics, retainedElsewhere: () => elsewhere })
+    const core = new BrokerCore(settings, { identity: 'x', topics, retainedOnPeers: () => elsewhere })
     const keep = (topic: string): void => {
       const content = { payload: Buffer.from('x'), qos: 0, retain: true, properties: undefined, clientId: '' } as const
       core.handle({ kind: 'command', question: 0, command: { name: 'publish', topic, ...content } }, 1)

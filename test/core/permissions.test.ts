@@ -103,7 +103,7 @@ describe('PUBLISH without permission', () => {
 
   test('where answers lapse by themselves nothing is remembered', () => {
     const { world, rulebook } = worldWith([])
-    rulebook.keepsNothing = true
+    rulebook.isUncacheable = true
     const client = world.connect('author')
     for (let count = 0; count < 5; count++) client.publish('a', 'x', { qos: 1 })
     assert.equal(rulebook.asked.publish, 5)
@@ -261,7 +261,7 @@ describe('delivery', () => {
     const rulebook = new Rulebook()
     const world = new World({ host: { ...identities({ grants: {} }), permissions: rulebook } })
     // Only who has grants may have it: a session from the disk has none.
-    rulebook.mayReceive = (who) => who.grants !== undefined
+    rulebook.canReceive = (who) => who.grants !== undefined
     const client = world.connect('curious', { ...durable })
     client.subscribe('a', { qos: 1 })
     client.disconnect()
@@ -305,7 +305,7 @@ describe('delivery', () => {
 
   test('a client that comes back with grants of another kind has what those allow', () => {
     const rulebook = new Rulebook({ action: 'receive', clientId: 'nobody' })
-    rulebook.mayReceive = ({ grants }) => grants === undefined
+    rulebook.canReceive = ({ grants }) => grants === undefined
     const world = new World({ host: { permissions: rulebook, ...identities() } })
     const client = world.connect('me', { ...durable })
     client.subscribe('a')

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PartWanted } from '../../src/storage/index.ts'
+import type { PartRequest } from '../../src/storage/index.ts'
 import { MemoryKeeper, type QueueSlice } from '../simulator/keeper.ts'
 import { World, type Client } from '../simulator/world.ts'
 
@@ -10,12 +10,12 @@ const messages = 30
 
 /** A keeper whose readings leave records out as the test says. */
 class SkippingKeeper extends MemoryKeeper {
-  readonly asked: PartWanted[] = []
-  skips: (sequence: number, wanted: PartWanted) => boolean = () => false
+  readonly asked: PartRequest[] = []
+  skips: (sequence: number, wanted: PartRequest) => boolean = () => false
   /** The parts after which no record is said to follow. */
-  endsAfter: (wanted: PartWanted) => boolean = () => false
+  endsAfter: (wanted: PartRequest) => boolean = () => false
 
-  override readQueue(wanted: PartWanted): QueueSlice {
+  override readQueue(wanted: PartRequest): QueueSlice {
     this.asked.push(wanted)
     const { records, isEnd } = super.readQueue(wanted)
     return {

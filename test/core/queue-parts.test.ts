@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PartWanted } from '../../src/storage/index.ts'
+import type { PartRequest } from '../../src/storage/index.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 const mostInPart = 128
 
 /** What the core asks its disk for. */
-function watchParts(world: World): PartWanted[] {
-  const asked: PartWanted[] = []
+function watchParts(world: World): PartRequest[] {
+  const asked: PartRequest[] = []
   const { keeper } = world
   const read = keeper.readQueue.bind(keeper)
   keeper.readQueue = (wanted) => {

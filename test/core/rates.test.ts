@@ -99,7 +99,7 @@ test('what is left of a rate and how far a client is behind is told as of the ti
   const [shard] = world.host.shards
   const view = shard?.core.view
   const usedAt = (nowMs: number): number | undefined =>
-    view?.standing('author', nowMs)?.quotas.find(({ name }) => name === 'messages_rate')?.used
+    view?.clientStatus('author', nowMs)?.quotas.find(({ name }) => name === 'messages_rate')?.used
   assert.ok((usedAt(world.nowMs) ?? 0) > 5)
   assert.equal(usedAt(world.nowMs + 1_000), 0)
   const behindAt = (nowMs: number) => [...(view?.slowSessions(nowMs) ?? [])].find((one) => one?.clientId === 'slow')

@@ -19,7 +19,7 @@ export interface Rule {
 export class Rulebook implements Permissions {
   epoch = 1
   allowsEverything = false
-  keepsNothing = false
+  isUncacheable = false
   rules: Rule[]
   /** How often each action was asked about. */
   readonly asked: Record<Action, number> = { publish: 0, subscribe: 0, receive: 0, remain: 0, stay: 0 }
@@ -36,23 +36,23 @@ export class Rulebook implements Permissions {
     world.settle()
   }
 
-  mayPublish(who: Identity, topic: Topic): Permission {
+  canPublish(who: Identity, topic: Topic): Permission {
     return this.look('publish', who, topic.name)
   }
 
-  maySubscribe(who: Identity, filter: string): Permission {
+  canSubscribe(who: Identity, filter: string): Permission {
     return this.look('subscribe', who, filter)
   }
 
-  mayReceive(who: Identity, topic: Topic): boolean {
+  canReceive(who: Identity, topic: Topic): boolean {
     return this.look('receive', who, topic.name) === 'allow'
   }
 
-  mayRemain(publisher: { clientId: string; username: string | undefined }, topic: Topic): boolean {
+  canRetain(publisher: { clientId: string; username: string | undefined }, topic: Topic): boolean {
     return this.look('remain', publisher, topic.name) === 'allow'
   }
 
-  mayStay(who: Identity): boolean {
+  canStay(who: Identity): boolean {
     return this.look('stay', who, '') === 'allow'
   }
 

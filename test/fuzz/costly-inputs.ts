@@ -13,16 +13,16 @@ import {
   parseHocon,
   putValues,
   readAclFile,
-  toldOf,
+  applyResultOf,
   withoutValues,
 } from '../../src/config/index.ts'
 import { type Endpoint, endpoints, shapeOf } from '../../src/contract/index.ts'
-import { RuleBook } from '../../src/access/rules/rule-set.ts'
-import { refuseAbsent } from '../../src/management/not-found.ts'
+import { RuleSet } from '../../src/access/rules/rule-set.ts'
+import { refuseUnknownPath } from '../../src/management/not-found.ts'
 import { auditEntryOf } from '../../src/management/audited-request.ts'
 import { readUpload } from '../../src/management/multipart.ts'
 import { escapeLabel } from '../../src/management/prometheus-text.ts'
-import { plainPath, readQueryString } from '../../src/management/query-string.ts'
+import { normalizePath, readQueryString } from '../../src/management/query-string.ts'
 import { refusalOfForm } from '../../src/management/request-form.ts'
 import { maskedPaths, settingsIn, storedAt } from '../../src/node/configuration/setting-paths.ts'
 import { versionDifferences } from '../../src/node/configuration/config-history.ts'
@@ -133,7 +133,7 @@ const changes: readonly CostlyInput[] = [
       return () => {
         const found = differences(before, after)
         versionDifferences(settings(before), settings(after))
-        return [toldOf(found, found.slice(count / 2)), describeAsObject(after)]
+        return [applyResultOf(found, found.slice(count / 2)), describeAsObject(after)]
       }
     },
   },
@@ -164,7 +164,7 @@ const access: readonly CostlyInput[] = [
       const text = write(count)
       return () => {
         const read = readAclFile(text, 'acl.conf')
-        return 'rules' in read ? new RuleBook(read.rules) : read
+        return 'rules' in read ? new RuleSet(read.rules) : read
       }
     },
   })),
@@ -179,7 +179,7 @@ const access: readonly CostlyInput[] = [
       const key = 'keys' in keys ? keys.keys[0] : undefined
       if (key === undefined) throw new Error('no key')
       const token = `${'eyJh.'.repeat(count)}x`
-      return () => checkToken(token, key, { nowMs: 0, leewayMs: 0, takesTimesAsText: true })
+      return () => checkToken(token, key, { nowMs: 0, leewayMs: 0, allowsTextTimes: true })
     },
   },
 ]
@@ -217,7 +217,7 @@ const requests: readonly CostlyInput[] = [
     prepare: (count) =>
       (
         (url) => () =>
-          plainPath(url)
+          normalizePath(url)
       )(`/${'%61%zz'.repeat(count)}`),
   },
   {
@@ -225,7 +225,7 @@ const requests: readonly CostlyInput[] = [
     prepare: (count) =>
       (
         (url) => () =>
-          refuseAbsent('GET', url)
+          refuseUnknownPath('GET', url)
       )(`/api/v3${'/nodes/a'.repeat(count)}`),
   },
   {
@@ -321,7 +321,7 @@ const files: readonly CostlyInput[] = [
       const packed = tarOf(
         Array.from({ length: Math.ceil(count / 16) }, (_, index) => ({ name: `${folder}/m${index}` })),
       )
-      return () => checkArchive(Readable.from([packed]), { folder, mostLineBytes: 1_024 }).catch(() => {})
+      return () => checkArchive(Readable.from([packed]), { folder, maxLineBytes: 1_024 }).catch(() => {})
     },
   },
   ...Object.entries({

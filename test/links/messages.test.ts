@@ -84,8 +84,8 @@ function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): P
   return {
     kind: 'publish',
     message,
-    isForSubscribers: sample.isForSubscribers,
-    isToBeRetained: sample.isToBeRetained,
+    hasSubscribers: sample.isForSubscribers,
+    isRetained: sample.isToBeRetained,
     groups: groups?.map((group) => parseTopicFilter(`$share/${group}/a`)!),
     tried: groups === undefined ? undefined : sample.tried,
     isAwaited: sample.isAwaited,
@@ -186,15 +186,15 @@ const rareMessages = fc.constantFrom<PeerMessage[]>(
     changes: [{ filter, members: 2, storedMembers: 1, storedQoS: 1, qos: 2, isFull: true }],
   },
   { kind: 'interest-seen', version: 3, sent: [0, 12, 2 ** 40] },
-  { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined, withheld: undefined },
-  { kind: 'committed', upTo: 4, refused: [{ number: 3, reason: 0x97 }], withheld: undefined },
-  { kind: 'committed', upTo: 4, refused: undefined, withheld: [2, 3] },
+  { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined, uncommitted: undefined },
+  { kind: 'committed', upTo: 4, refused: [{ number: 3, reason: 0x97 }], uncommitted: undefined },
+  { kind: 'committed', upTo: 4, refused: undefined, uncommitted: [2, 3] },
   { kind: 'retained-wanted', question: 4, filter, after: [1, 2], limit: 100 },
   { kind: 'retained-wanted', question: 4, filter: undefined, after: [], limit: 100 },
   { kind: 'retained-cancelled', question: 4 },
   { kind: 'exclusive-wanted', question: 5, filter, clientId: 'pump-1' },
   { kind: 'exclusive-given-back', question: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-verdict', question: 5, isGiven: true },
+  { kind: 'exclusive-verdict', question: 5, isGranted: true },
 )
 
 function retainedFound(found: readonly Sample[]): PeerMessage {
@@ -224,9 +224,9 @@ function alike([sample, various]: [Sample, Variation[]]): PeerMessage[] {
 const unwanted = { isForSubscribers: true, isToBeRetained: false, isAwaited: false, isRepeat: false } as const
 const plainSamples = samples.map((sample) => ({ ...sample, ...unwanted, groups: undefined, packetId: undefined }))
 
-function isPlain({ isForSubscribers, isToBeRetained, isAwaited, isRepeat, groups, exactlyOnce }: PeerPublish): boolean {
-  const isMore = isToBeRetained || isAwaited || isRepeat === true
-  return isForSubscribers && !isMore && groups === undefined && exactlyOnce === undefined
+function isPlain({ hasSubscribers, isRetained, isAwaited, isRepeat, groups, exactlyOnce }: PeerPublish): boolean {
+  const isMore = isRetained || isAwaited || isRepeat === true
+  return hasSubscribers && !isMore && groups === undefined && exactlyOnce === undefined
 }
 
 /** A few of a publisher's in a row, or something else. */
@@ -247,10 +247,10 @@ test('what is said arrives as it was said and in its order, whenever the turns e
       for (const [messages, endsTurn] of said) {
         for (const message of messages) {
           expected.push(meaningOfPeer(message))
-          if (mayPass && message.kind === 'publish' && isPlain(message)) list.pass(1, message.message)
+          if (mayPass && message.kind === 'publish' && isPlain(message)) list.sendPlain(1, message.message)
           else list.push({ to: 1, message })
         }
-        list.tell(() => pair.links[0])
+        list.drainTo(() => pair.links[0])
         list.clear()
         if (endsTurn) pair.carry(1)
       }

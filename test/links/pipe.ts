@@ -8,14 +8,14 @@ import { TopicTable } from '../../src/protocol/index.ts'
 const ignore = (): void => {}
 
 class PipeEnd implements LinkPort {
-  onPost: (post: ArrayBuffer) => void = ignore
+  onBuffer: (post: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   other: PipeEnd | undefined
   readonly posts: ArrayBuffer[] = []
   isClosing = false
   isClosed = false
 
-  post(post: ArrayBuffer): void {
+  send(post: ArrayBuffer): void {
     const [moved] = structuredClone([post], { transfer: [post] })
     if (!this.isClosing && moved !== undefined) this.other?.posts.push(moved)
   }
@@ -28,7 +28,7 @@ class PipeEnd implements LinkPort {
   /** True: something has come. */
   deliver(): boolean {
     const post = this.posts.shift()
-    if (post !== undefined) this.onPost(post)
+    if (post !== undefined) this.onBuffer(post)
     else if (this.isClosing && !this.isClosed) {
       this.isClosed = true
       this.onClose()
@@ -49,7 +49,7 @@ export class Recorder implements LinkOwner {
     this.messages.push(message)
   }
 
-  notePassed(_: Link, message: Message): void {
+  notePlainMessage(_: Link, message: Message): void {
     this.messages.push(plainPublish(message))
   }
 
@@ -64,7 +64,7 @@ export class Recorder implements LinkOwner {
 
   noteInput(): void {}
   noteDirty(): void {}
-  noteFarewell(): void {}
+  noteFinalNotice(): void {}
 
   noteClosed(): void {
     this.isClosed = true
@@ -90,7 +90,7 @@ export class LinkedPair {
   carry(to: 0 | 1): number {
     let posts = 0
     this.links[1 - to]?.flush()
-    for (; this.#ends[to].deliver(); posts++) while (this.links[to].takeNext());
+    for (; this.#ends[to].deliver(); posts++) while (this.links[to].readNext());
     return posts
   }
 

@@ -201,7 +201,7 @@ test('a client that leaves is heard to the end', async () => {
   await relay.settle()
   assert.equal(Buffer.concat(relay.heard).toString(), 'goodbye')
   assert.deepEqual(relay.closings, [undefined])
-  assert.equal(relay.pair.links[0].doors, 0)
+  assert.equal(relay.pair.links[0].relayedSockets, 0)
 })
 
 test('a client that has left is heard only as fast as its reader goes on', async () => {
@@ -343,5 +343,5 @@ test('a relay can begin before the other shard dies and end after it', async () 
   pair.settle()
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(socket.isClosed, true)
-  assert.equal(pair.links[0].doors, 0)
+  assert.equal(pair.links[0].relayedSockets, 0)
 })

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
-import { insightEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { diagnosticsEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
@@ -16,9 +16,9 @@ async function connect(t: TestContext, { port }: BrokerWithApi, options: IClient
 }
 
 /** The answer is what the endpoint says that it is. */
-function assertReply(name: keyof typeof insightEndpoints, { status, json }: Answer): void {
+function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: Answer): void {
   assert.equal(status, 200, JSON.stringify(json))
-  assert.equal(shapeOf(insightEndpoints[name].reply as TSchema).faultOf(json), undefined)
+  assert.equal(shapeOf(diagnosticsEndpoints[name].reply as TSchema).faultOf(json), undefined)
 }
 
 const denying = ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=publish,topics=["shut/#"]}]']

@@ -8,17 +8,17 @@ import { viewOf } from '../../src/core/views/client-view.ts'
 import {
   type ClientOperations,
   createManagementServer,
-  type Doorkeeper,
+  type Authenticator,
   type ListPosition,
   type ListSlice,
   type Operations,
-  type Unanswered,
+  type ShardUnavailable,
 } from '../../src/management/index.ts'
 import { clientHandlers } from '../../src/management/handlers/clients.ts'
 import { subscriptionHandlers } from '../../src/management/handlers/subscriptions.ts'
-import { answerList, type ListSource } from '../../src/management/lists/answer-list.ts'
-import { Refusal } from '../../src/management/api-error.ts'
-import { WrittenJson } from '../../src/management/json-text.ts'
+import { replyWithList, type ListSource } from '../../src/management/lists/answer-list.ts'
+import { ApiError } from '../../src/management/api-error.ts'
+import { JsonText } from '../../src/management/json-text.ts'
 import { clientOperations } from '../../src/node/api/clients.ts'
 import { readQueryString } from '../../src/management/query-string.ts'
 
@@ -26,7 +26,7 @@ import { readQueryString } from '../../src/management/query-string.ts'
 function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   return {
     record: (row) => ({ row }),
-    slice: async ({ from, most }): Promise<ListSlice<number> | Unanswered> => {
+    slice: async ({ from, most }): Promise<ListSlice<number> | ShardUnavailable> => {
       if (from.place >= silentFrom) return { silentShard: 3 }
       const length = Math.min(250, most, count - from.place)
       const rows = Array.from({ length }, (_, index) => from.place + index)
@@ -36,9 +36,9 @@ function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   }
 }
 
-const openDoor: Doorkeeper = {
+const openDoor: Authenticator = {
   isOpen: true,
-  callerOf: async (_authorization, address) => ({
+  authenticate: async (_authorization, address) => ({
     name: 'a',
     by: 'account',
     role: 'administrator',
@@ -54,7 +54,7 @@ const openDoor: Doorkeeper = {
     login: undefined,
     address,
   }),
-  noteWrong: async () => {},
+  recordFailure: async () => {},
   logins: { begin: () => undefined, callerOf: () => 'wrong', end: () => {} },
 }
 
@@ -64,8 +64,8 @@ function anyClient(clientId: string): ClientView {
 }
 
 test('a list that is too long to be held is sent in pieces that come to the same', async () => {
-  const answer = await answerList(numbers(30_000), { part: 'whole' })
-  assert.ok(answer instanceof WrittenJson)
+  const answer = await replyWithList(numbers(30_000), { part: 'whole' })
+  assert.ok(answer instanceof JsonText)
   const { body } = answer
   assert.ok(body instanceof Readable)
   const { code, data } = JSON.parse(await text(body)) as { code: number; data: { row: number }[] }
@@ -77,8 +77,8 @@ test('a list that is too long to be held is sent in pieces that come to the same
 })
 
 test('a shard that falls silent amid a long list breaks the answer off: half of it is not taken for the whole', async () => {
-  const answer = await answerList(numbers(30_000, 20_000), { part: 'whole' })
-  assert.ok(answer instanceof WrittenJson && answer.body instanceof Readable)
+  const answer = await replyWithList(numbers(30_000, 20_000), { part: 'whole' })
+  assert.ok(answer instanceof JsonText && answer.body instanceof Readable)
   await assert.rejects(text(answer.body), /shard 3 does not answer/)
 })
 
@@ -104,7 +104,7 @@ test('an answer that breaks off ends its connection, and the others are served',
   const note = (event: string): void => void events.push(event)
   const server = createManagementServer({
     operations: onlyClients(operations),
-    doorkeeper: openDoor,
+    authenticator: openDoor,
     log: { debug: note, info: note, warn: note, error: note },
     maxBodyBytes: 1_000,
     maxUploadBytes: 1_000,
@@ -160,7 +160,7 @@ test('where a shard is not there every answer that needs it is 101 and names it'
   ]
   for (const outcome of outcomes) {
     const refusal = await outcome
-    assert.ok(refusal instanceof Refusal)
+    assert.ok(refusal instanceof ApiError)
     assert.deepEqual([refusal.status, refusal.code], [500, 101])
     assert.match(refusal.message, /^shard \d does not answer/)
   }

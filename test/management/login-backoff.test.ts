@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createDoorkeeper, type Logins, type SignedIn, WaitingRoom } from '../../src/management/index.ts'
+import { createAuthenticator, type Logins, type SignedIn, AuthQueue } from '../../src/management/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
-import { FailedSignIns } from '../../src/management/failed-logins.ts'
-import { SignInDelays } from '../../src/management/login-backoff.ts'
+import { FailedLogins } from '../../src/management/failed-logins.ts'
+import { LoginBackoff } from '../../src/management/login-backoff.ts'
 
 const here = '192.0.2.1'
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
@@ -14,44 +14,44 @@ const basic = (text: string): string => Buffer.from(text).toString('base64')
 describe('the wait for the answer to a wrong password', () => {
   test('grows with each one at an address and name, up to ten seconds, and is forgotten in time', () => {
     let nowMs = 1_000
-    const delays = new SignInDelays(() => nowMs)
+    const delays = new LoginBackoff(() => nowMs)
     const waits = Array.from({ length: 12 }, () => {
-      const waitMs = delays.noteWrong(here, 'admin')
+      const waitMs = delays.recordFailure(here, 'admin')
       nowMs += waitMs
       return waitMs
     })
     assert.deepEqual(waits, [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000])
-    assert.equal(delays.noteWrong(here, 'ann'), 0, 'another name')
-    assert.equal(delays.noteWrong('192.0.2.2', 'admin'), 0, 'another address')
+    assert.equal(delays.recordFailure(here, 'ann'), 0, 'another name')
+    assert.equal(delays.recordFailure('192.0.2.2', 'admin'), 0, 'another address')
     nowMs += 900_000
-    assert.equal(delays.noteWrong(here, 'admin'), 0)
+    assert.equal(delays.recordFailure(here, 'admin'), 0)
   })
 
   test('comes for each guess after the others where many are made at one time', () => {
-    const delays = new SignInDelays(() => 0)
-    const waits = Array.from({ length: 8 }, () => delays.noteWrong(here, 'admin'))
+    const delays = new LoginBackoff(() => 0)
+    const waits = Array.from({ length: 8 }, () => delays.recordFailure(here, 'admin'))
     assert.deepEqual(waits, [0, 0, 0, 100, 300, 700, 1_500, 3_100])
-    for (let guess = 0; guess < 100; guess++) assert.ok(delays.noteWrong(here, 'admin') <= 30_000)
+    for (let guess = 0; guess < 100; guess++) assert.ok(delays.recordFailure(here, 'admin') <= 30_000)
   })
 
   test('grows for an address that tries one name after the other', () => {
-    const delays = new SignInDelays(() => 0)
-    const waits = Array.from({ length: 23 }, (_, number) => delays.noteWrong(here, `user-${number}`))
+    const delays = new LoginBackoff(() => 0)
+    const waits = Array.from({ length: 23 }, (_, number) => delays.recordFailure(here, `user-${number}`))
     assert.deepEqual(waits.slice(19), [0, 100, 300, 700])
   })
 
   test('is one for a whole network of IPv6', () => {
-    const delays = new SignInDelays(() => 0)
-    for (let host = 1; host <= 3; host++) delays.noteWrong(`2001:db8::${host}`, 'admin')
-    assert.equal(delays.noteWrong('2001:db8:0:0:ffff::1', 'admin'), 100)
-    assert.equal(delays.noteWrong('2001:db8:0:1::1', 'admin'), 0)
+    const delays = new LoginBackoff(() => 0)
+    for (let host = 1; host <= 3; host++) delays.recordFailure(`2001:db8::${host}`, 'admin')
+    assert.equal(delays.recordFailure('2001:db8:0:0:ffff::1', 'admin'), 100)
+    assert.equal(delays.recordFailure('2001:db8:0:1::1', 'admin'), 0)
   })
 
   test('is remembered of so many only, the newest', () => {
-    const delays = new SignInDelays(() => 0)
-    for (let guess = 0; guess < 4; guess++) delays.noteWrong(here, 'admin')
-    for (let number = 0; number < 9_000; number++) delays.noteWrong(`10.0.${number >> 8}.${number & 255}`, 'admin')
-    assert.equal(delays.noteWrong(here, 'admin'), 0)
+    const delays = new LoginBackoff(() => 0)
+    for (let guess = 0; guess < 4; guess++) delays.recordFailure(here, 'admin')
+    for (let number = 0; number < 9_000; number++) delays.recordFailure(`10.0.${number >> 8}.${number & 255}`, 'admin')
+    assert.equal(delays.recordFailure(here, 'admin'), 0)
   })
 })
 
@@ -67,8 +67,8 @@ describe('at the door', () => {
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('who is right comes in at once, however often somebody else was wrong', async () => {
-    const waitingRoom = new WaitingRoom(silent, () => 0)
-    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const waitingRoom = new AuthQueue(silent, () => 0)
+    const door = createAuthenticator({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
     assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
     waitingRoom.close()
@@ -76,9 +76,9 @@ describe('at the door', () => {
   })
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
-    const waitingRoom = new WaitingRoom(silent, () => 0)
-    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
-    const found = await door.callerOf(`basic  ${basic('admin:right')}`, here)
+    const waitingRoom = new AuthQueue(silent, () => 0)
+    const door = createAuthenticator({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const found = await door.authenticate(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
     for (const [header, code] of [
       [undefined, 104],
@@ -90,7 +90,7 @@ describe('at the door', () => {
       [`Basic ${basic(`admin:${'x'.repeat(20_000)}`)}`, 103],
       ['Bearer a.b.c', 104],
     ] as const) {
-      const refused = await door.callerOf(header, here)
+      const refused = await door.authenticate(header, here)
       assert.equal('code' in refused && refused.code, code, String(header).slice(0, 40))
     }
     waitingRoom.close()
@@ -100,14 +100,14 @@ describe('at the door', () => {
 interface Notebook {
   readonly lines: Record<string, unknown>[]
   readonly clock: { nowMs: number }
-  readonly failures: FailedSignIns
+  readonly failures: FailedLogins
 }
 
 function notebook(): Notebook {
   const lines: Record<string, unknown>[] = []
   const clock = { nowMs: 0 }
   const log: Log = { ...silent, warn: (_event, facts = {}) => void lines.push(facts) }
-  return { lines, clock, failures: new FailedSignIns(log, () => clock.nowMs) }
+  return { lines, clock, failures: new FailedLogins(log, () => clock.nowMs) }
 }
 
 describe('a sign-in that failed', () => {
@@ -130,12 +130,12 @@ describe('a sign-in that failed', () => {
 
   test('is told without what was shown', async () => {
     const said: unknown[] = []
-    const waitingRoom = new WaitingRoom({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
+    const waitingRoom = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
     const accounts = { signIn: async () => undefined }
     const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
-    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
-    await door.callerOf(`Basic ${basic('ann:a password')}`, here)
-    await door.callerOf('Bearer something-secret', here)
+    const door = createAuthenticator({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    await door.authenticate(`Basic ${basic('ann:a password')}`, here)
+    await door.authenticate('Bearer something-secret', here)
     assert.equal(said.length, 2)
     assert.match(JSON.stringify(said), /"ann"/)
     assert.doesNotMatch(JSON.stringify(said), /a password|something-secret/)

@@ -111,7 +111,7 @@ const kept = async (name: string, password: string) =>
     description: '',
     role: 'viewer',
     namespace: undefined,
-    password: await new PasswordHasher().keep(password),
+    password: await new PasswordHasher().hash(password),
     createdAtMs: 1,
   }) as const
 
@@ -123,7 +123,7 @@ test('a login ends an hour after it was last shown, and with its account', async
   const logins = adminLogins({
     records,
     own: () => ({ username: 'admin', password: undefined }),
-    mayComeIn: () => true,
+    canSignIn: () => true,
     nowMs: () => nowMs,
   })
   const token = logins.begin('ann') ?? ''
@@ -150,7 +150,7 @@ test('logins of one account are bounded, and push out nobody else', async () => 
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await kept('ann', 'a long password')], delete: [] })
-  const logins = adminLogins({ records, own: () => own, mayComeIn: () => true, nowMs: () => 0 })
+  const logins = adminLogins({ records, own: () => own, canSignIn: () => true, nowMs: () => 0 })
   const ofAdmin = logins.begin('admin') ?? ''
   const first = logins.begin('ann') ?? ''
   for (let more = 0; more < maxLoginsOfAccount; more++) logins.begin('ann')

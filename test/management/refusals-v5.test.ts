@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { Caller } from '../../src/contract/index.ts'
 import type { BackupOperations } from '../../src/management/index.ts'
 import { backupHandlers } from '../../src/management/handlers/v5/backup.ts'
-import { bodyOfRefusal, Refusal, refuse, refuseFor } from '../../src/management/api-error.ts'
+import { bodyOfError, ApiError, refuse, refuseFor } from '../../src/management/api-error.ts'
 
 const caller: Caller = {
   name: 'admin',
@@ -22,17 +22,17 @@ test('of an import that failed in parts it names the parts, and that the rest ho
   const backup = { nodeName: 'here', import: async () => ({ symbol: 'BAD_REQUEST', message, parts }) as const }
   const { import_backup: handle } = backupHandlers(backup as unknown as BackupOperations)
   const refused = await handle({ params: {}, query: {}, body: { filename: 'a.tar.gz' }, caller })
-  assert.ok(refused instanceof Refusal)
+  assert.ok(refused instanceof ApiError)
   assert.equal(refused.status, 400)
-  const body = JSON.parse(bodyOfRefusal(refused, '/api/v5/data/import?x=1'))
+  const body = JSON.parse(bodyOfError(refused, '/api/v5/data/import?x=1'))
   assert.deepEqual(body, { code: 108, reason: 'BAD_REQUEST', message, parts })
 })
 
 test('the fourth version knows no reasons, the fifth has one for each refusal of the fourth', () => {
   const one = refuse('userNotFound', 'nobody')
-  assert.equal(bodyOfRefusal(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
-  assert.equal(bodyOfRefusal(one, '/auth_username'), '{"code":105,"message":"nobody"}')
-  assert.equal(bodyOfRefusal(one, '/api/v5'), '{"code":105,"reason":"USER_NOT_FOUND","message":"nobody"}')
+  assert.equal(bodyOfError(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
+  assert.equal(bodyOfError(one, '/auth_username'), '{"code":105,"message":"nobody"}')
+  assert.equal(bodyOfError(one, '/api/v5'), '{"code":105,"reason":"USER_NOT_FOUND","message":"nobody"}')
   for (const [refused, status, reason] of [
     [refuse('notJson', ''), 400, 'BAD_REQUEST'],
     [refuse('unknownError', '', 404), 404, 'NOT_FOUND'],

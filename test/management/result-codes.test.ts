@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
-import { codesWithoutUse, type ResultCodeName, resultCodes } from '../../src/contract/index.ts'
+import { unusedCodes, type ResultCodeName, resultCodes } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type Asked, startBrokerWithApi } from './api.ts'
 
@@ -60,7 +60,7 @@ test('every code of the table is answered to something, or it is said why not', 
   assert.deepEqual([expired.status, expired.json.code], [401, 116])
   seen.add(116)
   for (const [name, { code }] of Object.entries(resultCodes)) {
-    if (testedElsewhere.has(name) || codesWithoutUse[name as ResultCodeName] !== undefined) continue
+    if (testedElsewhere.has(name) || unusedCodes[name as ResultCodeName] !== undefined) continue
     assert.ok(seen.has(code), `nothing here is answered with ${code} (${name})`)
   }
 })

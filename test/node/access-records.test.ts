@@ -38,7 +38,7 @@ class Disk {
       read: (range) => inner.read(range),
       readQueue: (range) => inner.readQueue(range),
       scanQueues: () => inner.scanQueues(),
-      countBodyReferences: () => inner.countBodyReferences(),
+      countPayloadReferences: () => inner.countPayloadReferences(),
       close: () => inner.close(),
     }
   }

@@ -71,7 +71,7 @@ test('a shard that comes late for ten seconds on end is overloaded, and not any 
   const loopDelay = { meanSeconds: 0.8, p99Seconds: 0, maxSeconds: 0 }
   const watch = new OverloadMonitor([{ loopDelay }], alarms)
   const look = (times: number): void => {
-    for (let second = 0; second < times; second++) watch.look()
+    for (let second = 0; second < times; second++) watch.check()
   }
   const holds = (): boolean => alarms.active().some(({ name }) => name === 'overload')
   look(9)

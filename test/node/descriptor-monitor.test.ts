@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Alarms } from '../../src/node/observe/alarms.ts'
 import { DescriptorMonitor } from '../../src/node/observe/descriptor-monitor.ts'
-import { ConnectionBudget, createDescriptorRoom } from '../../src/transports/index.ts'
+import { ConnectionLimit, createDescriptorCounter } from '../../src/transports/index.ts'
 
 function watched() {
   const alarms = new Alarms({ log: { error: () => {}, warn: () => {} } })
   let code: string | undefined
-  const descriptorRoom = createDescriptorRoom()
+  const descriptorRoom = createDescriptorCounter()
   const watch = new DescriptorMonitor({
     alarms,
     descriptorRoom,
@@ -20,7 +20,7 @@ function watched() {
     code = failing
     for (let i = 0; i < times; i += 1) watch.look()
   }
-  const budget = new ConnectionBudget(10, { descriptorRoom })
+  const budget = new ConnectionLimit(10, { descriptorRoom })
   return { alarms, watch, holding, look, budget }
 }
 
@@ -68,9 +68,9 @@ test('how many are open, of how many, is what the system says, where it says so'
 test('while there is none nobody is let in, and somebody is again as soon as there is one', () => {
   const { look, budget } = watched()
   look(1)
-  assert.equal(budget.lack, undefined)
+  assert.equal(budget.reasonToRefuse, undefined)
   look(1, 'EMFILE')
-  assert.equal(budget.lack, 'no-room')
+  assert.equal(budget.reasonToRefuse, 'no-room')
   look(1)
-  assert.equal(budget.lack, undefined)
+  assert.equal(budget.reasonToRefuse, undefined)
 })

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Doorkeeper, ManagementServer, ManagementSettings } from '../../src/management/index.ts'
+import type { Authenticator, ManagementServer, ManagementSettings } from '../../src/management/index.ts'
 import { type HttpPlace, HttpEndpoint } from '../../src/node/api/http-endpoint.ts'
 
 /** A machine with one network: who listens on all of a port keeps everybody else from it, and the other way round. */
@@ -40,8 +40,8 @@ class Machine {
   }
 }
 
-const nobody = {} as Doorkeeper
-const some: ManagementSettings = { doorkeeper: nobody, maxBodyBytes: 1, maxUploadBytes: 1, maxRequests: 1 }
+const nobody = {} as Authenticator
+const some: ManagementSettings = { authenticator: nobody, maxBodyBytes: 1, maxUploadBytes: 1, maxRequests: 1 }
 const others: ManagementSettings = { ...some, maxRequests: 2 }
 
 const at = (host: string, port: number): HttpPlace => ({ hosts: [host], port, isNamed: true })

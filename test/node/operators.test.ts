@@ -82,7 +82,7 @@ function byOf(found: Awaited<ReturnType<ReturnType<typeof adminAuthentication>['
 
 async function account(work: PasswordHasher, name: string, password: string): Promise<AccountRecord> {
   const rest = { description: '', role: 'viewer', namespace: undefined } as const
-  return { kind: 'account', name, ...rest, password: await work.keep(password), createdAtMs: 1 }
+  return { kind: 'account', name, ...rest, password: await work.hash(password), createdAtMs: 1 }
 }
 
 function apiKey(id: string, secret: string): ApiKeyRecord {
@@ -100,7 +100,7 @@ function apiKey(id: string, secret: string): ApiKeyRecord {
 
 test('passwords of people are kept so that a guess is dear, and equal ones look unlike', async () => {
   const work = new PasswordHasher()
-  const [one, other] = [await work.keep('a long password'), await work.keep('a long password')]
+  const [one, other] = [await work.hash('a long password'), await work.hash('a long password')]
   assert.deepEqual([one.algorithm, one.memory, one.passes, one.lanes], ['argon2id', 47_104, 1, 1])
   assert.notDeepEqual(one.hash, other.hash)
   assert.equal(await work.isPassword('a long password', one, here), true)
@@ -117,10 +117,10 @@ test(
   { skip: process.platform === 'linux' ? false : 'only Linux tells what is resident' },
   async () => {
     const work = new PasswordHasher()
-    await work.keep('a first one')
+    await work.hash('a first one')
     const before = process.memoryUsage.rss()
     // One after the other; each finds another thread of the pool idle.
-    for (let times = 0; times < 8; times++) await work.keep('a long password')
+    for (let times = 0; times < 8; times++) await work.hash('a long password')
     assert.ok(process.memoryUsage.rss() - before < 40 * 1_048_576)
   },
 )

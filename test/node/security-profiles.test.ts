@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatFault, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
+import { formatConfigError, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { accessSettingsOf } from '../../src/node/records/access-settings.ts'
 import { hostsOfPort } from '../../src/node/listeners/listener-addresses.ts'
@@ -19,7 +19,7 @@ type Profile = (typeof profiles)[number]
 function configOf(profile: Profile, text = ''): GodwitConfig {
   const whole = `node.security_profile = ${profile}\n${text}`
   const loaded = loadConfig({ text: whole, file: 'godwit.conf', overrides: [], readFile: () => ({ text: '' }) })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
   return loaded.config
 }
 

@@ -10,7 +10,7 @@ import {
   type PacketDecoder,
   type Topic,
 } from '../../src/protocol/index.ts'
-import { mostFilters } from '../../src/protocol/read-subscription-packets.ts'
+import { maxFilters } from '../../src/protocol/read-subscription-packets.ts'
 import { bytes, frame } from './bytes.ts'
 import { decoderFor, drain, encode, faultOf, freshDecoder, smallConnect } from './decoding.ts'
 
@@ -175,9 +175,9 @@ function unsubscribeFrom(count: number): Buffer {
 test('a SUBSCRIBE or UNSUBSCRIBE of more filters than are worked on at a time is refused, and not one of as many', () => {
   for (const packetOf of [subscribeTo, unsubscribeFrom]) {
     const decoder = decoderFor(4)
-    decoder.push(packetOf(mostFilters))
+    decoder.push(packetOf(maxFilters))
     assert.equal(drain(decoder).length, 1)
-    assert.equal(faultOf(decoder, packetOf(mostFilters + 1)).reason, reasonCodes.quotaExceeded)
+    assert.equal(faultOf(decoder, packetOf(maxFilters + 1)).reason, reasonCodes.quotaExceeded)
   }
 })
 

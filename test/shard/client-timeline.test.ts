@@ -23,7 +23,7 @@ const refused = (clientId: string): BrokerEvent => ({
 
 const ended = (clientId: string): BrokerEvent => ({ event: 'session-ended', clientId })
 
-const limits = { clients: 3, strangers: 2, entries: 4, idCharacters: 100 }
+const limits = { clients: 3, unauthenticated: 2, entries: 4, idCharacters: 100 }
 
 function eventsOf(timelines: ClientTimeline, clientId: string): string[] {
   return timelines.of(clientId).map(({ event }) => event)

@@ -27,8 +27,8 @@ class TalkingShard {
         this.core.clientFilters = areWanted ? new ClientFilters(3) : undefined
         this.core.clientFilters?.walk(nobody)
       },
-      tell: (notice) => tell(own, notice),
-      passOn: ({ changes, isComplete, untold }) => {
+      sendToPeers: (notice) => tell(own, notice),
+      updateBridges: ({ changes, isComplete, untold }) => {
         Object.assign(this, { isComplete, untold })
         for (const [filter, qos] of changes) {
           if (qos === undefined) this.wanted.delete(filter)
@@ -55,7 +55,7 @@ function talking(t: TestContext, shards: number): { crew: TalkingShard[]; replac
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
   const tell = (from: number, notice: FilterNotice): void => {
-    for (const [own, shard] of crew.entries()) if (own !== from) shard.talk.hear(from, structuredClone(notice))
+    for (const [own, shard] of crew.entries()) if (own !== from) shard.talk.receive(from, structuredClone(notice))
   }
   const crew: TalkingShard[] = []
   const replace = (own: number): TalkingShard => (crew[own] = new TalkingShard(own, shards, tell))
@@ -131,7 +131,7 @@ describe('what clients are subscribed to', () => {
     pass()
     assert.deepEqual([...again.wanted.keys()], ['a', 'b', 'c'])
     assert.deepEqual([again.isComplete, again.untold], [true, 1])
-    const { changes } = again.talk.wishes
+    const { changes } = again.talk.clientSubscriptions
     assert.deepEqual(
       changes.map(([filter]) => filter),
       ['a', 'b', 'c'],
@@ -145,11 +145,11 @@ describe('what clients are subscribed to', () => {
     assert.ok(bridge !== undefined)
     bridge.talk.set(true, true)
     pass()
-    bridge.talk.hear(1, { what: 'tell', isAll: false, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    bridge.talk.receive(1, { what: 'tell', isAll: false, changes: [['a' as TopicFilter, 1]], untold: 0 })
     bridge.subscribe('b', 1)
     pass()
     assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b'], false])
-    bridge.talk.hear(1, { what: 'tell', isAll: true, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    bridge.talk.receive(1, { what: 'tell', isAll: true, changes: [['a' as TopicFilter, 1]], untold: 0 })
     assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b', 'a'], true])
   })
 })

@@ -51,8 +51,8 @@ export class HeldStore implements Store {
     return this.#inner.scanQueues()
   }
 
-  countBodyReferences(): ReturnType<Store['countBodyReferences']> {
-    return this.#inner.countBodyReferences()
+  countPayloadReferences(): ReturnType<Store['countPayloadReferences']> {
+    return this.#inner.countPayloadReferences()
   }
 
   async reopen(): Promise<void> {

@@ -22,9 +22,9 @@ class Street {
 
   constructor(listeners: readonly ShardListener[], own = 0) {
     this.set = new ListenerSet(listeners, {
-      porter: { open: (one) => this.#open(one) },
+      factory: { open: (one) => this.#open(one) },
       own,
-      sendAway: async (numbers) => this.#note(`away ${[...numbers].join(' ')}`),
+      disconnectClients: async (numbers) => this.#note(`away ${[...numbers].join(' ')}`),
       alarm: (name, message) => this.#note(`alarm ${name}: ${message}`),
       alarmOver: (name) => this.#note(`over ${name}`),
     })
@@ -60,11 +60,11 @@ test('what is new is opened before anything is in force, and what goes is closed
   await street.set.openAll()
   street.takeHappened()
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
-  await street.set.take('learn', difference)
+  await street.set.apply('learn', difference)
   assert.equal(street.set.byNumber(3)?.name, 'l3', 'others may hand over its clients from here on')
-  assert.equal(await street.set.take('open', difference), undefined)
+  assert.equal(await street.set.apply('open', difference), undefined)
   assert.deepEqual(street.takeHappened(), ['open 3'])
-  assert.equal(await street.set.take('settle', difference), undefined)
+  assert.equal(await street.set.apply('settle', difference), undefined)
   assert.deepEqual(street.takeHappened(), ['apply 1 5', 'close 2', 'away 2', 'released 2'])
   assert.equal(street.set.byNumber(2), undefined)
   assert.equal(street.set.byNumber(1)?.maxConnections, 5)
@@ -77,9 +77,9 @@ test('a listener that cannot be opened is told, and abandoning leaves everything
   street.taken.add(1_004)
   const changed = [listener(1, { maxConnections: 5 })]
   const difference = { opened: [listener(3), listener(4)], changed, closed: [] }
-  await street.set.take('learn', difference)
-  assert.match((await street.set.take('open', difference)) ?? '', /port 1004 is taken/)
-  await street.set.take('abandon', difference)
+  await street.set.apply('learn', difference)
+  assert.match((await street.set.apply('open', difference)) ?? '', /port 1004 is taken/)
+  await street.set.apply('abandon', difference)
   assert.deepEqual(street.takeHappened(), ['open 3', 'close 3', 'away 3 4', 'released 3'])
   assert.equal(street.set.byNumber(3), undefined)
   assert.equal(street.set.byNumber(1)?.maxConnections, undefined)
@@ -90,8 +90,8 @@ test('what was made ready for a change that is abandoned is thrown away', async 
   await street.set.openAll()
   street.takeHappened()
   const difference = { ...nothing, changed: [listener(1, { maxConnections: 5 })] }
-  await street.set.take('open', difference)
-  await street.set.take('abandon', difference)
+  await street.set.apply('open', difference)
+  await street.set.apply('abandon', difference)
   assert.deepEqual(street.takeHappened(), ['discard 1', 'away '])
 })
 
@@ -100,10 +100,10 @@ test('a listener that takes the place of another is opened when that is closed a
   await street.set.openAll()
   street.takeHappened()
   const difference = { opened: [listener(2, { port: 1_001 })], changed: [], closed: [1] }
-  await street.set.take('learn', difference)
-  await street.set.take('open', difference)
+  await street.set.apply('learn', difference)
+  await street.set.apply('open', difference)
   assert.deepEqual(street.takeHappened(), [])
-  await street.set.take('settle', difference)
+  await street.set.apply('settle', difference)
   assert.deepEqual(street.takeHappened(), ['close 1', 'away 1', 'released 1', 'open 2'])
 })
 
@@ -112,7 +112,7 @@ test('UDP has ports of its own: a QUIC listener waits for no other kind', async 
   await street.set.openAll()
   street.takeHappened()
   const difference = { opened: [listener(2, { port: 1_001, kind: 'quic' })], changed: [], closed: [1] }
-  await street.set.take('open', difference)
+  await street.set.apply('open', difference)
   assert.deepEqual(street.takeHappened(), ['open 2'])
 })
 
@@ -120,7 +120,7 @@ test('a shard that has not opened its listeners yet opens those that the change 
   const street = new Street([listener(1), listener(2)])
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   for (const step of ['learn', 'open', 'settle'] as const) {
-    assert.equal(await street.set.take(step, difference), undefined)
+    assert.equal(await street.set.apply(step, difference), undefined)
   }
   assert.deepEqual(street.takeHappened(), [])
   await street.set.openAll()
@@ -131,13 +131,13 @@ test('a shard that has not opened its listeners yet opens those that the change 
 test('a listener that cannot be opened any more holds up no other, and is open when it can be', async () => {
   const street = new Street([listener(1), listener(2), listener(3)])
   street.taken.add(1_001)
-  await street.set.openPossible()
+  await street.set.openAvailable()
   const closed = 'alarm listener-closed:tcp:l1: a listener is closed and tried again until it can be opened: '
   assert.deepEqual(street.takeHappened(), [`${closed}port 1001 is taken`, 'open 2', 'open 3'])
-  await street.set.tryAgain()
+  await street.set.retryMissing()
   const difference = { opened: [listener(4)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   for (const step of ['learn', 'open', 'settle'] as const) {
-    assert.equal(await street.set.take(step, difference), undefined, 'it is in the way of no change')
+    assert.equal(await street.set.apply(step, difference), undefined, 'it is in the way of no change')
   }
   assert.deepEqual(street.takeHappened(), ['open 4', 'close 2', 'away 2', 'released 2'], 'it is told once')
   street.taken.clear()
@@ -149,13 +149,13 @@ test('a listener that cannot be opened any more holds up no other, and is open w
 test('a listener that could not be opened is told of no more when it goes, and not opened when nobody may come in', async () => {
   const street = new Street([listener(1), listener(2)])
   street.taken.add(1_001).add(1_002)
-  await street.set.openPossible()
+  await street.set.openAvailable()
   street.takeHappened()
-  await street.set.take('settle', { ...nothing, closed: [1] })
+  await street.set.apply('settle', { ...nothing, closed: [1] })
   assert.deepEqual(street.takeHappened(), ['over listener-closed:tcp:l1', 'away 1'])
   await street.set.closeAll()
   street.taken.clear()
-  await street.set.tryAgain()
+  await street.set.retryMissing()
   assert.deepEqual(street.takeHappened(), [])
 })
 
@@ -164,7 +164,7 @@ test('a shard opens what is its own and knows what is not', async () => {
   const street = new Street([elsewhere, listener(2)])
   await street.set.openAll()
   const difference = { ...nothing, opened: [listener(3, { kind: 'quic', onlyOnShard: 1 })] }
-  for (const step of ['learn', 'open', 'settle'] as const) await street.set.take(step, difference)
+  for (const step of ['learn', 'open', 'settle'] as const) await street.set.apply(step, difference)
   assert.deepEqual(street.takeHappened(), ['open 2', 'away '])
   assert.equal(street.set.byNumber(3)?.name, 'l3')
   assert.deepEqual(

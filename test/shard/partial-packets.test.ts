@@ -109,12 +109,12 @@ test('what has ended, or gone with its connection, counts no more', async (conte
 
 /** A stream that gathers before it passes on. */
 class GatheringStream extends FakeStream {
-  gatheredBytes = 0
-  onGathered: () => void = () => {}
+  bufferedBytes = 0
+  onBuffered: () => void = () => {}
 
   gather(bytes: number): void {
-    this.gatheredBytes = bytes
-    this.onGathered()
+    this.bufferedBytes = bytes
+    this.onBuffered()
   }
 }
 

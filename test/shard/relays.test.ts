@@ -175,7 +175,7 @@ test('clients that come before their shard lets anybody in are let in when it do
   client.subscribe([{ filter: 'a', qos: 0 }])
   await row.turns()
   assert.deepEqual([client.types, client.stream.isClosed], [[], false])
-  row.stages[1].shard.letClientsIn()
+  row.stages[1].shard.acceptClients()
   await row.turns()
   assert.deepEqual(client.types, ['connack', 'suback'])
 })

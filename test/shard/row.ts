@@ -21,7 +21,7 @@ export class ShardRow {
   static async of(context: TestContext, count: number, options: StageOptions = {}): Promise<ShardRow> {
     const row = new ShardRow(context, count, options)
     await row.turns()
-    for (const { shard } of row.stages) shard.letClientsIn()
+    for (const { shard } of row.stages) shard.acceptClients()
     return row
   }
 
@@ -59,7 +59,7 @@ export class ShardRow {
     this.stages[number] = stage
     for (const other of this.stages.keys()) if (other !== number) this.connect(number, other)
     await this.turns()
-    if (letsClientsIn) stage.shard.letClientsIn()
+    if (letsClientsIn) stage.shard.acceptClients()
     await this.turns()
   }
 

@@ -229,7 +229,7 @@ export class BrokerHost implements ShardSurroundings {
   }
 
   relay(stream: BrokerStream, connect: ConnectPacket): void {
-    const clientId = stream.connection.arrival?.clientId ?? connect.clientId
+    const clientId = stream.connection.origin?.clientId ?? connect.clientId
     const from = stream.shard
     const home = this.shards[shardOf(clientId, this.shards.length)]
     stream.shard = undefined

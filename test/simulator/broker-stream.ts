@@ -122,7 +122,7 @@ export function writeSends(
 ): Set<BrokerStream> {
   const touched = new Set<BrokerStream>()
   for (let at = 0; at < sends.length; at++) {
-    const stream = sends.to[at]?.outlet as BrokerStream
+    const stream = sends.to[at]?.output as BrokerStream
     stream.watch.isGone = stream.isClosed || stream.isFinished
     touched.add(stream)
     const head = sends.head[at] ?? 0

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { MessageRecordKey } from '../../src/core/index.ts'
 import type { RecordKey, StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
-import type { PartWanted } from '../../src/storage/index.ts'
+import type { PartRequest } from '../../src/storage/index.ts'
 
 /** What a broker reads when it starts. */
 export interface StartRecords {
@@ -27,7 +27,7 @@ export type Eventually<T> = T | Promise<T>
 export interface Keeper {
   apply(changes: readonly StoredChange[]): Eventually<void>
   readStart(): Eventually<StartRecords>
-  readQueue(wanted: PartWanted): Eventually<QueueSlice>
+  readQueue(wanted: PartRequest): Eventually<QueueSlice>
   readMessage(of: MessageRecordKey): Eventually<StoredMessage | undefined>
   /** Everything, for whoever looks at the end. */
   readAll(): Eventually<StoredRecord[]>
@@ -137,7 +137,7 @@ export class MemoryKeeper implements Keeper {
     return inStartOrder({ records, queues: [...queues.values()], bodies: [...bodies] })
   }
 
-  readQueue({ clientId, fromSequence, limit, part }: PartWanted): QueueSlice {
+  readQueue({ clientId, fromSequence, limit, part }: PartRequest): QueueSlice {
     const kept = part === undefined || part === 0 ? undefined : this.moments.get(clientId)
     const earlier = (kept ?? []).filter(({ sequence }) => sequence >= fromSequence).slice(0, limit)
     if (earlier.length === limit) return { records: earlier, isEnd: false }

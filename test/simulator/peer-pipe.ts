@@ -12,7 +12,7 @@ export interface PipeTraits {
 const ignore = (): void => {}
 
 class PipeEnd implements LinkPort {
-  onPost: (post: ArrayBuffer) => void = ignore
+  onBuffer: (post: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   readonly #send: (event: (to: PipeEnd) => void) => void
   #isClosed = false
@@ -26,7 +26,7 @@ class PipeEnd implements LinkPort {
     this.#send = send
   }
 
-  post(post: ArrayBuffer): void {
+  send(post: ArrayBuffer): void {
     const [moved] = structuredClone([post], { transfer: [post] })
     if (moved === undefined) return
     this.#underWay++
@@ -59,7 +59,7 @@ class PipeEnd implements LinkPort {
 
   hear(post: ArrayBuffer): void {
     if (this.#isClosed) return
-    if (this.#early === undefined) this.onPost(post)
+    if (this.#early === undefined) this.onBuffer(post)
     else this.#early.push((to) => to.hear(post))
   }
 

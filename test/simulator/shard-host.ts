@@ -136,20 +136,20 @@ export class ShardHost {
   }
 
   start(found: StartRecords): void {
-    const { around, place } = this
+    const { around, place: shard } = this
     const identity = around.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
     this.memory = new MemoryAccount()
     this.running = new BrokerCore(around.settings, {
       identity,
       topics: this.topics,
-      place,
+      shard,
       permissions: around.traits.permissions ?? everythingAllowed,
       namespaces: around.traits.namespaces,
-      quotas: around.traits.quotas?.(place.own),
-      nameAmongBridges: around.traits.nameAmongBridges,
+      quotas: around.traits.quotas?.(shard.own),
+      brokerName: around.traits.nameAmongBridges,
       memory: this.memory,
-      mostDropEvents: around.traits.mostDropEvents,
+      maxDropEvents: around.traits.mostDropEvents,
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),
@@ -158,9 +158,9 @@ export class ShardHost {
     around.stage.tell(this.name, () => `starts with ${found.records.length} records and ${found.queues.length} queues`)
     this.handle({ kind: 'restore', records: found.records })
     for (const queue of found.queues) {
-      if (shardOf(queue.clientId, place.count) === place.own) this.handle({ kind: 'restore-queue', ...queue })
+      if (shardOf(queue.clientId, shard.count) === shard.own) this.handle({ kind: 'restore-queue', ...queue })
     }
-    const bodies = found.bodies.filter(([id]) => id % place.count === place.own)
+    const bodies = found.bodies.filter(([id]) => id % shard.count === shard.own)
     const half = Math.floor(bodies.length / 2)
     this.handle({ kind: 'bodies-counted', counts: bodies.slice(0, half), isEnd: false })
     this.handle({ kind: 'bodies-counted', counts: bodies.slice(half), isEnd: true })
@@ -177,20 +177,20 @@ export class ShardHost {
     const owner: LinkOwner = {
       topics: this.topics,
       notePeerMessage: (_, message) => this.hear(peer, message),
-      notePassed: (_, message) => this.hearPlain(peer, message),
+      notePlainMessage: (_, message) => this.hearPlain(peer, message),
       noteRelayed: () => {
         throw new Error('connections are relayed by the world, not by its links')
       },
       noteCongested: (_, isCongested) => this.handle({ kind: 'peer-congested', peer, isCongested }),
       noteInput: (link) => {
-        while (this.running === core && link.takeNext());
+        while (this.running === core && link.readNext());
       },
       noteDirty: (link) => {
         this.dirtyLinks.add(link)
         this.planTurnEnd()
       },
       // The world stops all shards in one moment.
-      noteFarewell: () => undefined,
+      noteFinalNotice: () => undefined,
       noteClosed: (link) => {
         this.links.delete(peer)
         this.dirtyLinks.delete(link)
@@ -313,7 +313,7 @@ export class ShardHost {
 
   private isOfAnother(stream: BrokerStream, connect: ConnectPacket): boolean {
     const { own, count } = this.place
-    const clientId = stream.connection.arrival?.clientId ?? connect.clientId
+    const clientId = stream.connection.origin?.clientId ?? connect.clientId
     return stream.begun !== undefined && count > 1 && clientId !== '' && shardOf(clientId, count) !== own
   }
 
@@ -331,14 +331,14 @@ export class ShardHost {
     const { core, wanted } = this
     const outputs = core.takeOutputs()
     for (const stream of this.writeSends(outputs.sends, false)) wanted.touched.add(stream)
-    outputs.peerSends.tell((to) => this.links.get(to))
+    outputs.peerSends.drainTo((to) => this.links.get(to))
     if (outputs.peerSends.length > 0) for (const link of this.links.values()) link.settle()
     this.around.events.push(...outputs.events)
     for (const event of outputs.events) if (event.event === 'message-dropped') this.freshDrops.add(event)
-    wanted.questions.push(...outputs.questions)
-    wanted.readers.push(...outputs.readers)
+    wanted.questions.push(...outputs.requests)
+    wanted.readers.push(...outputs.readScheduler)
     for (const close of outputs.closes) {
-      const stream = close.connection.outlet as BrokerStream
+      const stream = close.connection.output as BrokerStream
       this.around.watch.ended(stream.watch)
       if (close.afterBatch <= this.committedBatch) stream.isFinished = true
       wanted.closes.push(close)
@@ -351,7 +351,7 @@ export class ShardHost {
     this.wanted = nothingWanted()
     this.flush(touched)
     for (const question of questions) this.answer(question)
-    for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
+    for (const change of readers) this.setReader(change.connection.output as BrokerStream, change.isPaused)
     for (const close of closes) this.closeAfter(close)
     this.feedDisk()
     for (const link of this.dirtyLinks) link.flush()
@@ -379,7 +379,7 @@ export class ShardHost {
     this.around.watch.stored(batch.changes, this.around.traits.listener?.mountpoint ?? '')
     if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     // What was struck whole has only waited for its turn.
-    if (batch.changes.length === batch.struck) this.committed(batch)
+    if (batch.changes.length === batch.cancelled) this.committed(batch)
     else this.disk.commit(batch)
   }
 
@@ -453,7 +453,7 @@ export class ShardHost {
 
   /** What is to be said before may still wait for the disk. */
   private closeAfter(close: Close): void {
-    const stream = close.connection.outlet as BrokerStream
+    const stream = close.connection.output as BrokerStream
     if (close.afterBatch <= this.committedBatch) this.close(stream)
     else this.waitingCloses.push(close)
   }

@@ -5,7 +5,7 @@ import type { StoredChange, StoredMessage, StoredRecord } from '../../src/record
 import {
   openLevelStore,
   openMemoryStore,
-  type PartWanted,
+  type PartRequest,
   QueueReaders,
   readAllQueueBounds,
   type StorageAlarm,
@@ -61,12 +61,12 @@ export class StoreKeeper implements Keeper {
     const { store } = this
     const records = await this.readKinds(startKinds)
     const queues = await all(readAllQueueBounds(store))
-    const bodies = (await all(store.countBodyReferences())).flat()
+    const bodies = (await all(store.countPayloadReferences())).flat()
     return inStartOrder({ records, queues, bodies })
   }
 
   /** In one step of the simulated disk; `SlowReads` reads in several. */
-  async readQueue(wanted: PartWanted): Promise<QueueSlice> {
+  async readQueue(wanted: PartRequest): Promise<QueueSlice> {
     this.readers ??= new QueueReaders(this.store)
     return await this.readers.read(wanted)
   }
@@ -87,7 +87,7 @@ export class StoreKeeper implements Keeper {
   }
 
   async close(): Promise<void> {
-    await this.readers?.close()
+    await this.readers?.closeAll()
     this.readers = undefined
     if (this.opened !== undefined) await this.files.close(this.opened)
     this.opened = undefined

@@ -34,7 +34,7 @@ export interface Asked {
 export class StoryRules implements Permissions {
   epoch: number
   readonly allowsEverything: boolean
-  readonly keepsNothing: boolean
+  readonly isUncacheable: boolean
   /** How long it takes to find out what nobody has asked yet; undefined: everything is known at once. */
   answerMs: (() => number) | undefined
   /** Told who did what it may not, where that ends its connection; undefined: it is only told so. */
@@ -49,7 +49,7 @@ export class StoryRules implements Permissions {
     this.world = world
     this.epoch = 1
     this.allowsEverything = false
-    this.keepsNothing = false
+    this.isUncacheable = false
     this.answerMs = undefined
     this.whenSentAway = undefined
     this.ended = new Set()
@@ -85,25 +85,25 @@ export class StoryRules implements Permissions {
     return isSometimes ? 'perhaps' : 'never'
   }
 
-  mayPublish(who: Identity, topic: Topic): Permission {
+  canPublish(who: Identity, topic: Topic): Permission {
     if (this.isUnknown('publish', who.clientId, topic.name)) return 'ask'
     return this.isDenied('publish', who.clientId, topic.name) ? this.refuse(who) : 'allow'
   }
 
-  maySubscribe(who: Identity, filter: string): Permission {
+  canSubscribe(who: Identity, filter: string): Permission {
     if (this.isUnknown('subscribe', who.clientId, filter)) return 'ask'
     return this.isDenied('subscribe', who.clientId, filter) ? this.refuse(who) : 'allow'
   }
 
-  mayReceive(who: { readonly clientId: string }, topic: Topic): boolean {
+  canReceive(who: { readonly clientId: string }, topic: Topic): boolean {
     return !this.isDenied('receive', who.clientId, topic.name)
   }
 
-  mayRemain(publisher: { readonly clientId: string }, topic: Topic): boolean {
+  canRetain(publisher: { readonly clientId: string }, topic: Topic): boolean {
     return !this.isDenied('publish', publisher.clientId, topic.name)
   }
 
-  mayStay(who: { readonly clientId: string }): boolean {
+  canStay(who: { readonly clientId: string }): boolean {
     return !this.isDenied('stay', who.clientId, '')
   }
 

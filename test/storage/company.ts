@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import {
-  type KeptSeat,
+  type StoreConnection,
   openLevelStore,
-  openStoreKeeper,
+  openStoreOwner,
   type StorageAlarm,
   type Store,
-  type StoreKeeper,
-  StoreSeat,
+  type StoreOwner,
+  StoreClient,
 } from '../../src/storage/index.ts'
 
 /** As many shards as a test wants. */
@@ -19,8 +19,8 @@ export class Company {
   readonly said: string[] = []
   readonly stores: Store[] = []
   readonly released: number[] = []
-  readonly #kept: KeptSeat[] = []
-  #keeper: StoreKeeper | undefined
+  readonly #kept: StoreConnection[] = []
+  #keeper: StoreOwner | undefined
 
   constructor(directory: string) {
     this.directory = directory
@@ -29,7 +29,7 @@ export class Company {
   /** Whatever was open is closed first. */
   async begin(shards: number): Promise<void> {
     await this.end()
-    this.#keeper = await openStoreKeeper({
+    this.#keeper = await openStoreOwner({
       directory: this.directory,
       shards,
       // Queues are written without the sessions that they belong to.
@@ -47,19 +47,19 @@ export class Company {
 
   #join(own: number, count: number): Promise<Store> {
     assert.ok(this.#keeper !== undefined)
-    const seat = new StoreSeat((request) => {
+    const client = new StoreClient((request) => {
       this.said.push(`${own} ${request.ask}`)
-      this.#kept[own].note(request)
+      this.#kept[own].handleRequest(request)
     })
-    this.#kept[own] = this.#keeper.seat((notice) => seat.note(notice))
+    this.#kept[own] = this.#keeper.storeClient((notice) => client.handleNotice(notice))
     return openLevelStore({
       directory: this.directory,
       sync: 'commit',
       syncIntervalMs: 1_000,
       onAlarm: (alarm) => this.alarms.push(alarm),
       onReleased: (bodyIds) => this.released.push(...bodyIds),
-      place: { own, count },
-      seat,
+      partition: { own, count },
+      client,
     })
   }
 }

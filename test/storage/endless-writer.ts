@@ -1,7 +1,7 @@
 // A thread that joins a database which its process has open, and writes until it breaks on demand.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { openLevelStore, StoreSeat } from '../../src/storage/index.ts'
+import { openLevelStore, StoreClient } from '../../src/storage/index.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
@@ -9,10 +9,10 @@ parentPort?.once('message', () => {
   throw new Error('broken on demand')
 })
 const { directory, shard } = workerData as { directory: string; shard: number }
-const seat = new StoreSeat((request) => {
-  if (request.ask === 'enter') seat.note({ tell: 'granted', sharedBodiesUpTo: 0 })
+const client = new StoreClient((request) => {
+  if (request.ask === 'enter') client.handleNotice({ tell: 'granted', sharedPayloadsUpTo: 0 })
 })
-const store = await openLevelStore({ directory, sync: 'commit', syncIntervalMs: 0, onAlarm: () => {}, shard, seat })
+const store = await openLevelStore({ directory, sync: 'commit', syncIntervalMs: 0, onAlarm: () => {}, shard, client })
 for (let sequence = 0; ; sequence++) {
   await store.commit(put(queued('endless', sequence, 'x'.repeat(10_000))))
   if (sequence === 20) parentPort?.postMessage('is at it')

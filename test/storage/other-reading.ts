@@ -7,7 +7,7 @@ export function withReadQueue(inner: Store, readQueue: Store['readQueue']): Stor
     read: (range) => inner.read(range),
     readQueue,
     scanQueues: () => inner.scanQueues(),
-    countBodyReferences: () => inner.countBodyReferences(),
+    countPayloadReferences: () => inner.countPayloadReferences(),
     reopen: () => inner.reopen(),
     close: () => inner.close(),
   }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { readQueue } from '../../src/storage/index.ts'
-import { BodyCache } from '../../src/storage/payload-cache.ts'
+import { PayloadCache } from '../../src/storage/payload-cache.ts'
 import { LevelDatabase } from '../../src/storage/level-database.ts'
 import { LevelStage } from './level-stage.ts'
 import { put } from './read-all.ts'
@@ -24,7 +24,7 @@ test('a message that waits for many clients is read from disk for the first of t
 })
 
 test('no more than two megabytes of messages are remembered, and none above 64 KiB', () => {
-  const cache = new BodyCache()
+  const cache = new PayloadCache()
   cache.add(1, message('large', 'x'.repeat(65_537)))
   assert.equal(cache.get(1), undefined)
   const body = message('t', 'x'.repeat(32_768))
@@ -38,7 +38,7 @@ test('no more than two megabytes of messages are remembered, and none above 64 K
 })
 
 test('small messages are counted with what they take beside their payloads', () => {
-  const cache = new BodyCache()
+  const cache = new PayloadCache()
   for (let id = 1; id <= 100_000; id++) cache.add(id, message('t', ''))
   assert.equal(cache.get(95_000), undefined)
   assert.notEqual(cache.get(99_000), undefined)

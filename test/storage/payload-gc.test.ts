@@ -3,23 +3,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LevelDatabase } from '../../src/storage/level-database.ts'
-import { OrphanSweep } from '../../src/storage/payload-gc.ts'
-import type { Life } from '../../src/storage/record-keys.ts'
+import { PayloadGc } from '../../src/storage/payload-gc.ts'
+import type { Generation } from '../../src/storage/record-keys.ts'
 
-const first = 1 as Life
-const second = 2 as Life
+const first = 1 as Generation
+const second = 2 as Generation
 /** So many steps of promises are more than a sweep has behind its last write. */
 const steps = 12
 
 for (let step = 0; step < steps; step++) {
   test(`a session that ends ${step} steps after the sweep of another one is swept too`, async () => {
-    const swept: Life[] = []
-    const sweep = new OrphanSweep(
+    const swept: Generation[] = []
+    const sweep = new PayloadGc(
       emptyDatabase(),
       { isCounted: () => false, released: () => assert.fail(), swept: noteSwept },
       () => assert.fail(),
     )
-    function noteSwept(life: Life): void {
+    function noteSwept(life: Generation): void {
       swept.push(life)
       if (life === first) void after(step).then(() => sweep.add(second))
     }

@@ -191,7 +191,7 @@ describe('a queue that is read in parts', () => {
     const both = await Promise.all([readers.read(wanted), readers.read(wanted)])
     assert.deepEqual(both.map(sequencesOf), [numbers(1, 10), numbers(1, 10)])
     assert.deepEqual([queue.opened, queue.closed], [2, 1])
-    await readers.close()
+    await readers.closeAll()
     assert.equal(queue.closed, 2)
   })
 
@@ -257,7 +257,7 @@ describe('what a reading holds is given back', () => {
       await readOne(`client ${mostKept + 1}`, 1)
       await readOne(`client ${mostKept + 1}`, 2)
       assert.equal(queue.opened, mostKept + 1, 'both parts came from one reading')
-      await readers.close()
+      await readers.closeAll()
     } finally {
       mock.timers.reset()
     }
@@ -275,7 +275,7 @@ describe('what a reading holds is given back', () => {
     held.letAllGo()
     await turns()
     assert.equal(queue.opened - queue.closed, 1)
-    await readers.close()
+    await readers.closeAll()
     assert.equal(queue.closed, 100)
   })
 
@@ -287,7 +287,7 @@ describe('what a reading holds is given back', () => {
     await readers.read(begin)
     await readers.read(begin)
     let isClosed = false
-    const closing = readers.close().then(() => (isClosed = true))
+    const closing = readers.closeAll().then(() => (isClosed = true))
     await turns()
     assert.equal(isClosed, false, 'a slice is on its way')
     held.letAllGo()
@@ -300,7 +300,7 @@ describe('what a reading holds is given back', () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
-    await readers.close()
+    await readers.closeAll()
     assert.deepEqual([queue.opened, queue.closed], [1, 1])
   })
 
@@ -315,7 +315,7 @@ describe('what a reading holds is given back', () => {
     for (const clientId of clients) {
       assert.deepEqual(sequencesOf(await readers.read({ clientId, fromSequence: 2, limit: 1, part: 1 })), [2])
     }
-    await readers.close()
+    await readers.closeAll()
     assert.equal(queue.closed, queue.opened)
   })
 })

@@ -104,7 +104,7 @@ describe('a body that several sessions share', () => {
     const company = await companyOf(t, 3)
     const [one, two] = ofShard(1, 3)
     await company.stores[1].commit(put(body(4), queued(one, 1, 4), queued(two, 1, 4), body(7)))
-    const counts = await Promise.all(company.stores.map((store) => gather(store.countBodyReferences())))
+    const counts = await Promise.all(company.stores.map((store) => gather(store.countPayloadReferences())))
     assert.deepEqual(
       counts.map((slices) => slices.flat()),
       [
@@ -144,9 +144,11 @@ describe('a body that several sessions share', () => {
     const company = await companyOf(t, 1)
     await company.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
     await company.begin(3)
-    for (const store of company.stores) assert.deepEqual((await gather(store.countBodyReferences())).flat(), [[9, 1]])
+    for (const store of company.stores)
+      assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
     await company.begin(3)
-    for (const store of company.stores) assert.deepEqual((await gather(store.countBodyReferences())).flat(), [[9, 1]])
+    for (const store of company.stores)
+      assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
   })
 })
 

@@ -228,7 +228,7 @@ for (const [name, open] of Object.entries(stores)) {
       await store.commit(
         put(body(1), body(2), body(3), queued('a', 1, 1), queued('b', 1, 1), queued('b', 2, 3), queued('b', 3)),
       )
-      assert.deepEqual((await gather(store.countBodyReferences())).flat(), [
+      assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [
         [1, 2],
         [2, 0],
         [3, 1],

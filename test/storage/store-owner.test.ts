@@ -5,34 +5,34 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { type KeptSeat, openStoreKeeper, type SeatNotice, type StoreKeeper } from '../../src/storage/index.ts'
+import { type StoreConnection, openStoreOwner, type StoreNotice, type StoreOwner } from '../../src/storage/index.ts'
 
 class Member {
-  readonly heard: SeatNotice['tell'][] = []
-  readonly seat: KeptSeat
+  readonly heard: StoreNotice['tell'][] = []
+  readonly seat: StoreConnection
   #wake = (): void => {}
 
-  constructor(keeper: StoreKeeper) {
-    this.seat = keeper.seat(({ tell }) => {
+  constructor(keeper: StoreOwner) {
+    this.seat = keeper.storeClient(({ tell }) => {
       this.heard.push(tell)
       if (tell === 'recalled') {
-        this.seat.note({ ask: 'left', isSound: true })
-        this.seat.note({ ask: 'enter', suspicion: undefined })
+        this.seat.handleRequest({ ask: 'left', isIntact: true })
+        this.seat.handleRequest({ ask: 'enter', suspectedDamage: undefined })
       }
       this.#wake()
     })
   }
 
-  async hears(...expected: SeatNotice['tell'][]): Promise<void> {
+  async hears(...expected: StoreNotice['tell'][]): Promise<void> {
     while (this.heard.length < expected.length) await new Promise<void>((resolve) => (this.#wake = resolve))
     assert.deepEqual(this.heard.splice(0), expected)
   }
 }
 
-async function keeperOf(t: TestContext): Promise<{ keeper: StoreKeeper; breakDisk: () => void }> {
+async function keeperOf(t: TestContext): Promise<{ keeper: StoreOwner; breakDisk: () => void }> {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-storage-'))
   const directory = join(folder, 'store')
-  const keeper = await openStoreKeeper({ directory, shards: 3, recoveredExpirySeconds: 3_600, onAlarm: () => {} })
+  const keeper = await openStoreOwner({ directory, shards: 3, recoveredExpirySeconds: 3_600, onAlarm: () => {} })
   t.after(async () => {
     await keeper.close()
     rmSync(folder, { recursive: true, force: true })
@@ -45,21 +45,21 @@ test('that the disk takes nothing is told to all at once, whoever has found it, 
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { keeper, breakDisk } = await keeperOf(t)
   const [writer, idle] = [new Member(keeper), new Member(keeper)]
-  for (const { seat } of [writer, idle]) seat.note({ ask: 'enter', suspicion: undefined })
+  for (const { seat } of [writer, idle]) seat.handleRequest({ ask: 'enter', suspectedDamage: undefined })
   await writer.hears('granted')
   await idle.hears('granted')
 
   breakDisk()
-  writer.seat.note({ ask: 'renew', suspicion: undefined })
+  writer.seat.handleRequest({ ask: 'renew', suspectedDamage: undefined })
   await idle.hears('ailing')
   await writer.hears('ailing', 'failing')
 
   const late = new Member(keeper)
-  late.seat.note({ ask: 'enter', suspicion: undefined })
+  late.seat.handleRequest({ ask: 'enter', suspectedDamage: undefined })
   await late.hears('ailing', 'granted')
 
   // The one that found it is no more: nobody asks again.
-  writer.seat.gone()
+  writer.seat.disconnected()
   breakDisk()
   t.mock.timers.tick(1_000)
   while (idle.heard.length === 0) {

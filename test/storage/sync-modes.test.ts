@@ -51,8 +51,8 @@ describe('a store that syncs', () => {
 async function open(context: TestContext, sync: SyncMode) {
   const stage = new LevelStage(context)
   const timers: { delayMs: number; callback: () => void }[] = []
-  const after = (delayMs: number, callback: () => void): void => void timers.push({ delayMs, callback })
-  const store = await stage.open({ sync, syncIntervalMs: 250, after })
+  const setTimer = (delayMs: number, callback: () => void): void => void timers.push({ delayMs, callback })
+  const store = await stage.open({ sync, syncIntervalMs: 250, setTimer })
   const spy = mock.method(LevelDatabase.prototype, 'write')
   context.after(() => spy.mock.restore())
   const writes = (): string[] => spy.mock.calls.map((call) => (call.arguments[1] ? 'synced' : 'not synced'))

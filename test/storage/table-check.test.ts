@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32c } from '../../src/storage/damage/crc32c.ts'
-import { unsnap } from '../../src/storage/damage/snappy.ts'
+import { decompressSnappy } from '../../src/storage/damage/snappy.ts'
 
 test('CRC-32C has the values of RFC 3720, appendix B.4', () => {
   const ascending = Buffer.from(Array.from({ length: 32 }, (_, index) => index))
@@ -23,9 +23,9 @@ test('Snappy is undone: literals, copies of each length of offset, and copies th
   const twoByteOffset = [0x02 | (2 << 2), 9, 0]
   const fourByteOffset = [0x03 | (0 << 2), 12, 0, 0, 0]
   const bytes = Buffer.from([13, ...literal, ...oneByteOffset, ...twoByteOffset, ...fourByteOffset])
-  assert.equal(unsnap(bytes, 100)?.toString(), 'abcabcabcabca')
+  assert.equal(decompressSnappy(bytes, 100)?.toString(), 'abcabcabcabca')
   const longLiteral = Buffer.concat([Buffer.from([70, 60 << 2, 69]), Buffer.alloc(70, 'x')])
-  assert.equal(unsnap(longLiteral, 100)?.toString(), 'x'.repeat(70))
+  assert.equal(decompressSnappy(longLiteral, 100)?.toString(), 'x'.repeat(70))
 })
 
 test('what is not Snappy is refused and never asks for more memory than the limit', () => {
@@ -38,5 +38,5 @@ test('what is not Snappy is refused and never asks for more memory than the limi
     [2, 2 << 2, 0x61, 0x62, 0x63],
     [5, 2 << 2, 0x61, 0x62, 0x63],
   ]
-  for (const bytes of wrong) assert.equal(unsnap(Buffer.from(bytes), 1_000), undefined)
+  for (const bytes of wrong) assert.equal(decompressSnappy(Buffer.from(bytes), 1_000), undefined)
 })

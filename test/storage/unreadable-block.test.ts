@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { StorageFailure } from '../../src/storage/index.ts'
-import { blotOut, checkTable } from '../../src/storage/damage/table-check.ts'
+import { invalidateBlocks, checkTable } from '../../src/storage/damage/table-check.ts'
 import { LevelDatabase } from '../../src/storage/level-database.ts'
 import { rangeOfKind } from '../../src/storage/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
@@ -93,6 +93,6 @@ async function makeOneBlockUnreadable(directory: string): Promise<void> {
   writeFileSync(path, table)
   const verdict = await checkTable(path)
   assert.ok(verdict.state === 'partly-damaged' && verdict.badBlocks.length === 1)
-  blotOut(table, verdict.badBlocks)
+  invalidateBlocks(table, verdict.badBlocks)
   writeFileSync(path, table)
 }

@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { AddressRules, type AddressRule } from '../../src/transports/address-rules.ts'
 import {
   type ByteStream,
-  ConnectionBudget,
+  ConnectionLimit,
   ConnectionRate,
   listenTcp,
   type TcpListenOptions,
@@ -150,11 +150,11 @@ describe('a rate of connections', () => {
   test('refuses who would have to wait too long, and its place in the budget is free', async (t) => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => undefined
-    const budget = new ConnectionBudget(1)
-    const stage = await open(t, { rates: [rate], budget })
+    const limits = new ConnectionLimit(1)
+    const stage = await open(t, { rates: [rate], limits })
     await closed(await stage.client())
     assert.equal(await stage.refusals.next(), 'too-fast 127.0.0.1')
-    assert.equal(budget.taken, 0)
+    assert.equal(limits.used, 0)
   })
 
   for (const [what, changed] of [
@@ -182,10 +182,10 @@ describe('a rate of connections', () => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => 5_000
-    const budget = new ConnectionBudget(1)
+    const limits = new ConnectionLimit(1)
     const left = new Happenings<string>()
-    budget.giveBack = () => left.add('its place is free')
-    const stage = await open(t, { rates: [rate], budget })
+    limits.release = () => left.add('its place is free')
+    const stage = await open(t, { rates: [rate], limits })
     const client = await stage.client()
     client.destroy()
     await left.next()
@@ -213,8 +213,8 @@ describe('a rate of connections', () => {
   test('counts those who wait, so that there are not more of them than connections', async (t) => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => 60_000
-    const budget = new ConnectionBudget(1)
-    const stage = await open(t, { rates: [rate], budget })
+    const limits = new ConnectionLimit(1)
+    const stage = await open(t, { rates: [rate], limits })
     const waiting = await stage.client()
     await closed(await stage.client())
     assert.equal(await stage.refusals.next(), 'no-room 127.0.0.1')
@@ -256,13 +256,13 @@ describe('a listener behind a proxy', () => {
   })
 
   test('turns away who begins with something else, also a client that is in a hurry', async (t) => {
-    const budget = new ConnectionBudget(1)
-    const stage = await open(t, { proxyProtocol, budget })
+    const limits = new ConnectionLimit(1)
+    const stage = await open(t, { proxyProtocol, limits })
     await closed(await stage.client('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00'))
     assert.match(await stage.refusals.next(), /^bad-beginning 127\.0\.0\.1: it does not begin with a PROXY header/)
     await closed(await stage.client('PROXY TCP4 nonsense\r\n'))
     assert.match(await stage.refusals.next(), /^bad-beginning/)
-    assert.equal(budget.taken, 0)
+    assert.equal(limits.used, 0)
   })
 
   test('looks at the time of the header only until it is there', async (t) => {
@@ -283,11 +283,11 @@ describe('a listener behind a proxy', () => {
   })
 
   test('forgets who leaves before the header is there', async (t) => {
-    const budget = new ConnectionBudget(1)
-    const stage = await open(t, { proxyProtocol, budget })
+    const limits = new ConnectionLimit(1)
+    const stage = await open(t, { proxyProtocol, limits })
     const client = await stage.client('PROXY TCP4 1')
     client.destroy()
-    while (budget.taken > 0) await new Promise((resolve) => setImmediate(resolve))
+    while (limits.used > 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
   test('[bad-input 13] believes only the proxies that are named', async (t) => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { DialledQuic } from '../../src/transports/dialled-quic.ts'
+import { DialedQuicConnection } from '../../src/transports/dialled-quic.ts'
 import { type ByteStream, listenQuic, type QuicCredentials } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { dialled, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
@@ -169,7 +169,7 @@ test('packets are dealt whole over streams, by topic and in order, at any cuts b
         close: () => Promise.resolve(),
       }
       const address = { address: '127.0.0.1', port: 1 }
-      const connection = new DialledQuic(session, { address, dataStreams: 3, maxPacketBytes: 1_000 })
+      const connection = new DialedQuicConnection(session, { address, dataStreams: 3, maxPacketBytes: 1_000 })
       const packets = shapes.map(({ topic, size }, index) => publish(`topic-${topic}`, 'x'.repeat(size), index + 1))
       const cutPacket = cut % packets.length
       const last = packets[cutPacket] ?? Buffer.alloc(0)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { MessageMeter } from '../../src/transports/frame-meter.ts'
+import { FrameMeter } from '../../src/transports/frame-meter.ts'
 import { frame, opcodes } from './websocket-peer.ts'
 
 /** Lengths of every size that a length field has. */
@@ -63,7 +63,7 @@ test('nothing is held behind the end of a message, and of one under way what has
       (messages, sizes) => {
         const frames = messages.flatMap(framesOf)
         const all = Buffer.concat(frames.map(({ bytes }) => bytes))
-        const meter = new MessageMeter()
+        const meter = new FrameMeter()
         let at = 0
         for (let chunk = 0; at < all.length; chunk++) {
           const size = sizes[chunk % sizes.length] ?? 1
@@ -81,7 +81,7 @@ test('nothing is held behind the end of a message, and of one under way what has
 })
 
 test('many small pieces of a message count for what they cost', () => {
-  const meter = new MessageMeter()
+  const meter = new FrameMeter()
   const bytes = frame({ opcode: opcodes.binary, payload: Buffer.alloc(10_000) })
   for (let at = 0; at < bytes.length - 1; at++) meter.note(bytes.subarray(at, at + 1))
   assert.ok(meter.heldBytes >= 100 * bytes.length, `${meter.heldBytes}`)

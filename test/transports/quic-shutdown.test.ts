@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { DialledQuic } from '../../src/transports/dialled-quic.ts'
+import { DialedQuicConnection } from '../../src/transports/dialled-quic.ts'
 import { QuicConnection } from '../../src/transports/quic-connection.ts'
 
 const connect = Buffer.of(0x10, 2, 1, 2)
@@ -152,7 +152,7 @@ test('nothing is opened any more for what is written to one that we had opened',
     close: () => Promise.resolve(),
   }
   const address = { address: '127.0.0.1', port: 1 }
-  const connection = new DialledQuic(session, { address, dataStreams: 2, maxPacketBytes: 1_000 })
+  const connection = new DialedQuicConnection(session, { address, dataStreams: 2, maxPacketBytes: 1_000 })
   connection.pause()
   connection.noteClosed()
   await new Promise<void>((resolve) => connection.write(publish, resolve))

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ByteStream, ConnectionBudget, ConnectionRate } from '../../src/transports/index.ts'
+import { type ByteStream, ConnectionLimit, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { Happenings } from './happenings.ts'
 import { authority, broker, connectPacket, gathered, openQuicStage, packet } from './quic-stage.ts'
@@ -149,8 +149,8 @@ test('what comes while nobody reads is held, and is there in order when somebody
 })
 
 test('a client that goes while nobody reads is heard to the end, and has its place until then', async (t) => {
-  const budget = new ConnectionBudget(10)
-  const stage = await openQuicStage(t, { budget, maxConnections: 2 })
+  const limits = new ConnectionLimit(10)
+  const stage = await openQuicStage(t, { limits, maxConnections: 2 })
   const [{ client, control, stream, chunks }, other] = [await stage.pair(), await stage.pair()]
   stream.pause()
   control.send(publishQos0('a last word') + disconnect)
@@ -161,7 +161,7 @@ test('a client that goes while nobody reads is heard to the end, and has its pla
   const otherEnd = closed(other.stream)
   await other.client.session.close()
   await otherEnd
-  assert.equal(budget.taken, 1)
+  assert.equal(limits.used, 1)
   await stage.pair()
   await (
     await stage.client()
@@ -171,7 +171,7 @@ test('a client that goes while nobody reads is heard to the end, and has its pla
   stream.resume()
   await gathered(chunks, publishQos0('a last word') + disconnect)
   assert.equal(await end, undefined)
-  assert.equal(budget.taken, 1)
+  assert.equal(limits.used, 1)
 })
 
 test('a client that sends on and on while nobody reads is cut off, and its neighbour is not', async (t) => {
@@ -323,29 +323,29 @@ test('a connection on which nothing is heard is over', async (t) => {
 })
 
 test('one connection more than the listener may have is closed and told; then there is room again', async (t) => {
-  const budget = new ConnectionBudget(10)
-  const stage = await openQuicStage(t, { maxConnections: 1, budget })
+  const limits = new ConnectionLimit(10)
+  const stage = await openQuicStage(t, { maxConnections: 1, limits })
   const first = await stage.pair()
   const second = await stage.client()
   await second.ended
   assert.equal(await stage.refusals.next(), 'listener-full')
-  assert.equal(budget.taken, 1)
+  assert.equal(limits.used, 1)
   const end = closed(first.stream)
   await first.client.session.close()
   await end
-  assert.equal(budget.taken, 0)
+  assert.equal(limits.used, 0)
   await stage.pair()
 })
 
 test('a thread that holds all it may, or can open no more, turns further ones away', async (t) => {
-  const poor = new ConnectionBudget(10)
+  const poor = new ConnectionLimit(10)
   Object.defineProperty(poor, 'lack', { value: 'no-room' })
-  const lacking = await openQuicStage(t, { budget: poor })
+  const lacking = await openQuicStage(t, { limits: poor })
   await (
     await lacking.client()
   ).ended
   assert.equal(await lacking.refusals.next(), 'no-room')
-  const stage = await openQuicStage(t, { budget: new ConnectionBudget(0) })
+  const stage = await openQuicStage(t, { limits: new ConnectionLimit(0) })
   await (
     await stage.client()
   ).ended
@@ -353,18 +353,18 @@ test('a thread that holds all it may, or can open no more, turns further ones aw
 })
 
 test('who comes too fast, or from an address that may not, is closed and told, and takes no place', async (t) => {
-  const budget = new ConnectionBudget(10)
+  const limits = new ConnectionLimit(10)
   const rate = new ConnectionRate(1)
   rate.waitMsAt = () => undefined
   for (const [reason, options] of [
     ['too-fast', { rates: [rate] }],
     ['address-denied', { accessRules: [{ isAllowed: false, range: '127.0.0.0/8' }] }],
   ] as const) {
-    const stage = await openQuicStage(t, { budget, ...options })
+    const stage = await openQuicStage(t, { limits, ...options })
     const client = await stage.client()
     await client.ended
     assert.equal(await stage.refusals.next(), reason)
-    assert.equal(budget.taken, 0)
+    assert.equal(limits.used, 0)
   }
 })
 
@@ -394,13 +394,13 @@ test('a client certificate is verified, and its fields are those of the stream',
 })
 
 test('a client that has opened no stream is sent away with its listener, and does not hold the address', async (t) => {
-  const budget = new ConnectionBudget(1)
+  const limits = new ConnectionLimit(1)
   const arrived = new Happenings<string>()
-  budget.take = () => {
+  limits.acquire = () => {
     arrived.add('a client')
     return undefined
   }
-  const stage = await openQuicStage(t, { budget, streamTimeoutMs: 300_000 })
+  const stage = await openQuicStage(t, { limits, streamTimeoutMs: 300_000 })
   const silent = await stage.client()
   await arrived.next()
   await stage.listener.close()

@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { AckRoutes } from '../../src/transports/ack-streams.ts'
-import { PacketGatherer } from '../../src/transports/packet-reassembly.ts'
+import { AckStreams } from '../../src/transports/ack-streams.ts'
+import { PacketReassembler } from '../../src/transports/packet-reassembly.ts'
 import { QuicConnection, type QuicPeer } from '../../src/transports/quic-connection.ts'
 
 function packet(first: number, body: Uint8Array): Buffer {
@@ -39,11 +39,11 @@ test('packets are gathered whole, in order, at any cuts, and nothing is held in 
       const ends = new Set<number>([0])
       let total = 0
       for (const { length } of packets) ends.add((total += length))
-      const gatherer = new PacketGatherer(1_000)
+      const gatherer = new PacketReassembler(1_000)
       const passed: Buffer[] = []
       let passedBytes = 0
       for (const piece of cut(Buffer.concat(packets), sizes)) {
-        gatherer.gather(piece, (whole) => {
+        gatherer.addChunk(piece, (whole) => {
           passed.push(Buffer.from(whole))
           passedBytes += whole.length
           assert.ok(ends.has(passedBytes), 'a packet was passed on in parts')
@@ -57,10 +57,10 @@ test('packets are gathered whole, in order, at any cuts, and nothing is held in 
 
 test('a gatherer passes on at once what cannot become a packet', () => {
   for (const bytes of [Buffer.of(0x30, 0xff, 0xff, 0xff, 0xff, 1), Buffer.of(0x30, 0x80, 0x80, 0x01, 0)]) {
-    const gatherer = new PacketGatherer(1_000)
+    const gatherer = new PacketReassembler(1_000)
     const passed: Buffer[] = []
-    gatherer.gather(bytes, (whole) => passed.push(whole))
-    gatherer.gather(Buffer.of(1, 2, 3), (whole) => passed.push(whole))
+    gatherer.addChunk(bytes, (whole) => passed.push(whole))
+    gatherer.addChunk(Buffer.of(1, 2, 3), (whole) => passed.push(whole))
     assert.deepEqual(Buffer.concat(passed), Buffer.concat([bytes, Buffer.of(1, 2, 3)]))
     assert.equal(gatherer.heldBytes, 0)
   }
@@ -70,7 +70,7 @@ test('answers are dealt out once each to the stream that asked, at any cuts behi
   const identifiers = fc.uniqueArray(fc.integer({ min: 1, max: 65_535 }), { maxLength: 30 })
   fc.assert(
     fc.property(identifiers, fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1 }), (asked, choices) => {
-      const routes = new AckRoutes<number>()
+      const routes = new AckStreams<number>()
       const expected = ['', '', '']
       for (const [index, identifier] of asked.entries()) {
         const stream = choices[index % choices.length] ?? 0
@@ -83,7 +83,7 @@ test('answers are dealt out once each to the stream that asked, at any cuts behi
       for (const identifier of asked) {
         const bytes = Buffer.concat([puback(identifier), long])
         for (const part of [bytes.subarray(0, 100), bytes.subarray(100)]) {
-          routes.deal(part, (piece, stream) => {
+          routes.distribute(part, (piece, stream) => {
             dealt[stream ?? 0] += piece.toString('hex')
           })
         }
@@ -96,7 +96,7 @@ test('answers are dealt out once each to the stream that asked, at any cuts behi
 })
 
 test('a malformed packet is left to whoever decodes it', () => {
-  const routes = new AckRoutes<number>()
+  const routes = new AckStreams<number>()
   for (const bytes of [packet(0x32, Buffer.of(0)), packet(0x32, Buffer.of(0, 9, 1)), packet(0x82, Buffer.of(1))]) {
     assert.ok(routes.note(bytes, 1))
   }
@@ -168,7 +168,7 @@ async function arrive(stream: PassThrough, bytes: Uint8Array): Promise<void> {
 test('what is gathered of packets is told, and none of it is kept when the connection ends', async () => {
   const connection = new QuicConnection(peer(), { ...limits, maxPacketBytes: 1_000 }, { bytes: 0, limit: 1_000 })
   const told: number[] = []
-  connection.onGathered = () => told.push(connection.gatheredBytes)
+  connection.onBuffered = () => told.push(connection.bufferedBytes)
   const control = Object.assign(new PassThrough(), { id: 0 })
   const other = Object.assign(new PassThrough(), { id: 4 })
   connection.addStream(control, () => {})

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import {
   type ByteStream,
-  ConnectionBudget,
+  ConnectionLimit,
   type Listener,
   listenTcp,
   type TcpListenOptions,
@@ -226,7 +226,7 @@ test('a write whose peer vanishes is answered', async (t) => {
 })
 
 test('one connection more than the listener may have is accepted, closed and counted; then there is room again', async (t) => {
-  const door = await openDoor(t, { budget: new ConnectionBudget(1, { refusal: 'listener-full' }) })
+  const door = await openDoor(t, { limits: new ConnectionLimit(1, { refusal: 'listener-full' }) })
   const first = await door.client()
   const stream = await door.streams.next()
   const second = await door.client()
@@ -242,9 +242,9 @@ test('one connection more than the listener may have is accepted, closed and cou
 })
 
 test('listeners share what their thread may hold', async (t) => {
-  const budget = new ConnectionBudget(2)
-  const one = await openDoor(t, { budget })
-  const two = await openDoor(t, { budget })
+  const limits = new ConnectionLimit(2)
+  const one = await openDoor(t, { limits })
+  const two = await openDoor(t, { limits })
   const held = await one.client()
   const stream = await one.streams.next()
   await two.client()
@@ -257,7 +257,7 @@ test('listeners share what their thread may hold', async (t) => {
   const end = closed(stream)
   held.destroy()
   await end
-  assert.equal(budget.taken, 1)
+  assert.equal(limits.used, 1)
 })
 
 test('a port in use is refused with the error of the system', async (t) => {
@@ -274,7 +274,7 @@ test('two listeners that agree to share a port both start', async (t) => {
 })
 
 test('of a shared port every client comes in, wherever the kernel puts it, and nobody once it is closed', async (t) => {
-  const door = await openDoor(t, { reusePort: true, budget: new ConnectionBudget(40, { refusal: 'listener-full' }) })
+  const door = await openDoor(t, { reusePort: true, limits: new ConnectionLimit(40, { refusal: 'listener-full' }) })
   await Promise.all(Array.from({ length: 40 }, () => door.client()))
   for (let i = 0; i < 40; i++) await door.streams.next()
   await door.client()

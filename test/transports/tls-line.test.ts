@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, connect, type Server, Socket } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { DoorSocket } from '../../src/transports/connection-acceptor.ts'
+import type { AcceptedSocket } from '../../src/transports/connection-acceptor.ts'
 import { authority, serverName, TlsStage } from './tls-stage.ts'
 
 const loopback = '127.0.0.1'
@@ -14,7 +14,7 @@ const loopback = '127.0.0.1'
 interface Guest {
   readonly client: Socket
   /** The broker's end. */
-  readonly raw: DoorSocket
+  readonly raw: AcceptedSocket
   /** Through its handshake, and believed. */
   readonly isIn: Promise<void>
 }
@@ -106,10 +106,10 @@ class Door {
   }
 
   #welcome(client: Socket, socket: Socket): Guest {
-    const raw = socket as DoorSocket
-    raw.on('close', () => raw.guest?.noteClosed())
+    const raw = socket as AcceptedSocket
+    raw.on('close', () => raw.callbacks?.noteClosed())
     const isIn = new Promise<void>((resolve) => {
-      this.stage.gate.welcome(raw, { address: loopback, port: raw.remotePort ?? 0 }, (secure) => {
+      this.stage.gate.startHandshake(raw, { address: loopback, port: raw.remotePort ?? 0 }, (secure) => {
         secure.on('error', () => {})
         resolve()
       })

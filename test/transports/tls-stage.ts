@@ -9,9 +9,9 @@ import type { TestContext } from 'node:test'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import {
   type ByteStream,
-  type ChangingListener,
+  type ReconfigurableListener,
   listenTls,
-  TlsGate,
+  TlsUpgrade,
   type TlsListenOptions,
   type TlsSettings,
 } from '../../src/transports/index.ts'
@@ -55,8 +55,8 @@ export class TlsStage {
   readonly refusals = new Happenings<string>()
   readonly problems = new Happenings<string>()
   readonly folder: string
-  readonly gate: TlsGate
-  #listener: ChangingListener<TlsListenOptions> | undefined
+  readonly gate: TlsUpgrade
+  #listener: ReconfigurableListener<TlsListenOptions> | undefined
   #options: TlsListenOptions | undefined
   readonly #opened: { destroy(): void }[] = []
 
@@ -66,7 +66,7 @@ export class TlsStage {
     const { maxHandshakes = 512, storedKeys, ...settings } = others
     this.write('ca.pem', authority.certificate)
     this.writeIdentity(identity)
-    const opening = TlsGate.open({
+    const opening = TlsUpgrade.open({
       settings: {
         ...plainTls,
         certificate: 'identity' in options && options.identity === undefined ? undefined : this.pair(),
@@ -79,12 +79,12 @@ export class TlsStage {
       name,
       ticketSecret,
       maxHandshakes,
-      storedKey: (identity) => storedKeys?.get(identity),
+      findStoredKey: (identity) => storedKeys?.get(identity),
       onProblem: (problem) => this.problems.add(problem?.message ?? 'in order again'),
       onRefused: (_, why) => this.refusals.add(why),
     })
     if ('problem' in opening) throw new Error(opening.problem.message)
-    this.gate = opening.gate
+    this.gate = opening.upgrade
     t.after(async () => {
       for (const each of this.#opened) each.destroy()
       await this.#listener?.close()
@@ -95,7 +95,7 @@ export class TlsStage {
   async listen(door: Pick<TlsListenOptions, 'proxyProtocol' | 'rates'> = {}): Promise<this> {
     this.#options = {
       ...door,
-      gate: this.gate,
+      upgrade: this.gate,
       host: '127.0.0.1',
       port: 0,
       onStream: (stream) => {
@@ -108,8 +108,8 @@ export class TlsStage {
   }
 
   /** Who comes from now on meets this gate. */
-  change(gate: TlsGate): void {
-    if (this.#options !== undefined) this.#listener?.change({ ...this.#options, gate })
+  change(upgrade: TlsUpgrade): void {
+    if (this.#options !== undefined) this.#listener?.change({ ...this.#options, upgrade })
   }
 
   /** As an operator asks for it. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { judgeUpgrade, type UpgradeRules } from '../../src/transports/upgrade-request.ts'
+import { checkUpgrade, type UpgradeRules } from '../../src/transports/upgrade-request.ts'
 import { binary, upgradeRequest } from './websocket-peer.ts'
 import { openWebSocketStage, path, received } from './websocket-stage.ts'
 
@@ -25,7 +25,7 @@ interface Request {
 function statusOf(request: Request, changed: Partial<UpgradeRules> = {}): number {
   const { url = path, origin, offers = 'mqtt', headers } = request
   const all = { 'sec-websocket-protocol': offers === '' ? undefined : offers, origin, ...headers }
-  const answer = judgeUpgrade({ url, httpVersion: '1.1', headers: all }, { ...rules, ...changed })
+  const answer = checkUpgrade({ url, httpVersion: '1.1', headers: all }, { ...rules, ...changed })
   return answer.allowed ? 101 : answer.status
 }
 
@@ -107,13 +107,13 @@ test('a list of origins lets in these and no others, whole and not in part', () 
 test('a proxy is believed only where a header of it is named, and then its own entry, which is the last', () => {
   const headers = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' }
   const request = { url: path, httpVersion: '1.1', headers: { ...headers, 'sec-websocket-protocol': 'mqtt' } }
-  assert.deepEqual(judgeUpgrade(request, rules), { allowed: true, clientAddress: undefined })
+  assert.deepEqual(checkUpgrade(request, rules), { allowed: true, clientAddress: undefined })
   const believing = { ...rules, addressHeader: 'x-forwarded-for' }
-  assert.deepEqual(judgeUpgrade(request, believing), { allowed: true, clientAddress: '203.0.113.9' })
+  assert.deepEqual(checkUpgrade(request, believing), { allowed: true, clientAddress: '203.0.113.9' })
   const bracketed = { ...request, headers: { ...request.headers, 'x-forwarded-for': '[2001:db8::1]' } }
-  assert.deepEqual(judgeUpgrade(bracketed, believing), { allowed: true, clientAddress: '2001:db8::1' })
+  assert.deepEqual(checkUpgrade(bracketed, believing), { allowed: true, clientAddress: '2001:db8::1' })
   const mapped = { ...request, headers: { ...request.headers, 'x-forwarded-for': '::ffff:cb00:7109' } }
-  assert.deepEqual(judgeUpgrade(mapped, believing), { allowed: true, clientAddress: '203.0.113.9' })
+  assert.deepEqual(checkUpgrade(mapped, believing), { allowed: true, clientAddress: '203.0.113.9' })
   for (const address of ['', 'unknown', '203.0.113.9,', '203.0.113.256', '203.0.113.9:1883', 'fe80::1%eth0']) {
     assert.equal(statusOf({ headers: { 'x-forwarded-for': address } }, believing), 400, address)
   }

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { type ByteStream, WebSocketGate, type WebSocketOptions } from '../../src/transports/index.ts'
+import { type ByteStream, WebSocketAcceptor, type WebSocketOptions } from '../../src/transports/index.ts'
 import { Happenings } from './happenings.ts'
 import { upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 
@@ -28,7 +28,7 @@ export async function openWebSocketStage(
   const refusals = new Happenings<string>()
   const sockets = new Happenings<Socket>()
   const opened: { destroy(): void }[] = []
-  const gate = new WebSocketGate({
+  const gate = new WebSocketAcceptor({
     path,
     allowedOrigins: [],
     isLoopback: true,
@@ -44,7 +44,7 @@ export async function openWebSocketStage(
     opened.push(socket)
     sockets.add(socket)
     const { remoteAddress = '', remotePort = 0 } = socket
-    gate.welcome({ socket, address: remoteAddress, port: remotePort, credentials: undefined })
+    gate.handleSocket({ socket, address: remoteAddress, port: remotePort, credentials: undefined })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -175,7 +175,7 @@ test('what is gathered of a message is told, and no more when it is passed on', 
   const { peer, stream } = await stage.pair()
   const told = new Happenings<number>()
   const chunks = received(stream)
-  stream.onGathered = () => told.add(stream.gatheredBytes ?? 0)
+  stream.onBuffered = () => told.add(stream.bufferedBytes ?? 0)
   const whole = binary(Buffer.alloc(60_000, 'x'))
   peer.send(binary('first'), whole.subarray(0, 20_000))
   assert.equal(await chunks.next(), 'first')
@@ -194,8 +194,8 @@ test(
     const stage = await openWebSocketStage(t)
     const { peer, stream } = await stage.pair()
     const isGathered = new Promise<void>((resolve) => {
-      stream.onGathered = () => {
-        if ((stream.gatheredBytes ?? 0) >= 90_000) resolve()
+      stream.onBuffered = () => {
+        if ((stream.bufferedBytes ?? 0) >= 90_000) resolve()
       }
     })
     peer.send(binary(Buffer.alloc(100_000)).subarray(0, 90_000))
@@ -203,7 +203,7 @@ test(
     const end = closed(stream)
     stream.write(Buffer.from('last words'), () => {})
     stream.end()
-    assert.equal(stream.gatheredBytes, 0)
+    assert.equal(stream.bufferedBytes, 0)
     assert.equal((await peer.nextFrame()).payload.toString(), 'last words')
     assert.equal(await peer.closeCode(), 1000)
     await end

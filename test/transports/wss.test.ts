@@ -9,10 +9,10 @@ import { test, type TestContext } from 'node:test'
 import { connect, type ConnectionOptions } from 'node:tls'
 import {
   type ByteStream,
-  ConnectionBudget,
-  type ChangingListener,
+  ConnectionLimit,
+  type ReconfigurableListener,
   listenWebSocket,
-  TlsGate,
+  TlsUpgrade,
   type TlsSettings,
   type WebSocketListenOptions,
 } from '../../src/transports/index.ts'
@@ -23,13 +23,13 @@ import { binary, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, path, received, written } from './websocket-stage.ts'
 
 interface SecureStage {
-  readonly listener: ChangingListener<WebSocketListenOptions>
+  readonly listener: ReconfigurableListener<WebSocketListenOptions>
   readonly options: WebSocketListenOptions
   readonly files: { readonly certFile: string }
   readonly problems: Happenings<string>
-  openGate(): TlsGate
+  openGate(): TlsUpgrade
   readonly authority: Authority
-  readonly budget: ConnectionBudget
+  readonly budget: ConnectionLimit
   readonly streams: Happenings<ByteStream>
   readonly refusals: Happenings<string>
   peer(options?: ConnectionOptions): WebSocketPeer
@@ -51,22 +51,22 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
   const refusals = new Happenings<string>()
   const problems = new Happenings<string>()
   const settings: TlsSettings = { ...plainTls, certificate: files, caFile, ...wishes }
-  const openGate = (): TlsGate => {
-    const opening = TlsGate.open({
+  const openGate = (): TlsUpgrade => {
+    const opening = TlsUpgrade.open({
       settings,
       name: 'wss:default',
       ticketSecret: Buffer.alloc(32),
       onProblem: (problem) => problems.add(problem?.message ?? 'in order again'),
       onRefused: (_, why) => refusals.add(why),
     })
-    assert.ok('gate' in opening)
-    return opening.gate
+    assert.ok('upgrade' in opening)
+    return opening.upgrade
   }
-  const budget = new ConnectionBudget(100)
+  const limits = new ConnectionLimit(100)
   const options: WebSocketListenOptions = {
     host: '127.0.0.1',
     port: 0,
-    budget,
+    limits,
     tls: openGate(),
     path,
     allowedOrigins: [],
@@ -91,7 +91,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
     peers.push(made)
     return made
   }
-  return { listener, options, openGate, files, authority, budget, streams, refusals, problems, peer }
+  return { listener, options, openGate, files, authority, budget: limits, streams, refusals, problems, peer }
 }
 
 test('bytes go both ways, and nobody has to show a certificate who is not asked for one', async (t) => {
@@ -108,11 +108,11 @@ test('bytes go both ways, and nobody has to show a certificate who is not asked 
   await written(stream, Buffer.alloc(200_000, 7))
   assert.equal((await peer.nextFrame()).payload.length, 200_000)
 
-  assert.equal(stage.budget.taken, 1)
+  assert.equal(stage.budget.used, 1)
   const end = closed(stream)
   peer.socket.destroy()
   await end
-  assert.equal(stage.budget.taken, 0)
+  assert.equal(stage.budget.used, 0)
 })
 
 const strict = { verifyPeer: true, failIfNoPeerCertificate: true }

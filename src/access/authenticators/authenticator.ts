@@ -45,13 +45,13 @@ export interface Failure {
 }
 
 /** Nothing is known here of this client: the next one is asked. */
-export interface Ignored {
+export interface Unknown {
   readonly result: 'ignore'
 }
 
-export type Outcome = Success | Rejection | Failure | Ignored
+export type Outcome = Success | Rejection | Failure | Unknown
 
-export const ignored: Ignored = { result: 'ignore' }
+export const ignored: Unknown = { result: 'ignore' }
 
 export interface Authenticator {
   /** At once wherever that is possible: a promise costs every client that connects. */

@@ -9,7 +9,7 @@ import {
   type Attempt,
   type Authenticator,
   type Failure,
-  type Ignored,
+  type Unknown,
   type Outcome,
   type Rejection,
   type Success,
@@ -33,24 +33,24 @@ export class AuthenticationChain {
   }
 
   /** `ignore`: nobody knows this client. At once as long as nobody has to be asked elsewhere. */
-  run(attempt: Attempt): Decision | Ignored | Promise<Decision | Ignored> {
+  run(attempt: Attempt): Decision | Unknown | Promise<Decision | Unknown> {
     for (let index = 0; index < this.#links.length; index++) {
       const outcome = this.#links[index].authenticator.authenticate(attempt)
-      if (outcome instanceof Promise) return this.#goOn(attempt, index, outcome)
-      if (this.#isLastWord(outcome)) return decisionOf(outcome, this.#links[index])
+      if (outcome instanceof Promise) return this.#runFrom(attempt, index, outcome)
+      if (this.#isFinal(outcome)) return decisionOf(outcome, this.#links[index])
     }
     return ignored
   }
 
-  async #goOn(attempt: Attempt, from: number, first: Promise<Outcome>): Promise<Decision | Ignored> {
+  async #runFrom(attempt: Attempt, from: number, first: Promise<Outcome>): Promise<Decision | Unknown> {
     let outcome = await first
     for (let index = from; ; outcome = await this.#links[index].authenticator.authenticate(attempt)) {
-      if (this.#isLastWord(outcome)) return decisionOf(outcome, this.#links[index])
+      if (this.#isFinal(outcome)) return decisionOf(outcome, this.#links[index])
       if (++index === this.#links.length) return ignored
     }
   }
 
-  #isLastWord({ result }: Outcome): boolean {
+  #isFinal({ result }: Outcome): boolean {
     return result === 'success' || result === 'reject' || (result === 'failed' && this.#failingDenies)
   }
 }

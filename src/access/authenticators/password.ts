@@ -3,18 +3,18 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { PasswordHash } from '../../records/index.ts'
-import type { CredentialBook, CredentialKind } from '../credentials/credential-table.ts'
-import { isPassword, spendHashingTime } from '../credentials/password-hash.ts'
+import type { CredentialTable, CredentialKind } from '../credentials/credential-table.ts'
+import { isPassword, simulateHashing } from '../credentials/password-hash.ts'
 import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
 
 export class PasswordAuthenticator implements Authenticator {
-  readonly #book: CredentialBook
+  readonly #credentials: CredentialTable
   /** What strangers are taken for: most credentials are of this kind. */
-  readonly #usualAlgorithm: PasswordHash
+  readonly #defaultAlgorithm: PasswordHash
 
-  constructor(book: CredentialBook, usualAlgorithm: PasswordHash) {
-    this.#book = book
-    this.#usualAlgorithm = usualAlgorithm
+  constructor(credentials: CredentialTable, defaultAlgorithm: PasswordHash) {
+    this.#credentials = credentials
+    this.#defaultAlgorithm = defaultAlgorithm
   }
 
   authenticate(attempt: Attempt): Outcome {
@@ -26,7 +26,7 @@ export class PasswordAuthenticator implements Authenticator {
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
     // Who knows the password of the client id alone has not shown to be the user, whom rules may be about.
-    const isWhoItSays = byUsername?.isRight !== false || attempt.connection.arrival?.username !== undefined
+    const isWhoItSays = byUsername?.isRight !== false || attempt.connection.origin?.username !== undefined
     const username = isWhoItSays ? attempt.username : undefined
     const isByClientId = fitting === byClientId
     return { result: 'success', username, isSuperuser: fitting.isSuperuser, isByClientId }
@@ -41,10 +41,10 @@ export class PasswordAuthenticator implements Authenticator {
     id: string | undefined,
     { password, namespace }: Attempt,
   ): { isRight: boolean; isSuperuser: boolean } | undefined {
-    if (id === undefined || this.#book.isEmpty(kind)) return undefined
-    const record = this.#book.find(kind, id, namespace)
+    if (id === undefined || this.#credentials.isEmpty(kind)) return undefined
+    const record = this.#credentials.find(kind, id, namespace)
     if (record === undefined) {
-      spendHashingTime(password, this.#usualAlgorithm)
+      simulateHashing(password, this.#defaultAlgorithm)
       return undefined
     }
     return { isRight: isPassword(password, record), isSuperuser: record.isSuperuser }

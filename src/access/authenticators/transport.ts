@@ -16,9 +16,9 @@ export class CertificateAuthenticator implements Authenticator {
   }
 
   authenticate({ connection }: Attempt): Outcome {
-    const { arrival } = connection
-    if (arrival?.certificate === undefined) return ignored
-    const username = arrival.username ?? nameOf(arrival.certificate, this.#name)
+    const { origin } = connection
+    if (origin?.certificate === undefined) return ignored
+    const username = origin.username ?? nameOf(origin.certificate, this.#name)
     if (username === undefined || username === '') {
       return { result: 'reject', reason: reasonCodes.notAuthorized, why: `the certificate has no ${this.#name}` }
     }
@@ -43,7 +43,7 @@ function nameOf(certificate: CertificateTraits, name: CertificateName): string |
 
 export class PskAuthenticator implements Authenticator {
   authenticate({ connection }: Attempt): Outcome {
-    const username = connection.arrival?.pskIdentity
+    const username = connection.origin?.pskIdentity
     return username === undefined ? ignored : { result: 'success', username, isSuperuser: false }
   }
 }

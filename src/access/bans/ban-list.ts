@@ -20,7 +20,7 @@ interface RangeBan {
   readonly record: BanRecord
 }
 
-export class BanBook {
+export class BanList {
   readonly #byClientId = new Map<string, BanRecord>()
   readonly #byUsername = new Map<string, BanRecord>()
   /** Single addresses, by their bits: two spellings of one are one. */
@@ -59,33 +59,33 @@ export class BanBook {
   find({ clientId, username, peerAddress }: BanSubject, nowMs: number): BanRecord | undefined {
     if (this.count === 0) return undefined
     const byName =
-      present(this.#byClientId, clientId, nowMs) ??
-      (username === undefined ? undefined : present(this.#byUsername, username, nowMs))
+      findActive(this.#byClientId, clientId, nowMs) ??
+      (username === undefined ? undefined : findActive(this.#byUsername, username, nowMs))
     if (byName !== undefined) return byName
     const address = parseAddress(peerAddress)
     return address === undefined ? undefined : this.#findAddress(address, nowMs)
   }
 
   #findAddress(address: Address, nowMs: number): BanRecord | undefined {
-    const single = present(this.#byAddress, keyOf({ ...address, prefixBits: bitsOf(address) }), nowMs)
+    const single = findActive(this.#byAddress, keyOf({ ...address, prefixBits: bitsOf(address) }), nowMs)
     if (single !== undefined) return single
     for (const [key, { range, record }] of this.#byRange) {
-      if (hasRunOut(record, nowMs)) this.#byRange.delete(key)
+      if (hasExpired(record, nowMs)) this.#byRange.delete(key)
       else if (isInRange(address, range)) return record
     }
     return undefined
   }
 }
 
-function present(bans: Map<string, BanRecord>, key: string, nowMs: number): BanRecord | undefined {
+function findActive(bans: Map<string, BanRecord>, key: string, nowMs: number): BanRecord | undefined {
   const record = bans.get(key)
-  if (record === undefined || !hasRunOut(record, nowMs)) return record
+  if (record === undefined || !hasExpired(record, nowMs)) return record
   bans.delete(key)
   return undefined
 }
 
 /** Whether a ban holds no longer. */
-export function hasRunOut({ untilMs }: BanRecord, nowMs: number): boolean {
+export function hasExpired({ untilMs }: BanRecord, nowMs: number): boolean {
   return untilMs !== undefined && untilMs <= nowMs
 }
 

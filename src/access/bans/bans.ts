@@ -3,7 +3,7 @@
 
 import { type Connection, namespacedName } from '../../core/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../../records/index.ts'
-import { BanBook, hasRunOut, type BanSubject } from './ban-list.ts'
+import { BanList, hasExpired, type BanSubject } from './ban-list.ts'
 import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
 
 /** Clients kept out for flapping at one time; beyond them the one that is kept out longest comes in again. */
@@ -11,14 +11,14 @@ const maxFlappers = 10_000
 
 export class Bans {
   /** By namespace. */
-  readonly #stored = new Map<string | undefined, BanBook>()
+  readonly #stored = new Map<string | undefined, BanList>()
   /**
    * By session, user name and address: a client that connects with the client ID of another cannot get that one banned.
    */
   readonly #flappers = new Map<string, BanRecord>()
   readonly #detector: FlappingDetector
   /** Clients that were let in, by connection, while flapping is detected. */
-  readonly #entered = new WeakMap<Connection, BanSubject>()
+  readonly #connections = new WeakMap<Connection, BanSubject>()
 
   constructor(settings: FlappingSettings) {
     this.#detector = new FlappingDetector(settings)
@@ -45,7 +45,7 @@ export class Bans {
     }
     for (const record of change.put) {
       if (record.kind !== 'ban') continue
-      this.#bookOf(record.namespace).put(record)
+      this.#banListOf(record.namespace).put(record)
       hasChanged = true
     }
     return hasChanged
@@ -57,7 +57,7 @@ export class Bans {
     const key = this.#flappers.size === 0 ? '' : flapperKey(subject)
     const flapper = this.#flappers.get(key)
     if (flapper !== undefined) {
-      if (!hasRunOut(flapper, nowMs)) return flapper
+      if (!hasExpired(flapper, nowMs)) return flapper
       this.#flappers.delete(key)
     }
     const own = namespace === undefined ? undefined : this.#stored.get(namespace)?.find(subject, nowMs)
@@ -66,13 +66,13 @@ export class Bans {
 
   /** Clients of a namespace, or of none, that are kept out for flapping; the oldest ban first. */
   flapping(namespace: string | undefined, nowMs: number): BanRecord[] {
-    return [...this.#flappers.values()].filter((ban) => ban.namespace === namespace && !hasRunOut(ban, nowMs))
+    return [...this.#flappers.values()].filter((ban) => ban.namespace === namespace && !hasExpired(ban, nowMs))
   }
 
-  #bookOf(namespace: string | undefined): BanBook {
-    const book = this.#stored.get(namespace) ?? new BanBook()
-    this.#stored.set(namespace, book)
-    return book
+  #banListOf(namespace: string | undefined): BanList {
+    const list = this.#stored.get(namespace) ?? new BanList()
+    this.#stored.set(namespace, list)
+    return list
   }
 
   #releaseFlappers(session: string): void {
@@ -80,18 +80,18 @@ export class Bans {
   }
 
   /** This client has been let in. */
-  noteEntered(connection: Connection, { namespace, clientId, username, peerAddress }: BanSubject): void {
-    if (this.#detector.isEnabled) this.#entered.set(connection, { namespace, clientId, username, peerAddress })
+  recordConnect(connection: Connection, { namespace, clientId, username, peerAddress }: BanSubject): void {
+    if (this.#detector.isEnabled) this.#connections.set(connection, { namespace, clientId, username, peerAddress })
   }
 
   /** The connection has ended. A ban, if that was once too often. */
-  noteGone(connection: Connection, nowMs: number): BanRecord | undefined {
-    const subject = this.#entered.get(connection)
+  recordDisconnect(connection: Connection, nowMs: number): BanRecord | undefined {
+    const subject = this.#connections.get(connection)
     if (subject === undefined) return undefined
-    this.#entered.delete(connection)
+    this.#connections.delete(connection)
     if (connection.wasDisplaced) return undefined
     const key = flapperKey(subject)
-    const untilMs = this.#detector.noteGone(key, nowMs)
+    const untilMs = this.#detector.recordDisconnect(key, nowMs)
     if (untilMs === undefined) return undefined
     const { namespace, clientId, peerAddress } = subject
     const ban: BanRecord = {

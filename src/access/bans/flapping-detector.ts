@@ -22,16 +22,16 @@ export const defaultFlappingSettings: FlappingSettings = {
 }
 
 /** Client ids that are watched; beyond them the one that is watched longest is forgotten. */
-const maxWatched = 10_000
+const maxCounts = 10_000
 
-interface Watch {
+interface DisconnectCount {
   count: number
   readonly sinceMs: number
 }
 
 export class FlappingDetector {
   #settings: FlappingSettings
-  readonly #watched = new Map<string, Watch>()
+  readonly #counts = new Map<string, DisconnectCount>()
 
   constructor(settings: FlappingSettings) {
     this.#settings = settings
@@ -45,29 +45,29 @@ export class FlappingDetector {
   changeSettings(settings: FlappingSettings): void {
     if (isDeepStrictEqual(settings, this.#settings)) return
     this.#settings = settings
-    this.#watched.clear()
+    this.#counts.clear()
   }
 
   /** A client has gone. Until when it is to be kept out; undefined: it may come again. */
-  noteGone(clientId: string, nowMs: number): number | undefined {
+  recordDisconnect(clientId: string, nowMs: number): number | undefined {
     const { isEnabled, maxCount, windowMs, banMs } = this.#settings
     if (!isEnabled) return undefined
-    const known = this.#watched.get(clientId)
-    const watch = known !== undefined && nowMs - known.sinceMs < windowMs ? known : this.#begin(clientId, nowMs)
+    const known = this.#counts.get(clientId)
+    const watch = known !== undefined && nowMs - known.sinceMs < windowMs ? known : this.#startCount(clientId, nowMs)
     watch.count++
     if (watch.count < maxCount) return undefined
-    this.#watched.delete(clientId)
+    this.#counts.delete(clientId)
     return nowMs + banMs
   }
 
-  #begin(clientId: string, nowMs: number): Watch {
-    const watch: Watch = { count: 0, sinceMs: nowMs }
-    this.#watched.delete(clientId)
-    this.#watched.set(clientId, watch)
+  #startCount(clientId: string, nowMs: number): DisconnectCount {
+    const watch: DisconnectCount = { count: 0, sinceMs: nowMs }
+    this.#counts.delete(clientId)
+    this.#counts.set(clientId, watch)
     // A map keeps the order of putting: the first has been watched longest.
-    for (const oldest of this.#watched.keys()) {
-      if (this.#watched.size <= maxWatched) break
-      this.#watched.delete(oldest)
+    for (const oldest of this.#counts.keys()) {
+      if (this.#counts.size <= maxCounts) break
+      this.#counts.delete(oldest)
     }
     return watch
   }

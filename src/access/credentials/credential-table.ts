@@ -17,19 +17,19 @@ type CredentialKey = Extract<AccessRecordKey, { kind: 'credential' }>
 class CredentialList {
   /** By namespaced name. */
   readonly stored = new Map<string, CredentialRecord>()
-  presets = new Map<string, CredentialRecord>()
+  configured = new Map<string, CredentialRecord>()
 
   get isEmpty(): boolean {
-    return this.stored.size === 0 && this.presets.size === 0
+    return this.stored.size === 0 && this.configured.size === 0
   }
 
   find(id: string, namespace: string | undefined): CredentialRecord | undefined {
     const own = namespace === undefined ? undefined : this.stored.get(namespacedName(namespace, id))
-    return own ?? this.stored.get(id) ?? this.presets.get(id)
+    return own ?? this.stored.get(id) ?? this.configured.get(id)
   }
 }
 
-export class CredentialBook {
+export class CredentialTable {
   readonly #lists: Readonly<Record<CredentialKind, CredentialList>> = {
     username: new CredentialList(),
     clientid: new CredentialList(),
@@ -52,9 +52,11 @@ export class CredentialBook {
   }
 
   /** Those of the configuration, in place of those before. */
-  setPresets(records: readonly CredentialRecord[]): void {
+  setConfigured(records: readonly CredentialRecord[]): void {
     for (const kind of ['username', 'clientid'] as const) {
-      this.#lists[kind].presets = new Map(records.filter(({ by }) => by === kind).map((record) => [record.id, record]))
+      this.#lists[kind].configured = new Map(
+        records.filter(({ by }) => by === kind).map((record) => [record.id, record]),
+      )
     }
   }
 }

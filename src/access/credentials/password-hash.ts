@@ -4,12 +4,12 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CredentialRecord, PasswordHash } from '../../records/index.ts'
 
 /** How new passwords are kept: `auth.password_hash` and `auth.salt_position`. */
-export interface HashManner {
+export interface HashParameters {
   readonly algorithm: PasswordHash
   readonly saltPosition: 'prefix' | 'suffix'
 }
 
-export const defaultHashManner: HashManner = { algorithm: 'sha256', saltPosition: 'prefix' }
+export const defaultHashParameters: HashParameters = { algorithm: 'sha256', saltPosition: 'prefix' }
 
 /** The part of a record that a password is compared with. */
 export type HashedPassword = Pick<CredentialRecord, 'algorithm' | 'saltPosition' | 'salt' | 'hash'>
@@ -19,9 +19,12 @@ const saltBytes = 16
 const digestNames = { md5: 'md5', sha: 'sha1', sha256: 'sha256', sha512: 'sha512' } as const
 
 /** As it is to be stored: with a new salt each time. `plain` stores it as it is, for those who must. */
-export function hashPassword(password: string | Uint8Array, manner: HashManner = defaultHashManner): HashedPassword {
+export function hashPassword(
+  password: string | Uint8Array,
+  parameters: HashParameters = defaultHashParameters,
+): HashedPassword {
   const bytes = typeof password === 'string' ? Buffer.from(password) : password
-  const { algorithm, saltPosition } = manner
+  const { algorithm, saltPosition } = parameters
   const salt = algorithm === 'plain' ? noBytes : randomBytes(saltBytes)
   return { algorithm, saltPosition, salt, hash: digestOf(bytes, { algorithm, saltPosition, salt }) }
 }
@@ -35,8 +38,8 @@ export function isPassword(password: Uint8Array | undefined, record: HashedPassw
 }
 
 /** Takes as long as `isPassword` on a record of this kind: whoever is not known is not known by the clock either. */
-export function spendHashingTime(password: Uint8Array | undefined, algorithm: PasswordHash): void {
-  isPassword(password, strangers[algorithm])
+export function simulateHashing(password: Uint8Array | undefined, algorithm: PasswordHash): void {
+  isPassword(password, placeholderRecords[algorithm])
 }
 
 const noBytes = new Uint8Array(0)
@@ -51,14 +54,14 @@ function digestOf(password: Uint8Array, salting: Omit<HashedPassword, 'hash'>): 
 const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
 
 /** The passwords of nobody. */
-const strangers: Readonly<Record<PasswordHash, HashedPassword>> = {
-  plain: strangerOf('plain'),
-  md5: strangerOf('md5'),
-  sha: strangerOf('sha'),
-  sha256: strangerOf('sha256'),
-  sha512: strangerOf('sha512'),
+const placeholderRecords: Readonly<Record<PasswordHash, HashedPassword>> = {
+  plain: placeholderRecordOf('plain'),
+  md5: placeholderRecordOf('md5'),
+  sha: placeholderRecordOf('sha'),
+  sha256: placeholderRecordOf('sha256'),
+  sha512: placeholderRecordOf('sha512'),
 }
 
-function strangerOf(algorithm: PasswordHash): HashedPassword {
+function placeholderRecordOf(algorithm: PasswordHash): HashedPassword {
   return hashPassword(randomBytes(saltBytes), { algorithm, saltPosition: 'prefix' })
 }

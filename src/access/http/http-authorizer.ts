@@ -10,11 +10,11 @@ import { type Connection, namespaceTopics } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import { ignored, type Attempt, type Authenticator, type Outcome } from '../authenticators/authenticator.ts'
 import type { Placeholders } from '../placeholders.ts'
-import { AnswerCache } from './response-cache.ts'
-import { HttpClient, type HttpAnswer, type HttpAsk, type HttpClientSettings } from './http-client.ts'
+import { ResponseCache } from './response-cache.ts'
+import { HttpClient, type HttpResponse, type HttpRequest, type HttpClientSettings } from './http-client.ts'
 import { fillRequest, type HttpRequestSettings } from './http-request.ts'
 
-export interface HttpAuthoritySettings extends HttpClientSettings {
+export interface HttpAuthorizerSettings extends HttpClientSettings {
   readonly authRequest: HttpRequestSettings | undefined
   readonly superRequest: HttpRequestSettings | undefined
   readonly aclRequest: HttpRequestSettings | undefined
@@ -23,7 +23,7 @@ export interface HttpAuthoritySettings extends HttpClientSettings {
 }
 
 /** What a client wants to do. */
-export interface HttpDeed {
+export interface HttpAction {
   readonly connection: Connection
   readonly namespace?: string | undefined
   readonly clientId: string
@@ -32,24 +32,24 @@ export interface HttpDeed {
   readonly topic: string
 }
 
-export type HttpVerdict =
+export type HttpDecision =
   | { readonly says: 'allow'; /** Undefined: nothing was said about that. */ readonly isSuperuser: boolean | undefined }
   | { readonly says: 'deny' | 'ignore' }
   | { readonly says: 'nothing'; readonly why: string }
 
-const maxCachedAnswers = 10_000
+const maxCachedResponses = 10_000
 
-export class HttpAuthority implements Authenticator {
-  readonly settings: HttpAuthoritySettings
+export class HttpAuthorizer implements Authenticator {
+  readonly settings: HttpAuthorizerSettings
   readonly #client: HttpClient
-  readonly #cache: AnswerCache<HttpVerdict>
+  readonly #cache: ResponseCache<HttpDecision>
   /** Questions hold passwords: they are remembered by a hash that nobody can make again. */
-  readonly #cacheSalt = randomBytes(32).toString('base64')
+  readonly #cacheKeySalt = randomBytes(32).toString('base64')
 
-  constructor(settings: HttpAuthoritySettings) {
+  constructor(settings: HttpAuthorizerSettings) {
     this.settings = settings
     this.#client = new HttpClient(settings)
-    this.#cache = new AnswerCache(maxCachedAnswers, settings.cacheTtlMs)
+    this.#cache = new ResponseCache(maxCachedResponses, settings.cacheTtlMs)
   }
 
   close(): void {
@@ -59,55 +59,57 @@ export class HttpAuthority implements Authenticator {
   authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
     const { authRequest } = this.settings
     if (authRequest === undefined) return ignored
-    const verdict = this.#askCached(fillRequest(authRequest, valuesOf(attempt)), attempt)
-    return verdict instanceof Promise ? verdict.then((found) => outcomeOf(found, attempt)) : outcomeOf(verdict, attempt)
+    const decision = this.#requestCached(fillRequest(authRequest, valuesOf(attempt)), attempt)
+    return decision instanceof Promise
+      ? decision.then((found) => outcomeOf(found, attempt))
+      : outcomeOf(decision, attempt)
   }
 
   /** Whether nothing is denied to this client. Where nobody knows, something is. */
   async isSuperuser(attempt: Attempt): Promise<boolean> {
     const { superRequest } = this.settings
     if (superRequest === undefined) return false
-    const verdict = await this.#askCached(fillRequest(superRequest, valuesOf(attempt)), attempt)
-    return verdict.says === 'allow' && verdict.isSuperuser !== false
+    const decision = await this.#requestCached(fillRequest(superRequest, valuesOf(attempt)), attempt)
+    return decision.says === 'allow' && decision.isSuperuser !== false
   }
 
-  get asksForSuperusers(): boolean {
+  get hasSuperuserRequest(): boolean {
     return this.settings.superRequest !== undefined
   }
 
   /** Without a cache: whoever asks has one. */
-  async mayDo(deed: HttpDeed): Promise<HttpVerdict> {
+  async authorize(action: HttpAction): Promise<HttpDecision> {
     const { aclRequest } = this.settings
     if (aclRequest === undefined) return { says: 'ignore' }
     const values = {
-      ...valuesOf({ ...deed, password: undefined }),
-      topic: deed.topic,
-      access: deed.action === 'subscribe' ? '1' : '2',
+      ...valuesOf({ ...action, password: undefined }),
+      topic: action.topic,
+      access: action.action === 'subscribe' ? '1' : '2',
     }
-    return this.#ask(fillRequest(aclRequest, values), deed.connection)
+    return this.#ask(fillRequest(aclRequest, values), action.connection)
   }
 
-  #askCached(ask: HttpAsk, { connection, nowMs }: Attempt): HttpVerdict | Promise<HttpVerdict> {
+  #requestCached(ask: HttpRequest, { connection, nowMs }: Attempt): HttpDecision | Promise<HttpDecision> {
     if (this.settings.cacheTtlMs === 0) return this.#ask(ask, connection)
-    const key = hash('sha256', `${this.#cacheSalt}\n${ask.method} ${ask.url.href}\n${ask.body ?? ''}`)
+    const key = hash('sha256', `${this.#cacheKeySalt}\n${ask.method} ${ask.url.href}\n${ask.body ?? ''}`)
     const known = this.#cache.find(key, nowMs)
     if (known !== undefined) return known
-    return this.#ask(ask, connection).then((verdict) => {
+    return this.#ask(ask, connection).then((decision) => {
       // A service that fails may serve again at the next question.
-      if (verdict.says !== 'nothing') this.#cache.put(key, verdict, nowMs)
-      return verdict
+      if (decision.says !== 'nothing') this.#cache.put(key, decision, nowMs)
+      return decision
     })
   }
 
-  async #ask(ask: HttpAsk, connection: Connection): Promise<HttpVerdict> {
+  async #ask(ask: HttpRequest, connection: Connection): Promise<HttpDecision> {
     const answer = await this.#client.ask(ask, () => connection.now.state !== 'closed')
-    return 'failure' in answer ? nothing(`the service ${answer.failure}`) : verdictOf(answer)
+    return 'failure' in answer ? noDecision(`the service ${answer.failure}`) : decisionOf(answer)
   }
 }
 
 function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>): Placeholders {
   const { connection } = who
-  const { listener, arrival } = connection
+  const { listener, origin } = connection
   return {
     clientid: who.clientId,
     username: who.username,
@@ -115,42 +117,45 @@ function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | '
     peerhost: connection.peerAddress,
     protocol: 'mqtt',
     port: listener.port === undefined ? undefined : String(listener.port),
-    cert_common_name: arrival?.certificate?.commonName,
-    cert_subject: arrival?.certificate?.subject,
+    cert_common_name: origin?.certificate?.commonName,
+    cert_subject: origin?.certificate?.subject,
     mountpoint: `${namespaceTopics(who.namespace)}${listener.mountpoint ?? ''}`,
   }
 }
 
-function outcomeOf(verdict: HttpVerdict, { username }: Attempt): Outcome {
-  switch (verdict.says) {
+function outcomeOf(decision: HttpDecision, { username }: Attempt): Outcome {
+  switch (decision.says) {
     case 'allow':
-      return { result: 'success', username, isSuperuser: verdict.isSuperuser === true }
+      return { result: 'success', username, isSuperuser: decision.isSuperuser === true }
     case 'deny':
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the service says no' }
     case 'ignore':
       return ignored
     case 'nothing':
-      return { result: 'failed', why: verdict.why }
+      return { result: 'failed', why: decision.why }
     default:
-      return verdict satisfies never
+      return decision satisfies never
   }
 }
 
-function verdictOf({ status, contentType, body }: HttpAnswer): HttpVerdict {
+function decisionOf({ status, contentType, body }: HttpResponse): HttpDecision {
   if (status === 200 || status === 204) return readBody(contentType, body)
   if (status >= 400 && status < 500) return { says: 'deny' }
   const isRedirect = status >= 300 && status < 400
-  return nothing(isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`)
+  return noDecision(
+    isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`,
+  )
 }
 
-const malformed = nothing('the service answered with JSON that says nothing')
-const plainAllow: HttpVerdict = { says: 'allow', isSuperuser: undefined }
+const malformed = noDecision('the service answered with JSON that says nothing')
+const plainAllow: HttpDecision = { says: 'allow', isSuperuser: undefined }
 
-function readBody(contentType: string, body: string): HttpVerdict {
+function readBody(contentType: string, body: string): HttpDecision {
   const parsed = parseObject(body)
-  if (contentType === 'application/json' && body !== '') return parsed === undefined ? malformed : judge(parsed)
+  if (contentType === 'application/json' && body !== '')
+    return parsed === undefined ? malformed : decisionOfBody(parsed)
   // Many a service says its type wrong, or not at all: what it denies in JSON is denied.
-  if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return judge(parsed)
+  if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return decisionOfBody(parsed)
   return body.trim() === 'ignore' ? { says: 'ignore' } : plainAllow
 }
 
@@ -163,12 +168,15 @@ function parseObject(body: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-function judge({ result = 'allow', is_superuser: isSuperuser }: Readonly<Record<string, unknown>>): HttpVerdict {
+function decisionOfBody({
+  result = 'allow',
+  is_superuser: isSuperuser,
+}: Readonly<Record<string, unknown>>): HttpDecision {
   if (result === 'deny' || result === 'ignore') return { says: result }
   if (result !== 'allow') return malformed
   return isSuperuser === undefined || typeof isSuperuser === 'boolean' ? { says: 'allow', isSuperuser } : malformed
 }
 
-function nothing(why: string): HttpVerdict {
+function noDecision(why: string): HttpDecision {
   return { says: 'nothing', why }
 }

@@ -7,7 +7,7 @@
 
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { guardedLookup, isForbiddenAddress } from '../../transports/index.ts'
+import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
 
 export interface HttpClientSettings {
   readonly timeoutMs: number
@@ -18,14 +18,14 @@ export interface HttpClientSettings {
   readonly maxWaiting: number
 }
 
-export interface HttpAsk {
+export interface HttpRequest {
   readonly url: URL
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   /** Lower case, without parameters; '' where there is none. */
   readonly contentType: string
@@ -36,11 +36,11 @@ export interface HttpAnswer {
 export type HttpFailure = { readonly failure: string }
 
 /** More than this is no answer to a question of yes or no. */
-const maxAnswerBytes = 65_536
+const maxResponseBytes = 65_536
 
-interface Job {
-  readonly ask: HttpAsk
-  readonly settle: (answer: HttpAnswer | HttpFailure) => void
+interface PendingRequest {
+  readonly parameters: HttpRequest
+  readonly settle: (answer: HttpResponse | HttpFailure) => void
   readonly isWanted: () => boolean
   readonly timer: NodeJS.Timeout
   request: ClientRequest | undefined
@@ -51,9 +51,9 @@ export class HttpClient {
   readonly #settings: HttpClientSettings
   readonly #httpAgent: HttpAgent
   readonly #httpsAgent: HttpsAgent
-  readonly #underWay = new Set<Job>()
+  readonly #activeCount = new Set<PendingRequest>()
   /** In order of coming: a set, so that one that has waited too long leaves at once. */
-  readonly #waiting = new Set<Job>()
+  readonly #waiting = new Set<PendingRequest>()
 
   constructor(settings: HttpClientSettings) {
     this.#settings = settings
@@ -63,37 +63,38 @@ export class HttpClient {
   }
 
   /** Never rejects. `isWanted` is asked before a request that has waited is sent: whoever asked may have gone. */
-  ask(ask: HttpAsk, isWanted: () => boolean): Promise<HttpAnswer | HttpFailure> {
-    if (isForbiddenAddress(ask.url.hostname)) return Promise.resolve({ failure: 'has an address that is not asked' })
-    if (this.#underWay.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
+  ask(parameters: HttpRequest, isWanted: () => boolean): Promise<HttpResponse | HttpFailure> {
+    if (isForbiddenAddress(parameters.url.hostname))
+      return Promise.resolve({ failure: 'has an address that is not asked' })
+    if (this.#activeCount.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
       return Promise.resolve({ failure: 'has too many questions before it' })
     }
     return new Promise((resolve) => {
-      const job: Job = {
-        ask,
+      const job: PendingRequest = {
+        parameters,
         isWanted,
         request: undefined,
         isSettled: false,
         timer: setTimeout(() => this.#settle(job, { failure: 'did not answer in time' }), this.#settings.timeoutMs),
         settle: resolve,
       }
-      if (this.#underWay.size < this.#settings.poolSize) this.#start(job, true)
+      if (this.#activeCount.size < this.#settings.poolSize) this.#start(job, true)
       else this.#waiting.add(job)
     })
   }
 
   /** What is under way fails; connections are closed. */
   close(): void {
-    for (const job of [...this.#waiting, ...this.#underWay]) this.#finish(job, { failure: 'is not asked any more' })
+    for (const job of [...this.#waiting, ...this.#activeCount]) this.#finish(job, { failure: 'is not asked any more' })
     this.#httpAgent.destroy()
     this.#httpsAgent.destroy()
   }
 
-  #start(job: Job, mayBeRepeated: boolean): void {
-    this.#underWay.add(job)
-    const { url, method, headers, body } = job.ask
+  #start(job: PendingRequest, mayBeRepeated: boolean): void {
+    this.#activeCount.add(job)
+    const { url, method, headers, body } = job.parameters
     const isSecure = url.protocol === 'https:'
-    const options = { method, headers: { ...headers, ...lengthOf(body) }, lookup: guardedLookup }
+    const options = { method, headers: { ...headers, ...lengthOf(body) }, lookup: safeLookup }
     const request = isSecure
       ? httpsRequest(url, { ...options, agent: this.#httpsAgent })
       : httpRequest(url, { ...options, agent: this.#httpAgent })
@@ -109,7 +110,7 @@ export class HttpClient {
     request.end(body)
   }
 
-  #watchConnecting(job: Job, request: ClientRequest, isSecure: boolean): void {
+  #watchConnecting(job: PendingRequest, request: ClientRequest, isSecure: boolean): void {
     request.once('socket', (socket) => {
       if (!socket.connecting) return
       const timer = setTimeout(
@@ -122,12 +123,12 @@ export class HttpClient {
     })
   }
 
-  #read(job: Job, response: IncomingMessage): void {
+  #read(job: PendingRequest, response: IncomingMessage): void {
     const chunks: Buffer[] = []
     let bytes = 0
     response.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > maxAnswerBytes) this.#settle(job, { failure: `answered with more than ${maxAnswerBytes} bytes` })
+      if (bytes > maxResponseBytes) this.#settle(job, { failure: `answered with more than ${maxResponseBytes} bytes` })
       else chunks.push(chunk)
     })
     response.on('error', () => this.#settle(job, { failure: 'broke off its answer' }))
@@ -138,17 +139,17 @@ export class HttpClient {
     })
   }
 
-  #settle(job: Job, answer: HttpAnswer | HttpFailure): void {
+  #settle(job: PendingRequest, answer: HttpResponse | HttpFailure): void {
     if (job.isSettled) return
     this.#finish(job, answer)
     this.#startNext()
   }
 
-  #finish(job: Job, answer: HttpAnswer | HttpFailure): void {
+  #finish(job: PendingRequest, answer: HttpResponse | HttpFailure): void {
     job.isSettled = true
     clearTimeout(job.timer)
     this.#waiting.delete(job)
-    this.#underWay.delete(job)
+    this.#activeCount.delete(job)
     // One that has been answered goes back to the pool by itself.
     if ('failure' in answer) job.request?.destroy()
     job.settle(answer)
@@ -156,7 +157,7 @@ export class HttpClient {
 
   #startNext(): void {
     for (const job of this.#waiting) {
-      if (this.#underWay.size >= this.#settings.poolSize) return
+      if (this.#activeCount.size >= this.#settings.poolSize) return
       this.#waiting.delete(job)
       if (job.isWanted()) this.#start(job, true)
       else this.#finish(job, { failure: 'was not asked: the client has left' })

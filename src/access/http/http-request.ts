@@ -1,7 +1,7 @@
 // A request of the configuration, filled in for one client.
 
 import { fillPlaceholders, type Placeholders } from '../placeholders.ts'
-import type { HttpAsk } from './http-client.ts'
+import type { HttpRequest } from './http-client.ts'
 
 /** One of `auth.http_auth.auth_req`, `super_req` and `acl_req`. */
 export interface HttpRequestSettings {
@@ -13,7 +13,7 @@ export interface HttpRequestSettings {
 }
 
 /** These say how the request is sent, and that is ours. */
-const ownHeaders: ReadonlySet<string> = new Set([
+const reservedHeaders: ReadonlySet<string> = new Set([
   'content-length',
   'transfer-encoding',
   'connection',
@@ -24,12 +24,12 @@ const ownHeaders: ReadonlySet<string> = new Set([
 const form = 'application/x-www-form-urlencoded'
 
 /** GET: parameters in the address. POST: as JSON where the content type says so, otherwise as a form. */
-export function fillRequest(request: HttpRequestSettings, values: Placeholders): HttpAsk {
+export function fillRequest(request: HttpRequestSettings, values: Placeholders): HttpRequest {
   const url = new URL(request.url)
   const headers: Record<string, string> = {}
   for (const [name, value] of request.headers) {
     const lowerCase = name.toLowerCase()
-    if (!ownHeaders.has(lowerCase)) headers[lowerCase] = value
+    if (!reservedHeaders.has(lowerCase)) headers[lowerCase] = value
   }
   const params = request.params.map(([name, pattern]): [string, string] => [name, fillPlaceholders(pattern, values)])
   if (request.method === 'GET') {

@@ -2,7 +2,7 @@
 //
 //   key -> answer, ends at      in the order in which they came, and so in the order in which they end
 
-export class AnswerCache<T> {
+export class ResponseCache<T> {
   readonly #entries = new Map<string, { readonly answer: T; readonly endsAtMs: number }>()
   readonly #limit: number
   readonly #ttlMs: number

@@ -19,10 +19,10 @@ import {
 import type { Topic, TopicFilter } from '../../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../../records/index.ts'
 import { Search, type Action, type Decision } from './compiled-rule.ts'
-import { RuleBook } from './rule-set.ts'
+import { RuleSet } from './rule-set.ts'
 import type { RuleList } from './rule-list.ts'
-import { ServiceVerdicts, type ServiceAnswer } from './service-decisions.ts'
-import { speakerOf, type Caller, type Speaker } from './principal.ts'
+import { ServiceDecisions, type ServiceResponse } from './service-decisions.ts'
+import { principalOf, type Caller, type Principal } from './principal.ts'
 import { StoredRules } from './stored-rules.ts'
 import { TokenGrants } from './token-grants.ts'
 
@@ -60,22 +60,22 @@ export const defaultRuleSettings: RuleSettings = {
   verdictTtlMs: 60_000,
 }
 
-export interface RuleWorld {
+export interface RuleDependencies {
   nowMs(): number
   /** Whether this client may be here at all. */
   mayStay(who: Identity): boolean
 }
 
 /** What a client has to do with rules; made once, and again when the rules have changed. */
-interface Standing {
-  readonly speaker: Speaker
+interface ClientRules {
+  readonly principal: Principal
   readonly stored: readonly RuleList[]
   readonly configured: readonly RuleList[]
 }
 
 const bySuperuser: Decision = { allows: true, because: 'superuser', rule: undefined, place: undefined }
 const byNamespace: Decision = { allows: false, because: 'namespace', rule: undefined, place: undefined }
-const tokenSaysNothing: Decision = { allows: false, because: 'token', rule: undefined, place: undefined }
+const byTokenDefault: Decision = { allows: false, because: 'token', rule: undefined, place: undefined }
 const byBridge: Decision = { allows: true, because: 'bridge', rule: undefined, place: undefined }
 const serviceAllows: Decision = { allows: true, because: 'service', rule: undefined, place: undefined }
 const serviceDenies: Decision = { allows: false, because: 'service', rule: undefined, place: undefined }
@@ -86,38 +86,38 @@ export class AccessRules implements Permissions {
   epoch = 0
   /** No rule, nobody to ask, no token, and what nobody speaks of is allowed. */
   allowsEverything: boolean
-  readonly #world: RuleWorld
+  readonly #dependencies: RuleDependencies
   readonly #stored = new StoredRules()
-  readonly #verdicts: ServiceVerdicts
+  readonly #serviceDecisions: ServiceDecisions
   #settings: RuleSettings
-  #configured: RuleBook
-  #standings = new WeakMap<Identity, Standing>()
+  #configured: RuleSet
+  #clientRules = new WeakMap<Identity, ClientRules>()
   /** Lists of the configuration by client: a change of what is stored leaves them as they are. */
-  #configuredFor = new WeakMap<Identity, readonly RuleList[]>()
+  #configuredLists = new WeakMap<Identity, readonly RuleList[]>()
 
-  constructor(settings: RuleSettings, world: RuleWorld) {
-    this.#world = world
+  constructor(settings: RuleSettings, dependencies: RuleDependencies) {
+    this.#dependencies = dependencies
     this.#settings = settings
-    this.#configured = new RuleBook(settings.rules)
-    this.#verdicts = new ServiceVerdicts(limitsOf(settings))
+    this.#configured = new RuleSet(settings.rules)
+    this.#serviceDecisions = new ServiceDecisions(limitsOf(settings))
     this.allowsEverything = this.#isOpen()
   }
 
   /** Answers of a service come to their end without any word: they are not to be kept by others. */
-  get keepsNothing(): boolean {
+  get isUncacheable(): boolean {
     return this.#settings.asksService
   }
 
-  mayPublish(who: Identity, topic: Topic): Permission {
+  canPublish(who: Identity, topic: Topic): Permission {
     return this.#permission(who, this.#decide(who, 'publish', topic.name))
   }
 
-  maySubscribe(who: Identity, filter: TopicFilter): Permission {
+  canSubscribe(who: Identity, filter: TopicFilter): Permission {
     return this.#permission(who, this.#decide(who, 'subscribe', filter))
   }
 
   /** For a session whose client is not there it is asked again when the client is: then it is known who that is. */
-  mayReceive(who: Identity, topic: Topic): boolean {
+  canReceive(who: Identity, topic: Topic): boolean {
     if (who.peerAddress === '') return true
     // The service was asked about the subscription. What the rules at hand say nothing about is covered by that.
     return this.#decide(who, 'receive', topic.name)?.allows ?? true
@@ -127,19 +127,19 @@ export class AccessRules implements Permissions {
    * By the rules alone: what its publisher showed when it published is not known any more, nor where it was. What may have
    * been allowed to it, at some address, may still be.
    */
-  mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
+  canRetain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
     if (publisher.clientId === '' || this.allowsEverything) return true
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const caller = { namespace, clientId, username: publisher.username, peerAddress: '' }
-    const configured = this.#configured.listsForAbsent(caller, isBridgeClient(clientId))
-    const standing = this.#makeStanding(caller, configured)
-    const decision = this.#ruleFor(standing, 'publish', topicWithin(namespace, topic.name))
+    const configured = this.#configured.listsForOffline(caller, isBridgeClient(clientId))
+    const clientRules = this.#createClientRules(caller, configured)
+    const decision = this.#ruleFor(clientRules, 'publish', namespacedTopic(namespace, topic.name))
     if (decision === undefined && isBridgeClient(clientId)) return true
     return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
   }
 
-  mayStay(who: Identity): boolean {
-    return this.#world.mayStay(who)
+  canStay(who: Identity): boolean {
+    return this.#dependencies.mayStay(who)
   }
 
   /** Which rule decides, or what else does; undefined: the service has to be asked. */
@@ -149,9 +149,9 @@ export class AccessRules implements Permissions {
 
   changeSettings(settings: RuleSettings): void {
     this.#settings = settings
-    this.#configured = new RuleBook(settings.rules)
-    this.#configuredFor = new WeakMap()
-    this.#verdicts.changeLimits(limitsOf(settings))
+    this.#configured = new RuleSet(settings.rules)
+    this.#configuredLists = new WeakMap()
+    this.#serviceDecisions.changeLimits(limitsOf(settings))
     this.noteChange()
   }
 
@@ -176,14 +176,14 @@ export class AccessRules implements Permissions {
   }
 
   /** What the service has said: the same question has this answer for a while. */
-  learn(who: Identity, action: 'publish' | 'subscribe', topic: string, answer: ServiceAnswer): void {
-    this.#verdicts.learn(who, { action, topic, answer }, this.#world.nowMs())
+  recordResponse(who: Identity, action: 'publish' | 'subscribe', topic: string, answer: ServiceResponse): void {
+    this.#serviceDecisions.recordResponse(who, { action, topic, answer }, this.#dependencies.nowMs())
   }
 
   /** Answers may be others than before. */
   noteChange(): void {
     this.epoch++
-    this.#standings = new WeakMap()
+    this.#clientRules = new WeakMap()
     this.allowsEverything = this.#isOpen()
   }
 
@@ -202,22 +202,22 @@ export class AccessRules implements Permissions {
 
   #decide(who: Identity, action: Action, topic: string): Decision | undefined {
     if (who.isSuperuser) return bySuperuser
-    if (isOutOfReach(who, topic)) return byNamespace
-    if (isOwnMark(who, action, topic)) return byBridge
-    const standing = this.#standingOf(who)
+    if (isForeignNamespace(who, topic)) return byNamespace
+    if (isBridgeMarker(who, action, topic)) return byBridge
+    const clientRules = this.#clientRulesOf(who)
     if (who.grants instanceof TokenGrants) {
-      const search = new Search(standing.speaker, action, topic)
+      const search = new Search(clientRules.principal, action, topic)
       who.grants.search(search)
-      return search.decision ?? tokenSaysNothing
+      return search.decision ?? byTokenDefault
     }
-    const rule = this.#ruleFor(standing, action, topic)
-    return rule ?? (isBridgeClient(who.clientId) ? byBridge : this.#withoutRule(who, action, topic))
+    const rule = this.#ruleFor(clientRules, action, topic)
+    return rule ?? (isBridgeClient(who.clientId) ? byBridge : this.#decideWithoutRule(who, action, topic))
   }
 
-  #ruleFor(standing: Standing, action: Action, topic: string): Decision | undefined {
-    const { stored, configured, speaker } = standing
+  #ruleFor(clientRules: ClientRules, action: Action, topic: string): Decision | undefined {
+    const { stored, configured, principal } = clientRules
     if (stored.length === 0 && configured.length === 0) return undefined
-    const search = new Search(speaker, action, topic)
+    const search = new Search(principal, action, topic)
     for (const list of stored) {
       list.search(search)
       if (search.decision !== undefined) return search.decision
@@ -227,11 +227,11 @@ export class AccessRules implements Permissions {
     return search.decision
   }
 
-  #withoutRule(who: Identity, action: Action, topic: string): Decision | undefined {
+  #decideWithoutRule(who: Identity, action: Action, topic: string): Decision | undefined {
     const { asksService, failingDenies, noMatch } = this.#settings
     if (asksService) {
       if (action === 'receive') return undefined
-      const answer = this.#verdicts.find(who, action, topic, this.#world.nowMs())
+      const answer = this.#serviceDecisions.find(who, action, topic, this.#dependencies.nowMs())
       if (answer === undefined) return undefined
       if (answer === 'allow') return serviceAllows
       if (answer === 'deny' || (answer === 'failed' && failingDenies)) return serviceDenies
@@ -239,20 +239,20 @@ export class AccessRules implements Permissions {
     return noMatch === 'allow' ? nothingAllows : nothingDenies
   }
 
-  #standingOf(who: Identity): Standing {
-    const known = this.#standings.get(who)
+  #clientRulesOf(who: Identity): ClientRules {
+    const known = this.#clientRules.get(who)
     if (known !== undefined) return known
-    const configured = this.#configuredFor.get(who) ?? this.#configuredListsFor(who)
-    this.#configuredFor.set(who, configured)
-    const standing = this.#makeStanding(who, configured)
-    this.#standings.set(who, standing)
-    return standing
+    const configured = this.#configuredLists.get(who) ?? this.#configuredListsFor(who)
+    this.#configuredLists.set(who, configured)
+    const clientRules = this.#createClientRules(who, configured)
+    this.#clientRules.set(who, clientRules)
+    return clientRules
   }
 
-  #makeStanding(caller: Caller, configured: readonly RuleList[]): Standing {
+  #createClientRules(caller: Caller, configured: readonly RuleList[]): ClientRules {
     const { clientId } = caller
     const stored = isBridgeClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(caller)
-    return { speaker: speakerOf(caller), stored, configured }
+    return { principal: principalOf(caller), stored, configured }
   }
 
   /** What is said about everybody is not said about the bridges of this broker: what they carry, their own rules say. */
@@ -265,18 +265,18 @@ export class AccessRules implements Permissions {
  * What lies in the namespaces is not for those of none, be it that there are namespaces no longer; and what the broker tells
  * of all its clients is not for those of one.
  */
-function isOutOfReach({ namespace, clientId }: Identity, topic: string): boolean {
+function isForeignNamespace({ namespace, clientId }: Identity, topic: string): boolean {
   if (namespace !== undefined) return topic.startsWith('$SYS/')
   return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)
 }
 
 /** What a bridge keeps with its session is no traffic: without it the remote broker would be made to forget the bridge. */
-function isOwnMark({ clientId }: Identity, action: Action, topic: string): boolean {
+function isBridgeMarker({ clientId }: Identity, action: Action, topic: string): boolean {
   return action === 'subscribe' && topic.startsWith(bridgeMarksRoot) && isBridgeClient(clientId)
 }
 
 /** As the clients of the namespace know it: whoever has it from elsewhere has it with its whole name. */
-function topicWithin(namespace: string | undefined, topic: string): string {
+function namespacedTopic(namespace: string | undefined, topic: string): string {
   const prefix = namespaceTopics(namespace)
   return topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
 }

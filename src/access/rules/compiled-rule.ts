@@ -3,7 +3,7 @@
 //   Search { publish | subscribe | receive, topic } --> rules, in any order --> the decision of the first in *their* order
 
 import type { AclRule, AclTopic } from '../../config/index.ts'
-import type { Speaker } from './principal.ts'
+import type { Principal } from './principal.ts'
 import { coversFilter, hasPlaceholder, matchesTopic, patternOf, type TopicPattern } from './topic-patterns.ts'
 
 /** `receive`: at delivery, whichever subscription a message comes by. */
@@ -35,8 +35,8 @@ export interface CompiledRule {
   /** The place among all rules of its source: the lowest that matches decides. */
   readonly order: number
   readonly allows: boolean
-  readonly isAboutPublishing: boolean
-  readonly isAboutSubscribing: boolean
+  readonly appliesToPublish: boolean
+  readonly appliesToSubscribe: boolean
   /** Undefined: every topic. */
   readonly patterns: readonly TopicPattern[] | undefined
   readonly needsClientId: boolean
@@ -63,8 +63,8 @@ export function compileRule(source: RuleSource, order: number): CompiledRule {
   return {
     order,
     allows,
-    isAboutPublishing: action !== 'subscribe',
-    isAboutSubscribing: action !== 'publish',
+    appliesToPublish: action !== 'subscribe',
+    appliesToSubscribe: action !== 'publish',
     patterns,
     needsClientId: needs('clientId'),
     needsUsername: needs('username'),
@@ -75,7 +75,7 @@ export function compileRule(source: RuleSource, order: number): CompiledRule {
 
 /** One question on its way through the rules, with the best answer so far. */
 export class Search {
-  readonly speaker: Speaker
+  readonly principal: Principal
   readonly action: Action
   /** A topic name, or where the action is subscribe a filter. */
   readonly topic: string
@@ -84,8 +84,8 @@ export class Search {
   order = Infinity
   decision: Decision | undefined = undefined
 
-  constructor(speaker: Speaker, action: Action, topic: string) {
-    this.speaker = speaker
+  constructor(principal: Principal, action: Action, topic: string) {
+    this.principal = principal
     this.action = action
     this.topic = topic
     this.levels = topic.split('/')
@@ -95,22 +95,22 @@ export class Search {
   note(rule: CompiledRule): void {
     if (rule.order >= this.order) return
     this.order = rule.order
-    this.decision = lacksValue(rule, this.speaker) ? rule.decisionWithoutValue : rule.decision
+    this.decision = lacksValue(rule, this.principal) ? rule.decisionWithoutValue : rule.decision
   }
 }
 
 /** The rule stands for something that this client must not be called: it denies, whatever the topic. */
-export function lacksValue(rule: CompiledRule, speaker: Speaker): boolean {
+export function lacksValue(rule: CompiledRule, principal: Principal): boolean {
   return (
-    (rule.needsClientId && speaker.clientId === undefined) || (rule.needsUsername && speaker.username === undefined)
+    (rule.needsClientId && principal.clientId === undefined) || (rule.needsUsername && principal.username === undefined)
   )
 }
 
 /** Whether the rule decides. Slow and plain: what the index must agree with. */
-export function ruleDecides(rule: CompiledRule, search: Search): boolean {
-  if (!(search.action === 'publish' ? rule.isAboutPublishing : rule.isAboutSubscribing)) return false
-  if (rule.patterns === undefined || lacksValue(rule, search.speaker)) return true
-  return rule.patterns.some((pattern) => patternFits(pattern, rule.allows, search))
+export function matchesRule(rule: CompiledRule, search: Search): boolean {
+  if (!(search.action === 'publish' ? rule.appliesToPublish : rule.appliesToSubscribe)) return false
+  if (rule.patterns === undefined || lacksValue(rule, search.principal)) return true
+  return rule.patterns.some((pattern) => matchesPattern(pattern, rule.allows, search))
 }
 
 /**
@@ -118,14 +118,14 @@ export function ruleDecides(rule: CompiledRule, search: Search): boolean {
  * literal is compared as it is. But a filter that somebody may subscribe to literally would be worth nothing if what it
  * matches were held back at delivery.
  */
-function patternFits(pattern: TopicPattern, allows: boolean, search: Search): boolean {
-  const { levels, speaker, topic, action } = search
+function matchesPattern(pattern: TopicPattern, allows: boolean, search: Search): boolean {
+  const { levels, principal, topic, action } = search
   if (pattern.kind === 'filter') {
     return action === 'subscribe'
-      ? coversFilter(pattern, levels, speaker, !allows)
-      : matchesTopic(pattern, levels, speaker, !allows)
+      ? coversFilter(pattern, levels, principal, !allows)
+      : matchesTopic(pattern, levels, principal, !allows)
   }
   if (pattern.text === topic) return true
   const { asFilter } = pattern
-  return action === 'receive' && allows && asFilter !== undefined && matchesTopic(asFilter, levels, speaker, false)
+  return action === 'receive' && allows && asFilter !== undefined && matchesTopic(asFilter, levels, principal, false)
 }

@@ -1,6 +1,6 @@
 // Who asks, as rules see it.
 
-import { isInRange, parseAddress, type AclWhom, type Address } from '../../config/index.ts'
+import { isInRange, parseAddress, type AclSubject, type Address } from '../../config/index.ts'
 
 /** What of an identity rules look at. */
 export interface Caller {
@@ -12,13 +12,13 @@ export interface Caller {
 }
 
 /** A client with its values for placeholders. */
-export interface Speaker {
+export interface Principal {
   /** Undefined: the client is called something that must not be put into a rule. */
   readonly clientId: string | undefined
   readonly username: string | undefined
 }
 
-export function speakerOf({ clientId, username }: Pick<Caller, 'clientId' | 'username'>): Speaker {
+export function principalOf({ clientId, username }: Pick<Caller, 'clientId' | 'username'>): Principal {
   return { clientId: placeholderValue(clientId), username: placeholderValue(username) }
 }
 
@@ -36,7 +36,7 @@ export function addressOf({ peerAddress }: Caller): Address | undefined {
 }
 
 /** Whether a rule for `who` is about this client. Of an address that is not known what `ifUnknown` says: that nothing holds. */
-export function isAbout(who: AclWhom, caller: Caller, address: Address | undefined, ifUnknown = false): boolean {
+export function appliesTo(who: AclSubject, caller: Caller, address: Address | undefined, ifUnknown = false): boolean {
   switch (who.is) {
     case 'anybody':
       return true
@@ -47,9 +47,9 @@ export function isAbout(who: AclWhom, caller: Caller, address: Address | undefin
     case 'address':
       return address === undefined ? ifUnknown : who.ranges.some((range) => isInRange(address, range))
     case 'all-of':
-      return who.parts.every((part) => isAbout(part, caller, address, ifUnknown))
+      return who.parts.every((part) => appliesTo(part, caller, address, ifUnknown))
     case 'any-of':
-      return who.parts.some((part) => isAbout(part, caller, address, ifUnknown))
+      return who.parts.some((part) => appliesTo(part, caller, address, ifUnknown))
     default:
       return who satisfies never
   }

@@ -12,7 +12,7 @@ import type { Action, CompiledRule, Search } from './compiled-rule.ts'
 import { fillTemplate, type FilterPattern, type TemplatePart } from './topic-patterns.ts'
 
 /** The lowest order of a rule for each action; Infinity: none. */
-class Orders {
+class LowestOrders {
   publish = Infinity
   subscribe = Infinity
   receive = Infinity
@@ -23,41 +23,41 @@ class Orders {
 }
 
 /** Where filters end. */
-class End {
-  readonly all = new Orders()
-  readonly denying = new Orders()
+class FilterEnd {
+  readonly all = new LowestOrders()
+  readonly denying = new LowestOrders()
 }
 
-class Node {
+class TreeNode {
   lowest = Infinity
-  readonly texts = new Map<string, Node>()
-  one: Node | undefined = undefined
+  readonly texts = new Map<string, TreeNode>()
+  one: TreeNode | undefined = undefined
   /** By their parts. */
-  templates: Map<string, { readonly parts: readonly TemplatePart[]; readonly node: Node }> | undefined = undefined
-  here: End | undefined = undefined
-  rest: End | undefined = undefined
+  templates: Map<string, { readonly parts: readonly TemplatePart[]; readonly node: TreeNode }> | undefined = undefined
+  end: FilterEnd | undefined = undefined
+  rest: FilterEnd | undefined = undefined
 }
 
 export class RuleIndex {
   readonly #rules = new Map<number, CompiledRule>()
-  readonly #root = new Node()
-  readonly #everyTopic = new Orders()
-  readonly #needingClientId = new Orders()
-  readonly #needingUsername = new Orders()
-  readonly #literals = new Map<string, Orders>()
+  readonly #root = new TreeNode()
+  readonly #everyTopic = new LowestOrders()
+  readonly #needingClientId = new LowestOrders()
+  readonly #needingUsername = new LowestOrders()
+  readonly #literals = new Map<string, LowestOrders>()
 
   constructor(rules: readonly CompiledRule[]) {
     for (const rule of rules) this.#add(rule)
   }
 
   search(search: Search): void {
-    const { action, topic, speaker } = search
-    const walk = new Walk(search)
+    const { action, topic, principal } = search
+    const walk = new TreeSearch(search)
     walk.noteOrder(this.#everyTopic[action])
     walk.noteOrder(this.#literals.get(topic)?.[action] ?? Infinity)
     // Such a rule denies when it is reached, whatever its topics.
-    if (speaker.clientId === undefined) walk.noteOrder(this.#needingClientId[action])
-    if (speaker.username === undefined) walk.noteOrder(this.#needingUsername[action])
+    if (principal.clientId === undefined) walk.noteOrder(this.#needingClientId[action])
+    if (principal.username === undefined) walk.noteOrder(this.#needingUsername[action])
     if (action === 'subscribe') walk.coverFrom(this.#root, 0, false)
     else walk.matchFrom(this.#root, 0, false)
     const rule = this.#rules.get(walk.order)
@@ -67,7 +67,7 @@ export class RuleIndex {
   #add(rule: CompiledRule): void {
     this.#rules.set(rule.order, rule)
     const actions = actionsOf(rule)
-    const lower = (orders: Orders, some = actions): void => {
+    const lower = (orders: LowestOrders, some = actions): void => {
       for (const action of some) orders.lower(action, rule.order)
     }
     if (rule.needsClientId) lower(this.#needingClientId)
@@ -76,11 +76,11 @@ export class RuleIndex {
     for (const pattern of rule.patterns) {
       if (pattern.kind === 'filter') this.#addFilter(pattern, rule, actions)
       else {
-        const orders = this.#literals.get(pattern.text) ?? new Orders()
+        const orders = this.#literals.get(pattern.text) ?? new LowestOrders()
         this.#literals.set(pattern.text, orders)
         lower(orders)
         const { asFilter } = pattern
-        const isWorthSomething = rule.allows && rule.isAboutSubscribing
+        const isWorthSomething = rule.allows && rule.appliesToSubscribe
         if (isWorthSomething && asFilter !== undefined) this.#addFilter(asFilter, rule, ['receive'])
       }
     }
@@ -90,50 +90,50 @@ export class RuleIndex {
     let node = this.#root
     node.lowest = Math.min(node.lowest, rule.order)
     for (const level of pattern.levels) {
-      if (level.is === 'rest') return noteEnd((node.rest ??= new End()), rule, actions)
+      if (level.is === 'rest') return addEnd((node.rest ??= new FilterEnd()), rule, actions)
       if (level.is === 'text') node = textChild(node, level.text)
-      else if (level.is === 'one') node = node.one ??= new Node()
+      else if (level.is === 'one') node = node.one ??= new TreeNode()
       else node = templateChild(node, level.parts)
       node.lowest = Math.min(node.lowest, rule.order)
     }
-    noteEnd((node.here ??= new End()), rule, actions)
+    addEnd((node.end ??= new FilterEnd()), rule, actions)
   }
 }
 
 function actionsOf(rule: CompiledRule): Action[] {
   const actions: Action[] = []
-  if (rule.isAboutPublishing) actions.push('publish')
-  if (rule.isAboutSubscribing) actions.push('subscribe', 'receive')
+  if (rule.appliesToPublish) actions.push('publish')
+  if (rule.appliesToSubscribe) actions.push('subscribe', 'receive')
   return actions
 }
 
-function noteEnd(end: End, rule: CompiledRule, actions: readonly Action[]): void {
+function addEnd(end: FilterEnd, rule: CompiledRule, actions: readonly Action[]): void {
   for (const action of actions) {
     end.all.lower(action, rule.order)
     if (!rule.allows) end.denying.lower(action, rule.order)
   }
 }
 
-function textChild(node: Node, text: string): Node {
+function textChild(node: TreeNode, text: string): TreeNode {
   const known = node.texts.get(text)
   if (known !== undefined) return known
-  const child = new Node()
+  const child = new TreeNode()
   node.texts.set(text, child)
   return child
 }
 
-function templateChild(node: Node, parts: readonly TemplatePart[]): Node {
+function templateChild(node: TreeNode, parts: readonly TemplatePart[]): TreeNode {
   const key = JSON.stringify(parts)
   const templates = (node.templates ??= new Map())
   const known = templates.get(key)
   if (known !== undefined) return known.node
-  const child = new Node()
+  const child = new TreeNode()
   templates.set(key, { parts, node: child })
   return child
 }
 
 /** One way through the tree. */
-class Walk {
+class TreeSearch {
   order = Infinity
   readonly #search: Search
   /** The first level begins with `$`: of leading wildcards only those that deny count. */
@@ -149,17 +149,17 @@ class Walk {
     if (order < this.order) this.order = order
   }
 
-  #noteEnd(end: End | undefined, denyingOnly: boolean): void {
+  #addEnd(end: FilterEnd | undefined, denyingOnly: boolean): void {
     if (end !== undefined) this.noteOrder((denyingOnly ? end.denying : end.all)[this.#search.action])
   }
 
   /** The filters below `node` that match the topic from level `at` on. */
-  matchFrom(node: Node, at: number, denyingOnly: boolean): void {
+  matchFrom(node: TreeNode, at: number, denyingOnly: boolean): void {
     if (node.lowest >= this.order) return
     const level = this.#search.levels[at]
     const isWildHidden = denyingOnly || (at === 0 && this.#isHidden)
-    this.#noteEnd(node.rest, isWildHidden)
-    if (level === undefined) return this.#noteEnd(node.here, denyingOnly)
+    this.#addEnd(node.rest, isWildHidden)
+    if (level === undefined) return this.#addEnd(node.end, denyingOnly)
     const child = node.texts.get(level)
     if (child !== undefined) this.matchFrom(child, at + 1, denyingOnly)
     if (node.one !== undefined) this.matchFrom(node.one, at + 1, isWildHidden)
@@ -167,15 +167,15 @@ class Walk {
   }
 
   /** The filters below `node` that cover the wanted one from level `at` on. */
-  coverFrom(node: Node, at: number, denyingOnly: boolean): void {
+  coverFrom(node: TreeNode, at: number, denyingOnly: boolean): void {
     if (node.lowest >= this.order) return
     const level = this.#search.levels[at]
     const isWildHidden = denyingOnly || (at === 0 && this.#isHidden)
-    this.#noteEnd(node.rest, isWildHidden)
-    if (level === undefined) return this.#noteEnd(node.here, denyingOnly)
+    this.#addEnd(node.rest, isWildHidden)
+    if (level === undefined) return this.#addEnd(node.end, denyingOnly)
     if (level === '#') {
       // Every topic has a first level, so `#` alone is no more than `+/#`.
-      if (at === 0) this.#noteEnd(node.one?.rest, denyingOnly)
+      if (at === 0) this.#addEnd(node.one?.rest, denyingOnly)
       return
     }
     if (node.one !== undefined) this.coverFrom(node.one, at + 1, isWildHidden)
@@ -185,12 +185,12 @@ class Walk {
     for (const template of this.#templatesFor(node, level)) this.coverFrom(template, at + 1, denyingOnly)
   }
 
-  #templatesFor(node: Node, level: string): Node[] {
+  #templatesFor(node: TreeNode, level: string): TreeNode[] {
     if (node.templates === undefined) return []
-    const { speaker } = this.#search
-    const found: Node[] = []
+    const { principal } = this.#search
+    const found: TreeNode[] = []
     for (const { parts, node: below } of node.templates.values()) {
-      if (fillTemplate(parts, speaker) === level) found.push(below)
+      if (fillTemplate(parts, principal) === level) found.push(below)
     }
     return found
   }

@@ -1,10 +1,10 @@
 // Rules about the same clients, in their order. A few are gone through one by one; many get an index.
 
-import { ruleDecides, type CompiledRule, type Search } from './compiled-rule.ts'
+import { matchesRule, type CompiledRule, type Search } from './compiled-rule.ts'
 import { RuleIndex } from './rule-index.ts'
 
 /** Beyond so many going through costs more than looking up. */
-const longestScan = 8
+const maxScannedRules = 8
 
 export class RuleList {
   readonly #rules: readonly CompiledRule[]
@@ -18,7 +18,7 @@ export class RuleList {
   }
 
   search(search: Search): void {
-    if (this.#rules.length <= longestScan) return scanRules(this.#rules, search)
+    if (this.#rules.length <= maxScannedRules) return scanRules(this.#rules, search)
     this.#index ??= new RuleIndex(this.#rules)
     this.#index.search(search)
   }
@@ -28,6 +28,6 @@ export class RuleList {
 export function scanRules(rules: readonly CompiledRule[], search: Search): void {
   for (const rule of rules) {
     if (rule.order >= search.order) return
-    if (ruleDecides(rule, search)) return search.note(rule)
+    if (matchesRule(rule, search)) return search.note(rule)
   }
 }

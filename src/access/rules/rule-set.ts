@@ -6,13 +6,13 @@
 //   {'and', [{user, u}, {ipaddr, ...}]}        found by the name, then looked at
 //   {ipaddr, ...} and what has no name in it   looked at for each client
 
-import type { AclRule, AclWhom } from '../../config/index.ts'
+import type { AclRule, AclSubject } from '../../config/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
-import { addressOf, isAbout, type Caller } from './principal.ts'
+import { addressOf, appliesTo, type Caller } from './principal.ts'
 
-interface Group {
-  readonly who: AclWhom
+interface RuleGroup {
+  readonly who: AclSubject
   /** Of all its rules, where it is asked for addresses. */
   readonly permit: AclRule['permit']
   readonly rules: CompiledRule[]
@@ -20,21 +20,21 @@ interface Group {
 }
 
 /** A name without which a rule is not about a client. */
-interface Anchor {
+interface RequiredName {
   readonly by: 'username' | 'clientid'
   readonly name: string
 }
 
-export class RuleBook {
+export class RuleSet {
   readonly count: number
-  readonly #byName = { username: new Map<string, Group[]>(), clientid: new Map<string, Group[]>() }
-  readonly #others: Group[] = []
+  readonly #byName = { username: new Map<string, RuleGroup[]>(), clientid: new Map<string, RuleGroup[]>() }
+  readonly #unnamed: RuleGroup[] = []
 
   constructor(rules: readonly AclRule[]) {
     this.count = rules.length
-    const groups = new Map<string, Group>()
+    const groups = new Map<string, RuleGroup>()
     for (const [order, rule] of rules.entries()) {
-      const key = `${asksForAddress(rule.who) ? rule.permit : ''} ${JSON.stringify(rule.who)}`
+      const key = `${needsAddress(rule.who) ? rule.permit : ''} ${JSON.stringify(rule.who)}`
       let group = groups.get(key)
       if (group === undefined) {
         const own: CompiledRule[] = []
@@ -49,43 +49,43 @@ export class RuleBook {
 
   /** The lists that are about this client, in no order: the rules in them know theirs. */
   listsFor(caller: Caller): RuleList[] {
-    return listsAbout(caller, this.#candidatesFor(caller))
+    return listsAbout(caller, this.#groupsFor(caller))
   }
 
   /** Those of them in which its client id is named. */
   listsNaming(caller: Caller): RuleList[] {
-    return listsAbout(caller, this.#candidatesNaming(caller))
+    return listsAbout(caller, this.#groupsNaming(caller))
   }
 
   /**
    * The same for a client that was here at some time, and nobody knows any more from where: what is allowed at some address
    * may have been allowed to it, and what is denied at one need not have been denied. `isNamed`: as in `listsNaming`.
    */
-  listsForAbsent(caller: Omit<Caller, 'peerAddress'>, isNamed: boolean): RuleList[] {
-    const candidates = isNamed ? this.#candidatesNaming(caller) : this.#candidatesFor(caller)
+  listsForOffline(caller: Omit<Caller, 'peerAddress'>, isNamed: boolean): RuleList[] {
+    const candidates = isNamed ? this.#groupsNaming(caller) : this.#groupsFor(caller)
     const unplaced = { ...caller, peerAddress: '' }
     return candidates
-      .filter(({ who, permit }) => isAbout(who, unplaced, undefined, permit === 'allow'))
+      .filter(({ who, permit }) => appliesTo(who, unplaced, undefined, permit === 'allow'))
       .map(({ list }) => list)
   }
 
-  #candidatesFor(caller: Omit<Caller, 'peerAddress'>): Group[] {
+  #groupsFor(caller: Omit<Caller, 'peerAddress'>): RuleGroup[] {
     const { username, clientid } = this.#byName
     return [
       ...(caller.username === undefined ? [] : (username.get(caller.username) ?? [])),
       ...(clientid.get(caller.clientId) ?? []),
-      ...this.#others,
+      ...this.#unnamed,
     ]
   }
 
-  #candidatesNaming({ clientId }: Pick<Caller, 'clientId'>): Group[] {
+  #groupsNaming({ clientId }: Pick<Caller, 'clientId'>): RuleGroup[] {
     return this.#byName.clientid.get(clientId) ?? []
   }
 
-  #file(group: Group): void {
-    const anchors = anchorsOf(group.who)
+  #file(group: RuleGroup): void {
+    const anchors = requiredNamesOf(group.who)
     if (anchors === undefined) {
-      this.#others.push(group)
+      this.#unnamed.push(group)
       return
     }
     for (const { by, name } of anchors) {
@@ -97,26 +97,26 @@ export class RuleBook {
   }
 }
 
-function listsAbout(caller: Caller, candidates: readonly Group[]): RuleList[] {
+function listsAbout(caller: Caller, candidates: readonly RuleGroup[]): RuleList[] {
   const address = addressOf(caller)
-  return candidates.filter(({ who }) => isAbout(who, caller, address)).map(({ list }) => list)
+  return candidates.filter(({ who }) => appliesTo(who, caller, address)).map(({ list }) => list)
 }
 
-function asksForAddress(who: AclWhom): boolean {
-  return who.is === 'address' || ('parts' in who && who.parts.some(asksForAddress))
+function needsAddress(who: AclSubject): boolean {
+  return who.is === 'address' || ('parts' in who && who.parts.some(needsAddress))
 }
 
 /** Names of which a client must have one; undefined: it may be called anything. */
-function anchorsOf(who: AclWhom): readonly Anchor[] | undefined {
+function requiredNamesOf(who: AclSubject): readonly RequiredName[] | undefined {
   switch (who.is) {
     case 'username':
       return [{ by: 'username', name: who.username }]
     case 'clientid':
       return [{ by: 'clientid', name: who.clientId }]
     case 'all-of':
-      return who.parts.map(anchorsOf).find((anchors) => anchors !== undefined)
+      return who.parts.map(requiredNamesOf).find((anchors) => anchors !== undefined)
     case 'any-of': {
-      const each = who.parts.map(anchorsOf)
+      const each = who.parts.map(requiredNamesOf)
       return each.every((anchors) => anchors !== undefined) ? each.flat() : undefined
     }
     case 'anybody':

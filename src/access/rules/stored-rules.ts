@@ -12,7 +12,7 @@ import type { Caller } from './principal.ts'
 type RuleKey = Extract<AccessRecordKey, { kind: 'rule' }>
 
 /** Rules about one name. */
-interface Shelf {
+interface NamedRules {
   readonly records: Map<string, RuleRecord>
   /** Made when it is asked; undefined since the last change. */
   list: RuleList | undefined
@@ -21,54 +21,54 @@ interface Shelf {
 export class StoredRules {
   count = 0
   /** By namespaced name. */
-  readonly #shelves = {
-    clientid: new Map<string, Shelf>(),
-    username: new Map<string, Shelf>(),
-    all: new Map<string, Shelf>(),
+  readonly #rulesByName = {
+    clientid: new Map<string, NamedRules>(),
+    username: new Map<string, NamedRules>(),
+    all: new Map<string, NamedRules>(),
   }
 
   put(record: RuleRecord): void {
-    const shelves = this.#shelves[record.about]
+    const rulesByName = this.#rulesByName[record.about]
     const name = namespacedName(record.namespace, record.who)
-    const shelf = shelves.get(name) ?? { records: new Map<string, RuleRecord>(), list: undefined }
-    shelves.set(name, shelf)
-    const before = shelf.records.size
-    shelf.records.set(keyOf(record), record)
-    shelf.list = undefined
-    this.count += shelf.records.size - before
+    const namedRules = rulesByName.get(name) ?? { records: new Map<string, RuleRecord>(), list: undefined }
+    rulesByName.set(name, namedRules)
+    const before = namedRules.records.size
+    namedRules.records.set(keyOf(record), record)
+    namedRules.list = undefined
+    this.count += namedRules.records.size - before
   }
 
   delete(key: RuleKey): void {
-    const shelves = this.#shelves[key.about]
+    const rulesByName = this.#rulesByName[key.about]
     const name = namespacedName(key.namespace, key.who)
-    const shelf = shelves.get(name)
-    if (shelf?.records.delete(keyOf(key)) !== true) return
+    const namedRules = rulesByName.get(name)
+    if (namedRules?.records.delete(keyOf(key)) !== true) return
     this.count--
-    shelf.list = undefined
-    if (shelf.records.size === 0) shelves.delete(name)
+    namedRules.list = undefined
+    if (namedRules.records.size === 0) rulesByName.delete(name)
   }
 
   /** The lists about this client, in the order in which they are asked. */
   listsFor(caller: Caller): RuleList[] {
     const { namespace } = caller
-    const own = namespace === undefined ? [] : this.#shelvesOf(caller, namespace)
-    return [...own, ...this.#shelvesOf(caller, undefined)].map(listOf)
+    const own = namespace === undefined ? [] : this.#namedRulesOf(caller, namespace)
+    return [...own, ...this.#namedRulesOf(caller, undefined)].map(listOf)
   }
 
   /** The rules about this client id alone. */
   listsNaming(clientId: string): RuleList[] {
-    const shelf = this.#shelves.clientid.get(namespacedName(undefined, clientId))
-    return shelf === undefined ? [] : [listOf(shelf)]
+    const namedRules = this.#rulesByName.clientid.get(namespacedName(undefined, clientId))
+    return namedRules === undefined ? [] : [listOf(namedRules)]
   }
 
-  #shelvesOf({ clientId, username }: Caller, namespace: string | undefined): Shelf[] {
-    const { clientid, username: usernames, all } = this.#shelves
-    const shelves = [
+  #namedRulesOf({ clientId, username }: Caller, namespace: string | undefined): NamedRules[] {
+    const { clientid, username: usernames, all } = this.#rulesByName
+    const rulesByName = [
       clientid.get(namespacedName(namespace, clientId)),
       username === undefined ? undefined : usernames.get(namespacedName(namespace, username)),
       all.get(namespacedName(namespace, '')),
     ]
-    return shelves.filter((shelf) => shelf !== undefined)
+    return rulesByName.filter((namedRules) => namedRules !== undefined)
   }
 }
 
@@ -76,9 +76,9 @@ function keyOf({ topic, action }: RuleRecord | RuleKey): string {
   return `${action} ${topic}`
 }
 
-function listOf(shelf: Shelf): RuleList {
-  shelf.list ??= new RuleList([...shelf.records.values()].sort(byAge).map(compileRecord))
-  return shelf.list
+function listOf(namedRules: NamedRules): RuleList {
+  namedRules.list ??= new RuleList([...namedRules.records.values()].sort(byAge).map(compileRecord))
+  return namedRules.list
 }
 
 /** Rules of the same moment have an order too, the same on every shard and after each start. */

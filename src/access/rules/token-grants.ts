@@ -32,7 +32,7 @@ export function tokenGrants(claim: unknown): TokenGrants | undefined {
 }
 
 const actions = { pub: 'publish', sub: 'subscribe', all: 'pubsub' } as const
-const actionWords = new Map<unknown, RuleSource['action']>([
+const actionNames = new Map<unknown, RuleSource['action']>([
   ['publish', 'publish'],
   ['subscribe', 'subscribe'],
   ['pubsub', 'pubsub'],
@@ -60,7 +60,7 @@ function readRules(claim: readonly unknown[]): RuleSource[] | undefined {
   for (const rule of claim) {
     if (!isObject(rule)) return undefined
     const { permission, topic } = rule
-    const action = actionWords.get(rule.action)
+    const action = actionNames.get(rule.action)
     if ((permission !== 'allow' && permission !== 'deny') || action === undefined) return undefined
     // What narrows a rule further must not be passed over: an allowance would be wider than it was meant.
     if (Object.keys(rule).some((key) => !['permission', 'topic', 'action'].includes(key))) return undefined

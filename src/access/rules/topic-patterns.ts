@@ -4,7 +4,7 @@
 // allowed for `a/#`.
 
 import { readAclTopic, type AclTopic } from '../../config/index.ts'
-import type { Speaker } from './principal.ts'
+import type { Principal } from './principal.ts'
 
 /** One level of a rule's filter. */
 export type LevelPattern =
@@ -76,13 +76,13 @@ export function hasPlaceholder(pattern: TopicPattern, value: 'clientId' | 'usern
 }
 
 /** The level with the client's values in it. The values have been looked at: see `speakerOf`. */
-export function fillTemplate(parts: readonly TemplatePart[], speaker: Speaker): string {
-  return parts.map((part) => ('text' in part ? part.text : (speaker[part.value] ?? ''))).join('')
+export function fillTemplate(parts: readonly TemplatePart[], principal: Principal): string {
+  return parts.map((part) => ('text' in part ? part.text : (principal[part.value] ?? ''))).join('')
 }
 
-function levelFits(pattern: LevelPattern | undefined, level: string, speaker: Speaker): boolean {
+function matchesLevel(pattern: LevelPattern | undefined, level: string, principal: Principal): boolean {
   if (pattern === undefined) return false
-  if (pattern.is === 'template') return fillTemplate(pattern.parts, speaker) === level
+  if (pattern.is === 'template') return fillTemplate(pattern.parts, principal) === level
   return pattern.is === 'one' || (pattern.is === 'text' && pattern.text === level)
 }
 
@@ -96,14 +96,14 @@ function isHidden(pattern: FilterPattern, firstLevel: string | undefined, isWide
 export function matchesTopic(
   pattern: FilterPattern,
   topic: readonly string[],
-  speaker: Speaker,
+  principal: Principal,
   isWide: boolean,
 ): boolean {
   if (isHidden(pattern, topic[0], isWide)) return false
   for (const [index, level] of pattern.levels.entries()) {
     if (level.is === 'rest') return true
     const given = topic[index]
-    if (given === undefined || !levelFits(level, given, speaker)) return false
+    if (given === undefined || !matchesLevel(level, given, principal)) return false
   }
   return pattern.levels.length === topic.length
 }
@@ -112,7 +112,7 @@ export function matchesTopic(
 export function coversFilter(
   pattern: FilterPattern,
   filter: readonly string[],
-  speaker: Speaker,
+  principal: Principal,
   isWide: boolean,
 ): boolean {
   if (isHidden(pattern, filter[0], isWide)) return false
@@ -122,7 +122,7 @@ export function coversFilter(
     if (wanted === undefined) return false
     // Every topic has a first level, so `#` alone is no more than `+/#`. Further down it matches what has no such level.
     if (wanted === '#') return index === 0 && level.is === 'one' && pattern.levels[1]?.is === 'rest'
-    const isCovered = wanted === '+' ? level.is === 'one' : levelFits(level, wanted, speaker)
+    const isCovered = wanted === '+' ? level.is === 'one' : matchesLevel(level, wanted, principal)
     if (!isCovered) return false
   }
   return pattern.levels.length === filter.length

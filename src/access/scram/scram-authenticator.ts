@@ -15,19 +15,19 @@ export interface ScramSettings {
   readonly iterations: number
 }
 
-export class ScramAuthority {
+export class ScramAuthenticator {
   #settings: ScramSettings | undefined
   /** By namespaced name. */
   readonly #stored = new Map<string, ScramRecord>()
-  #presets: ReadonlyMap<string, ScramRecord> = new Map()
+  #configured: ReadonlyMap<string, ScramRecord> = new Map()
   readonly #exchanges = new WeakMap<Connection, ScramExchange>()
   /** Who was let in: the name may not change with a re-authentication. */
-  readonly #letIn = new WeakMap<Connection, string>()
+  readonly #authenticated = new WeakMap<Connection, string>()
 
   /** Undefined: it is not offered. Conversations that are under way go on where their user is one still. */
   changeSettings(settings: ScramSettings | undefined): void {
     this.#settings = settings
-    this.#presets = new Map(settings?.users.map((user) => [user.username, user]))
+    this.#configured = new Map(settings?.users.map((user) => [user.username, user]))
   }
 
   put(record: ScramRecord): void {
@@ -39,8 +39,8 @@ export class ScramAuthority {
   }
 
   /** Whether the method is offered: it is one of ours, and there is anybody who could come in by it. */
-  knows(method: string): method is ScramAlgorithm {
-    if (this.#settings === undefined || this.#stored.size + this.#presets.size === 0) return false
+  isOffered(method: string): method is ScramAlgorithm {
+    if (this.#settings === undefined || this.#stored.size + this.#configured.size === 0) return false
     return scramAlgorithms.some((algorithm) => algorithm === method)
   }
 
@@ -50,7 +50,7 @@ export class ScramAuthority {
   }
 
   /** The conversation begins: with CONNECT, or anew with a re-authentication. */
-  begin(
+  startExchange(
     connection: Connection,
     algorithm: ScramAlgorithm,
     { data, namespace }: { readonly data: Uint8Array | undefined; readonly namespace: string | undefined },
@@ -63,24 +63,24 @@ export class ScramAuthority {
       iterations: settings.iterations,
     })
     this.#exchanges.set(connection, exchange)
-    return this.#noteEnd(connection, exchange.take(data))
+    return this.#recordEnd(connection, exchange.handleMessage(data))
   }
 
-  isUnderWay(connection: Connection): boolean {
+  isInProgress(connection: Connection): boolean {
     return this.#exchanges.has(connection)
   }
 
-  goOn(connection: Connection, method: string, data: Uint8Array | undefined): ScramStep {
+  continueExchange(connection: Connection, method: string, data: Uint8Array | undefined): ScramStep {
     const exchange = this.#exchanges.get(connection)
     if (exchange === undefined || exchange.algorithm !== method) {
       return { step: 'failed', why: 'this conversation was never begun' }
     }
-    return this.#noteEnd(connection, exchange.take(data))
+    return this.#recordEnd(connection, exchange.handleMessage(data))
   }
 
   forget(connection: Connection): void {
     this.#exchanges.delete(connection)
-    this.#letIn.delete(connection)
+    this.#authenticated.delete(connection)
   }
 
   #find(username: string, algorithm: ScramAlgorithm, namespace: string | undefined): ScramRecord | undefined {
@@ -91,17 +91,17 @@ export class ScramAuthority {
 
   #userOf(username: string, namespace: string | undefined): ScramRecord | undefined {
     const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
-    return own ?? this.#stored.get(username) ?? this.#presets.get(username)
+    return own ?? this.#stored.get(username) ?? this.#configured.get(username)
   }
 
-  #noteEnd(connection: Connection, step: ScramStep): ScramStep {
+  #recordEnd(connection: Connection, step: ScramStep): ScramStep {
     if (step.step === 'goes-on') return step
     this.#exchanges.delete(connection)
     if (step.step === 'failed') return step
     const { username } = step.record
-    const before = this.#letIn.get(connection)
+    const before = this.#authenticated.get(connection)
     if (before !== undefined && before !== username) return { step: 'failed', why: 'it is another user than before' }
-    this.#letIn.set(connection, username)
+    this.#authenticated.set(connection, username)
     return step
   }
 }

@@ -15,7 +15,7 @@ export type ScramStep =
   | { readonly step: 'done'; readonly data: Buffer; readonly record: ScramRecord }
   | { readonly step: 'failed'; readonly why: string }
 
-export interface ScramWorld {
+export interface ScramDependencies {
   /** As things are at this moment; undefined: nobody of this name may come in by this method. */
   find(username: string): ScramRecord | undefined
   /** For the salts of those whom nobody knows. */
@@ -40,23 +40,23 @@ const nonceBytes = 24
 
 export class ScramExchange {
   readonly algorithm: ScramAlgorithm
-  readonly #world: ScramWorld
+  readonly #dependencies: ScramDependencies
   #phase: Phase = { phase: 'awaiting-first' }
 
-  constructor(algorithm: ScramAlgorithm, world: ScramWorld) {
+  constructor(algorithm: ScramAlgorithm, dependencies: ScramDependencies) {
     this.algorithm = algorithm
-    this.#world = world
+    this.#dependencies = dependencies
   }
 
   /** What the client has sent, and what is to be answered. Nothing at first is an invitation to begin. */
-  take(data: Uint8Array | undefined): ScramStep {
+  handleMessage(data: Uint8Array | undefined): ScramStep {
     const phase = this.#phase
     this.#phase = { phase: 'over' }
     switch (phase.phase) {
       case 'awaiting-first':
-        return this.#begin(data)
+        return this.#handleFirst(data)
       case 'awaiting-final':
-        return this.#end(data, phase)
+        return this.#handleFinal(data, phase)
       case 'over':
         return failed('there is nothing more to say')
       default:
@@ -64,7 +64,7 @@ export class ScramExchange {
     }
   }
 
-  #begin(data: Uint8Array | undefined): ScramStep {
+  #handleFirst(data: Uint8Array | undefined): ScramStep {
     if (data === undefined || data.length === 0) {
       this.#phase = { phase: 'awaiting-first' }
       return { step: 'goes-on', data: undefined }
@@ -74,8 +74,8 @@ export class ScramExchange {
     if ('problem' in first) return failed(first.problem)
     const username = prepareText(first.username)
     if (username === undefined) return failed('the user name is malformed')
-    const known = this.#world.find(username)
-    const record = known ?? this.#strangerOf(username)
+    const known = this.#dependencies.find(username)
+    const record = known ?? this.#placeholderUser(username)
     const nonce = first.nonce + randomBytes(nonceBytes).toString('base64')
     const salt = Buffer.from(record.salt).toString('base64')
     const serverFirst = `r=${nonce},s=${salt},i=${record.iterations}`
@@ -83,7 +83,7 @@ export class ScramExchange {
     return { step: 'goes-on', data: Buffer.from(serverFirst) }
   }
 
-  #end(data: Uint8Array | undefined, phase: Extract<Phase, { phase: 'awaiting-final' }>): ScramStep {
+  #handleFinal(data: Uint8Array | undefined, phase: Extract<Phase, { phase: 'awaiting-final' }>): ScramStep {
     const { first, serverFirst, nonce, record, isKnown } = phase
     const text = data === undefined ? undefined : readText(data)
     const final = text === undefined ? undefined : readClientFinal(text)
@@ -102,21 +102,21 @@ export class ScramExchange {
     if (!isKnown) return failed('nobody knows this user')
     if (!isRight) return failed('the password is wrong')
     // What holds now counts, and not what held when the conversation began.
-    const present = this.#world.find(record.username)
+    const present = this.#dependencies.find(record.username)
     if (present === undefined || !isSameKey(present, record)) return failed('the user has changed meanwhile')
     const verifier = keyed(algorithm, record.serverKey, authMessage).toString('base64')
     return { step: 'done', data: Buffer.from(`v=${verifier}`), record: present }
   }
 
   /** Whoever is not known is asked the same as everybody, and fails at the end. */
-  #strangerOf(username: string): ScramRecord {
+  #placeholderUser(username: string): ScramRecord {
     const { algorithm } = this
     return {
       kind: 'scram',
       username,
       algorithm,
-      salt: saltFor(username, algorithm, this.#world.secret),
-      iterations: this.#world.iterations,
+      salt: saltFor(username, algorithm, this.#dependencies.secret),
+      iterations: this.#dependencies.iterations,
       storedKey: randomBytes(hashBytes[algorithm]),
       serverKey: randomBytes(hashBytes[algorithm]),
       isSuperuser: false,

@@ -41,7 +41,7 @@ export function makeScramRecord(user: NewScramUser): ScramRecord {
 }
 
 /** The same, with the time taken on another thread. */
-export async function makeScramRecordAside(user: NewScramUser): Promise<ScramRecord> {
+export async function makeScramRecordAsync(user: NewScramUser): Promise<ScramRecord> {
   const { password, salt } = prepare(user)
   const { algorithm, iterations } = user
   return recordOf(user, salt, await pbkdf2(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))

@@ -19,11 +19,11 @@ export interface ClientFinal {
 }
 
 /** No message of an honest client is longer: a nonce and a user name of MQTT. */
-const longestMessageBytes = 4_096
+const maxMessageBytes = 4_096
 
 /** The text of a message; undefined: it is no text, or too long to be one. */
 export function readText(data: Uint8Array): string | undefined {
-  if (data.length > longestMessageBytes) return undefined
+  if (data.length > maxMessageBytes) return undefined
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
   } catch {

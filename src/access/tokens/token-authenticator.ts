@@ -9,7 +9,7 @@ import {
   type Rejection,
 } from '../authenticators/authenticator.ts'
 import { fillPlaceholders } from '../placeholders.ts'
-import { checkToken, readTokenHeader, tokenBeginning, type Claims, type TokenCheck } from './token-check.ts'
+import { checkToken, readTokenHeader, tokenPrefix, type Claims, type TokenCheck } from './token-check.ts'
 import type { TokenKey, TokenKeySource } from './token-keys.ts'
 
 export interface TokenSettings {
@@ -47,8 +47,7 @@ export class TokenAuthenticator implements Authenticator {
   authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
     const token = this.#settings.from === 'password' ? attempt.password?.toString('latin1') : attempt.username
     if (token === undefined) return ignored
-    if (token.length > maxTokenBytes)
-      return token.startsWith(tokenBeginning) ? reject('the token is too long') : ignored
+    if (token.length > maxTokenBytes) return token.startsWith(tokenPrefix) ? reject('the token is too long') : ignored
     const header = readTokenHeader(token)
     if (header === undefined) return ignored
     const keys = this.#keys.filter(({ algorithms, keyId }) => {
@@ -78,7 +77,7 @@ export class TokenAuthenticator implements Authenticator {
     const { from, usernameClaim, aclClaim, endsWithToken, leewayMs } = this.#settings
     const names = { clientid: attempt.clientId, username: from === 'username' ? undefined : attempt.username }
     for (const [claim, pattern] of this.#settings.claims) {
-      if (!fits(ownClaim(claims, claim), fillPlaceholders(pattern, names)))
+      if (!matchesClaim(ownClaim(claims, claim), fillPlaceholders(pattern, names)))
         return reject(`the claim ${claim} is another one`)
     }
     const named = usernameClaim === undefined ? names.username : ownClaim(claims, usernameClaim)
@@ -98,9 +97,9 @@ function ownClaim(claims: Claims, name: string): unknown {
 }
 
 /** A claim with several values fits by one of them, as `aud` does. Nothing fits where what is filled in is empty. */
-function fits(claim: unknown, expected: string): boolean {
+function matchesClaim(claim: unknown, expected: string): boolean {
   if (expected === '') return false
-  if (Array.isArray(claim)) return claim.some((value) => fits(value, expected))
+  if (Array.isArray(claim)) return claim.some((value) => matchesClaim(value, expected))
   return typeof claim === 'string' || typeof claim === 'number' || typeof claim === 'boolean'
     ? String(claim) === expected
     : false

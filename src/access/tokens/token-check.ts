@@ -20,14 +20,14 @@ export interface TokenTimes {
   readonly nowMs: number
   readonly leewayMs: number
   /** Times may be text that holds a number, as some issuers write them. Unsaid: they may not. */
-  readonly takesTimesAsText?: boolean
+  readonly allowsTextTimes?: boolean
 }
 
 /** Looks like a token: three parts, of which the first says how it is signed. */
 const tokenForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
 /** What begins like a token is not taken for a password, however long it is. */
-export const tokenBeginning = 'eyJ'
+export const tokenPrefix = 'eyJ'
 
 /** The header of what looks like a token; undefined: it is something else. */
 export function readTokenHeader(
@@ -46,10 +46,10 @@ export function readTokenHeader(
 export async function checkToken(
   token: string,
   { key, algorithms }: TokenKey,
-  { nowMs, leewayMs, takesTimesAsText = false }: TokenTimes,
+  { nowMs, leewayMs, allowsTextTimes = false }: TokenTimes,
 ): Promise<TokenCheck> {
   try {
-    if (takesTimesAsText) return await checkWithTimesAsText(token, { key, algorithms }, { nowMs, leewayMs })
+    if (allowsTextTimes) return await checkWithTimesAsText(token, { key, algorithms }, { nowMs, leewayMs })
     const { payload } = await jwtVerify(token, key, {
       algorithms: [...algorithms],
       clockTolerance: leewayMs / 1_000,

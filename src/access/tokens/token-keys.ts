@@ -20,7 +20,7 @@ export interface TokenKey {
 
 /** A token without a key id is tried with each key of its kind. */
 const maxKeys = 16
-const shortestRsaBits = 2_048
+const minRsaBits = 2_048
 
 const secretAlgorithms = ['HS256', 'HS384', 'HS512']
 
@@ -45,11 +45,11 @@ function readPem(text: string): { keys: TokenKey[] } | { problem: string } {
   const key = publicKeyOf(text)
   if (key === undefined) return { problem: 'it holds no public key in PEM' }
   const algorithms = algorithmsOf(key)
-  if (algorithms === undefined) return { problem: notOurKind }
+  if (algorithms === undefined) return { problem: unsupportedKind }
   return { keys: [{ algorithms, key, keyId: undefined }] }
 }
 
-const notOurKind = `the key is neither RSA of ${shortestRsaBits} bits or more, nor P-256, nor Ed25519`
+const unsupportedKind = `the key is neither RSA of ${minRsaBits} bits or more, nor P-256, nor Ed25519`
 
 function readKeySet(text: string): { keys: TokenKey[] } | { problem: string } {
   const entries = entriesOf(text)
@@ -83,7 +83,7 @@ function readEntry(entry: unknown): TokenKey | string | undefined {
   const key = publicKeyOf(entry)
   if (key === undefined) return 'it is not a public key'
   const algorithms = algorithmsOf(key)
-  if (algorithms === undefined) return notOurKind
+  if (algorithms === undefined) return unsupportedKind
   if (entry.alg !== undefined && entry.alg !== algorithms[0]) return undefined
   return { algorithms, key, keyId: typeof entry.kid === 'string' ? entry.kid : undefined }
 }
@@ -100,7 +100,7 @@ function algorithmsOf(key: KeyObject): readonly string[] | undefined {
   const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
   switch (key.asymmetricKeyType) {
     case 'rsa':
-      return modulusLength >= shortestRsaBits ? ['RS256'] : undefined
+      return modulusLength >= minRsaBits ? ['RS256'] : undefined
     case 'ec':
       return namedCurve === 'prime256v1' ? ['ES256'] : undefined
     case 'ed25519':

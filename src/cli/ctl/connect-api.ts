@@ -8,7 +8,7 @@ import type { Installation } from '../../node/index.ts'
 import type { Secrets } from './secrets.ts'
 
 /** Options that every command has. */
-export interface ReachOptions {
+export interface ConnectOptions {
   readonly data?: string
   /** Configuration file; counts where there is no `data`. */
   readonly config?: string
@@ -19,7 +19,7 @@ export interface ReachOptions {
   readonly namespace?: string
 }
 
-export type Reached =
+export type ConnectedApi =
   | {
       readonly client: ApiClient
       /** Of a broker of this machine; absolute. */
@@ -29,11 +29,11 @@ export type Reached =
     }
   | { readonly usage: string }
 
-export async function reachBroker(
-  options: ReachOptions,
+export async function connectApi(
+  options: ConnectOptions,
   installation: Installation,
   secrets: Secrets,
-): Promise<Reached> {
+): Promise<ConnectedApi> {
   const { url, username, passwordStdin, tokenStdin } = options
   if (url === undefined) {
     const stray = username !== undefined || passwordStdin === true || tokenStdin === true
@@ -54,7 +54,7 @@ export async function reachBroker(
 }
 
 async function authorizationOf(
-  { username, passwordStdin, tokenStdin }: ReachOptions,
+  { username, passwordStdin, tokenStdin }: ConnectOptions,
   secrets: Secrets,
 ): Promise<{ readonly authorization?: string } | { readonly usage: string }> {
   if (tokenStdin === true) {
@@ -66,9 +66,12 @@ async function authorizationOf(
   return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
 }
 
-async function overSocket({ data, config, namespace }: ReachOptions, installation: Installation): Promise<Reached> {
+async function overSocket(
+  { data, config, namespace }: ConnectOptions,
+  installation: Installation,
+): Promise<ConnectedApi> {
   const directory = data === undefined ? await directoryOfStart(installation, config) : resolve(data)
-  const socketPath = shortest(join(directory, 'ctl.sock'))
+  const socketPath = shortestPath(join(directory, 'ctl.sock'))
   const way = data === undefined ? '' : ` --data ${directory}`
   return {
     client: createClient({ at: { socketPath }, namespace }),
@@ -93,7 +96,7 @@ async function directoryOfStart(installation: Installation, file: string | undef
 }
 
 /** The path of a socket has little room. Where the directory's is too long, the socket lies elsewhere, with a link to it. */
-function shortest(path: string): string {
+function shortestPath(path: string): string {
   try {
     return realpathSync(path)
   } catch {

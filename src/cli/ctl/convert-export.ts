@@ -5,8 +5,8 @@ import { createWriteStream } from 'node:fs'
 import { readFile, rename, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import {
-  BadArchive,
-  convertOldExport,
+  InvalidArchive,
+  convertEmqx4Export,
   type ConvertedExport,
   metaMember,
   ownFormat,
@@ -17,18 +17,18 @@ import {
 import type { Outcome } from './ctl-command.ts'
 
 /** Of the file: it is read whole. */
-const mostBytes = 268_435_456
+const maxBytes = 268_435_456
 
 export async function convertExport(file: string, folder: string): Promise<Outcome> {
   try {
-    if ((await stat(file)).size > mostBytes) return { problem: `${file} has more than ${mostBytes} bytes` }
-    const converted = convertOldExport(await readFile(file, 'utf8'))
+    if ((await stat(file)).size > maxBytes) return { problem: `${file} has more than ${maxBytes} bytes` }
+    const converted = convertEmqx4Export(await readFile(file, 'utf8'))
     const path = await write(converted, resolve(folder))
     const counts = [...converted.members.values()].map(({ table, count }) => `${table}: ${count}`)
-    const words = [...counts, ...converted.left.map((line) => `left behind: ${line}`), `The archive is ${path}`]
-    return { text: words.join('\n'), document: { path, left: converted.left } }
+    const words = [...counts, ...converted.skipped.map((line) => `left behind: ${line}`), `The archive is ${path}`]
+    return { text: words.join('\n'), document: { path, left: converted.skipped } }
   } catch (error) {
-    const isExpected = error instanceof BadArchive || (error as NodeJS.ErrnoException).code !== undefined
+    const isExpected = error instanceof InvalidArchive || (error as NodeJS.ErrnoException).code !== undefined
     if (!isExpected) throw error
     return { problem: `${file}: ${(error as Error).message}` }
   }

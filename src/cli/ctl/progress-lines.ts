@@ -8,7 +8,7 @@ export interface ProgressOutput {
   write(text: string): void
 }
 
-const lookEveryMs = 150
+const refreshMs = 150
 const clearLine = '\r\u001b[2K'
 const barWidth = 24
 
@@ -30,10 +30,10 @@ export class ProgressLines {
 
   /** Of parts that were over before anybody looked. */
   sayRest(parts: readonly string[]): void {
-    for (const part of parts) this.#note(part)
+    for (const part of parts) this.#showPart(part)
   }
 
-  #note(part: string): void {
+  #showPart(part: string): void {
     const words = this.#said.has(part) ? undefined : this.#wordsOf(part)
     this.#said.add(part)
     if (words !== undefined) this.say(words)
@@ -50,18 +50,18 @@ export class ProgressLines {
     // Whoever awaits the answer hears of what is wrong with it.
     over.catch(() => {})
     while (!state.isOver) {
-      await Promise.race([over, new Promise((resolve) => setTimeout(resolve, lookEveryMs).unref())])
-      if (!state.isOver) await this.#look()
+      await Promise.race([over, new Promise((resolve) => setTimeout(resolve, refreshMs).unref())])
+      if (!state.isOver) await this.#refresh()
     }
     if (this.#output.isForPeople) this.#output.write(clearLine)
     return over
   }
 
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const found = await this.#client.get_backup_progress()
     if ('failure' in found || found.reply.data === null) return
     const { part, done, total } = found.reply.data
-    this.#note(part)
+    this.#showPart(part)
     if (this.#output.isForPeople && part !== '') this.#output.write(`${clearLine}${barOf(done, total)} ${part} ${done}`)
   }
 }
@@ -69,7 +69,7 @@ export class ProgressLines {
 /** Where nobody knows how much it is, it goes to and fro. */
 function barOf(done: number, total: number | null): string {
   if (total === null) {
-    const at = Math.floor(Date.now() / lookEveryMs) % barWidth
+    const at = Math.floor(Date.now() / refreshMs) % barWidth
     return `[${' '.repeat(at)}#${' '.repeat(barWidth - at - 1)}]`
   }
   const full = total === 0 ? barWidth : Math.min(barWidth, Math.round((done / total) * barWidth))

@@ -7,35 +7,35 @@ import type { Terminal } from '../terminal.ts'
 import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'
 import { printOutcome } from './print-outcome.ts'
 import type { ProgressOutput } from './progress-lines.ts'
-import { type ReachOptions, reachBroker } from './connect-api.ts'
+import { type ConnectOptions, connectApi } from './connect-api.ts'
 import { InputSecrets, type Secrets } from './secrets.ts'
 
-export interface CtlWorld {
+export interface CtlDependencies {
   readonly installation: Installation
   readonly terminal: Terminal
 }
 
 export interface CtlWords extends Pick<CtlCall, 'words' | 'options'> {
-  readonly reach: ReachOptions
+  readonly reach: ConnectOptions
   readonly asJson: boolean
 }
 
 /** Gives the exit code. */
-export async function runCtl(command: CtlCommand, said: CtlWords, world: CtlWorld): Promise<number> {
-  const secrets = new InputSecrets(world.terminal)
-  const outcome = await outcomeOf(command, said, { ...world, secrets }).finally(() => secrets.close())
-  return printOutcome(outcome, world.terminal, said.asJson)
+export async function runCtl(command: CtlCommand, said: CtlWords, dependencies: CtlDependencies): Promise<number> {
+  const secrets = new InputSecrets(dependencies.terminal)
+  const outcome = await outcomeOf(command, said, { ...dependencies, secrets }).finally(() => secrets.close())
+  return printOutcome(outcome, dependencies.terminal, said.asJson)
 }
 
 async function outcomeOf(
   command: CtlCommand,
   said: CtlWords,
-  { installation, terminal, secrets }: CtlWorld & { readonly secrets: Secrets },
+  { installation, terminal, secrets }: CtlDependencies & { readonly secrets: Secrets },
 ): Promise<Outcome> {
   const place = { root: installation.root, isSocket: said.reach.url === undefined, backupFolder: undefined }
   const surroundings = { secrets, place, progress: progressOn(terminal, said.asJson) }
-  if (command.isLocal === true) return command.run({ ...said, ...surroundings, client: nobody })
-  const reached = await reachBroker(said.reach, installation, secrets)
+  if (command.isLocal === true) return command.run({ ...said, ...surroundings, client: noClient })
+  const reached = await connectApi(said.reach, installation, secrets)
   if ('usage' in reached) return reached
   const { client, dataDirectory } = reached
   const backupFolder = dataDirectory && backupFolderOf(dataDirectory, said.reach.namespace)
@@ -58,4 +58,4 @@ function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
 }
 
 /** Local commands have nobody to ask. */
-const nobody = {} as ApiClient
+const noClient = {} as ApiClient

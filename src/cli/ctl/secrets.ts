@@ -53,7 +53,7 @@ export class InputSecrets implements Secrets {
 
   #askPeople(prompt: string): Promise<string | undefined> {
     this.#prompts.write(`${prompt}: `)
-    return readUnseen(this.#input).finally(() => this.#prompts.write('\n'))
+    return readHidden(this.#input).finally(() => this.#prompts.write('\n'))
   }
 }
 
@@ -61,7 +61,7 @@ const [enter, lineFeed, endOfInput, interrupt] = ['\r', '\n', '\u0004', '\u0003'
 const backspaces = new Set(['\u0008', '\u007f'])
 
 /** What is typed until the next line end; undefined where somebody wants out. */
-function readUnseen(input: TextInput): Promise<string | undefined> {
+function readHidden(input: TextInput): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const typed: string[] = []
   const end = (secret: string | undefined): void => {

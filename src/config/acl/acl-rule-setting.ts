@@ -5,11 +5,11 @@
 import type { ConfigValue } from '../hocon/values.ts'
 import { listOf, record, type Fields } from '../schema/collections.ts'
 import { choice, text, type ReadValue, type SettingType } from '../schema/setting-type.ts'
-import { allOf, anyOf, readAclTopic, type AclRule, type AclTopic, type AclWhom } from './acl-rule.ts'
+import { allOf, anyOf, readAclTopic, type AclRule, type AclTopic, type AclSubject } from './acl-rule.ts'
 import { parseAddressRange, type AddressRange } from './address-range.ts'
 
 /** Stands for every client id and every user name. */
-const anyone = '#'
+const everyoneMark = '#'
 
 const addressRange: SettingType<string> = {
   ...text(),
@@ -22,14 +22,14 @@ const addressRange: SettingType<string> = {
 }
 
 /** Whom a rule is about: what is given holds together. */
-const whom = {
+const subject = {
   username: text(),
   clientid: text(),
   ipaddr: addressRange,
   ipaddrs: listOf(addressRange),
 }
 
-const condition = record('a condition', whom)
+const condition = record('a condition', subject)
 
 const fields = record(
   'a rule',
@@ -37,7 +37,7 @@ const fields = record(
     permit: choice(['allow', 'deny']),
     action: choice(['publish', 'subscribe', 'pubsub']),
     topics: listOf(text()),
-    ...whom,
+    ...subject,
     and: listOf(condition),
     or: listOf(condition),
   },
@@ -56,7 +56,7 @@ export const aclRule: SettingType<AclRule> = {
 }
 
 function toRule(found: Fields, value: ConfigValue): ReadValue<AclRule> {
-  const who = whoOf(found)
+  const who = subjectOf(found)
   if ('problem' in who) return who
   const topics = topicsOf(found.get('topics') as readonly string[] | undefined)
   if (topics !== undefined && 'problem' in topics) return topics
@@ -85,15 +85,15 @@ function topicsOf(written: readonly string[] | undefined): readonly AclTopic[] |
   return topics
 }
 
-function whoOf(found: Fields): AclWhom | { readonly problem: string } {
-  const parts: AclWhom[] = []
+function subjectOf(found: Fields): AclSubject | { readonly problem: string } {
+  const parts: AclSubject[] = []
   const own = conditionOf(found)
   if ('problem' in own) return own
   parts.push(own)
   for (const join of ['and', 'or'] as const) {
     const written = found.get(join) as readonly Fields[] | undefined
     if (written === undefined) continue
-    const conditions: AclWhom[] = []
+    const conditions: AclSubject[] = []
     for (const each of written) {
       // An empty condition holds for everybody: nobody writes that on purpose.
       const read = each.size === 0 ? { problem: 'a condition is empty' } : conditionOf(each)
@@ -106,14 +106,14 @@ function whoOf(found: Fields): AclWhom | { readonly problem: string } {
   return allOf(parts)
 }
 
-function conditionOf(found: Fields): AclWhom | { readonly problem: string } {
-  const parts: AclWhom[] = []
+function conditionOf(found: Fields): AclSubject | { readonly problem: string } {
+  const parts: AclSubject[] = []
   const username = found.get('username') as string | undefined
   const clientId = found.get('clientid') as string | undefined
   const address = found.get('ipaddr') as string | undefined
   const addresses = found.get('ipaddrs') as readonly string[] | undefined
-  if (username !== undefined && username !== anyone) parts.push({ is: 'username', username })
-  if (clientId !== undefined && clientId !== anyone) parts.push({ is: 'clientid', clientId })
+  if (username !== undefined && username !== everyoneMark) parts.push({ is: 'username', username })
+  if (clientId !== undefined && clientId !== everyoneMark) parts.push({ is: 'clientid', clientId })
   if (address !== undefined) parts.push({ is: 'address', ranges: rangesOf([address]) })
   if (addresses !== undefined) {
     if (addresses.length === 0) return { problem: 'ipaddrs is empty: leave it out where every address is meant' }

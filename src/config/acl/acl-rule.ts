@@ -5,7 +5,7 @@ import type { AddressRange } from './address-range.ts'
 export interface AclRule {
   readonly permit: 'allow' | 'deny'
   readonly action: 'publish' | 'subscribe' | 'pubsub'
-  readonly who: AclWhom
+  readonly who: AclSubject
   /** Undefined: every topic. Never empty. */
   readonly topics: readonly AclTopic[] | undefined
   /** As it is written, for whoever asks which rule it was. */
@@ -16,14 +16,14 @@ export interface AclRule {
 }
 
 /** Whom a rule is about. */
-export type AclWhom =
+export type AclSubject =
   | { readonly is: 'anybody' }
   | { readonly is: 'username'; readonly username: string }
   | { readonly is: 'clientid'; readonly clientId: string }
   | { readonly is: 'address'; readonly ranges: readonly AddressRange[] }
   /** None of these two is empty. */
-  | { readonly is: 'all-of'; readonly parts: readonly AclWhom[] }
-  | { readonly is: 'any-of'; readonly parts: readonly AclWhom[] }
+  | { readonly is: 'all-of'; readonly parts: readonly AclSubject[] }
+  | { readonly is: 'any-of'; readonly parts: readonly AclSubject[] }
 
 /**
  * `filter`: a topic filter, perhaps with placeholders: `${clientid}` and `${username}` anywhere in it, `%c` and `%u` as
@@ -34,19 +34,19 @@ export interface AclTopic {
   readonly text: string
 }
 
-export const anybody: AclWhom = { is: 'anybody' }
+export const anyClient: AclSubject = { is: 'anybody' }
 
 /** All of these conditions together. */
-export function allOf(parts: readonly AclWhom[]): AclWhom {
+export function allOf(parts: readonly AclSubject[]): AclSubject {
   const narrowing = parts.filter(({ is }) => is !== 'anybody')
   const [only] = narrowing
-  if (only === undefined) return anybody
+  if (only === undefined) return anyClient
   return narrowing.length === 1 ? only : { is: 'all-of', parts: narrowing }
 }
 
 /** Any of these conditions. */
-export function anyOf(parts: readonly AclWhom[]): AclWhom {
-  if (parts.some(({ is }) => is === 'anybody')) return anybody
+export function anyOf(parts: readonly AclSubject[]): AclSubject {
+  if (parts.some(({ is }) => is === 'anybody')) return anyClient
   const [only] = parts
   return only !== undefined && parts.length === 1 ? only : { is: 'any-of', parts }
 }

@@ -17,7 +17,7 @@ export interface Statement {
 }
 
 /** What is wrong with the text, and where. */
-export class TermFault extends Error {
+export class TermError extends Error {
   readonly at: Position
 
   constructor(at: Position, message: string) {
@@ -78,8 +78,8 @@ class TermReader {
     return { term, text: written.length > maxStatementText ? `${written.slice(0, maxStatementText)}...` : written }
   }
 
-  fault(message: string): TermFault {
-    return new TermFault(this.#position(), message)
+  fault(message: string): TermError {
+    return new TermError(this.#position(), message)
   }
 
   #term(depth: number): Term {
@@ -120,7 +120,7 @@ class TermReader {
     for (;;) {
       const character = this.#step()
       if (character === end) return text
-      if (character === undefined || character === '\n') throw new TermFault(opened, `the closing ${end} is missing`)
+      if (character === undefined || character === '\n') throw new TermError(opened, `the closing ${end} is missing`)
       if (character !== '\\') text += character
       else {
         const escaped = this.#step() ?? ''

@@ -2,19 +2,19 @@
 // language with a list named `rules`, as NanoMQ has it. A file without any rule is a list of none: what no rule says
 // is then decided by `auth.no_match`, for everything.
 
-import { faultAt, type Fault } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from '../config-errors.ts'
 import { parseHocon } from '../hocon/parse-hocon.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { listOf } from '../schema/collections.ts'
 import type { AclRule } from './acl-rule.ts'
 import { aclRule } from './acl-rule-setting.ts'
 import { ruleOfStatement } from './erlang-rules.ts'
-import { readTerms, TermFault } from './erlang-terms.ts'
+import { readTerms, TermError } from './erlang-terms.ts'
 
 /** Rules of one file, or of `auth.acl.rules`. */
 export const maxAclRules = 50_000
 
-export type AclFile = { readonly rules: readonly AclRule[] } | { readonly faults: readonly Fault[] }
+export type AclFile = { readonly rules: readonly AclRule[] } | { readonly faults: readonly ConfigError[] }
 
 const key = 'auth.acl.file'
 const hint = 'until it is right the broker does not start with it'
@@ -23,13 +23,15 @@ const hint = 'until it is right the broker does not start with it'
 export function readAclFile(text: string, file: string): AclFile {
   if (text.length > hoconLimits.textCharacters) {
     const at = { file, line: 1, column: 1 }
-    return { faults: [faultAt(at, key, `the file is longer than ${hoconLimits.textCharacters} characters`, hint)] }
+    return {
+      faults: [configErrorAt(at, key, `the file is longer than ${hoconLimits.textCharacters} characters`, hint)],
+    }
   }
-  return isInTerms(text) ? readTermRules(text, file) : readHoconRules(text, file)
+  return isErlangTerms(text) ? readTermRules(text, file) : readHoconRules(text, file)
 }
 
 /** A brace with a word and a comma behind it begins a term; where the other language has braces there is a key. */
-function isInTerms(text: string): boolean {
+function isErlangTerms(text: string): boolean {
   // Line by line: what could run over line breaks would look at a file of blank lines again from each of them.
   const bare = text.replaceAll(/^[^\S\n]*%.*$/gm, '').trimStart()
   if (bare === '') return true
@@ -37,11 +39,11 @@ function isInTerms(text: string): boolean {
 }
 
 function readTermRules(text: string, file: string): AclFile {
-  const faults: Fault[] = []
+  const faults: ConfigError[] = []
   const rules: AclRule[] = []
   const noteFault = (error: unknown): void => {
-    if (!(error instanceof TermFault)) throw error
-    if (faults.length < hoconLimits.faults) faults.push(faultAt(error.at, key, error.message, hint))
+    if (!(error instanceof TermError)) throw error
+    if (faults.length < hoconLimits.faults) faults.push(configErrorAt(error.at, key, error.message, hint))
   }
   try {
     for (const statement of readTerms(text, file, maxAclRules)) {
@@ -62,19 +64,21 @@ const ruleList = listOf(aclRule, maxAclRules)
 function readHoconRules(text: string, file: string): AclFile {
   const parsed = parseHocon(text, { file })
   if ('faults' in parsed) {
-    return { faults: parsed.faults.map(({ line, column }) => faultAt({ file, line, column }, key, notReadable, hint)) }
+    return {
+      faults: parsed.faults.map(({ line, column }) => configErrorAt({ file, line, column }, key, notReadable, hint)),
+    }
   }
   const { entries, at } = parsed.value
   const list = entries.get('rules')
   const stranger = [...entries.keys()].find((name) => name !== 'rules')
   if (stranger !== undefined) {
     const where = entries.get(stranger)?.at ?? at
-    return { faults: [faultAt(where, key, 'the file holds something else beside the list named rules', hint)] }
+    return { faults: [configErrorAt(where, key, 'the file holds something else beside the list named rules', hint)] }
   }
   if (list === undefined) return { rules: [] }
   const read = ruleList.read(list)
   if ('value' in read) return { rules: read.value }
-  return { faults: [faultAt(read.at ?? list.at, key, read.problem, hint)] }
+  return { faults: [configErrorAt(read.at ?? list.at, key, read.problem, hint)] }
 }
 
 const notReadable = 'this is neither {allow, all}. nor rules = [{permit = allow}]'

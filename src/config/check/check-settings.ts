@@ -1,11 +1,11 @@
 // A tree of values against the tree of settings: what is unknown, what is not as it must be, what has no engine yet,
 // and the values that hold, defaults included. Every fault is collected; nothing is thrown.
 
-import { faultAt, quoteForMessage, type Fault, type Warning } from '../config-errors.ts'
+import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '../config-errors.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
 import type { NamedPath } from '../schema/named-path.ts'
-import type { Engine, SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
+import type { Engine, SchemaNode, Section, Setting, AppliesOn, ValueOf } from '../schema/setting.ts'
 import { nearestOf } from './suggest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
@@ -21,7 +21,7 @@ export interface HeldSetting {
   readonly isLocal: boolean
   /** Files and directories that it names. */
   readonly paths: readonly NamedPath[]
-  readonly takes: Takes
+  readonly takes: AppliesOn
   /** Whether something works on it yet. */
   readonly engine: Engine
 }
@@ -30,7 +30,7 @@ export interface Checked<Node> {
   readonly values: ValueOf<Node>
   /** Every setting that has a value, by its dotted key. */
   readonly held: ReadonlyMap<string, HeldSetting>
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ConfigError[]
   readonly warnings: readonly Warning[]
   /** Where settings stand that were written, for checks across several of them. */
   readonly places: ReadonlyMap<string, Position>
@@ -47,10 +47,10 @@ export function checkSettings<Node extends Section>(root: Node, value: ConfigObj
 }
 
 /** Unknown settings for which all known ones are searched for what was meant. */
-const faultsWithSuggestion = 10
+const maxSuggestions = 10
 
 class SettingsChecker {
-  readonly faults: Fault[] = []
+  readonly faults: ConfigError[] = []
   readonly warnings: Warning[] = []
   readonly held = new Map<string, HeldSetting>()
   readonly places = new Map<string, Position>()
@@ -68,7 +68,7 @@ class SettingsChecker {
     const written = value?.kind === 'null' ? undefined : value
     if (written !== undefined && node.engine === 'none yet' && !isWarned) {
       this.warnings.push(
-        faultAt(written.at, key, 'this is accepted, but nothing works on it yet', withoutEffect(node, written)),
+        configErrorAt(written.at, key, 'this is accepted, but nothing works on it yet', withoutEffect(node, written)),
       )
     }
     const isSaid = isWarned || node.engine === 'none yet'
@@ -86,7 +86,7 @@ class SettingsChecker {
     this.places.set(key, value.at)
     const read = setting.type.read(value)
     if ('value' in read) {
-      if (read.warning !== undefined) this.warnings.push(faultAt(value.at, key, read.warning))
+      if (read.warning !== undefined) this.warnings.push(configErrorAt(value.at, key, read.warning))
       this.#hold(key, { setting, engine }, read.value, false)
       return read.value
     }
@@ -170,13 +170,13 @@ class SettingsChecker {
   }
 
   #refuse(at: Position, key: string, message: string, hint: string): void {
-    if (this.faults.length < hoconLimits.faults) this.faults.push(faultAt(at, key, message, hint))
+    if (this.faults.length < hoconLimits.faults) this.faults.push(configErrorAt(at, key, message, hint))
   }
 
   /** A known key that ends in the same word, or is near the whole key as it was written. */
   #findElsewhere(name: string, key: string): string | undefined {
     // Whoever has many unknown keys has not mistyped them, and comparing each with all that are known takes time.
-    if (this.faults.length >= faultsWithSuggestion) return undefined
+    if (this.faults.length >= maxSuggestions) return undefined
     this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
     const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
     return ending.length > 0 ? (nearestOf(key, ending) ?? ending[0]) : nearestOf(key, this.#knownKeys)

@@ -1,6 +1,6 @@
 // What no setting can say alone: whether several of them fit together.
 
-import { faultAt, type Fault, type Warning } from '../config-errors.ts'
+import { configErrorAt, type ConfigError, type Warning } from '../config-errors.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
 import { hoconLimits } from '../hocon/limits.ts'
@@ -29,8 +29,8 @@ function indexPlaces(exact: ReadonlyMap<string, Position>): WrittenPlaces {
 export function checkListeners(
   { listeners, namespaces }: Pick<GodwitConfig, 'listeners' | 'namespaces'>,
   written: ReadonlyMap<string, Position>,
-): readonly Fault[] {
-  const faults: Fault[] = []
+): readonly ConfigError[] {
+  const faults: ConfigError[] = []
   const names = new Set<string>()
   const places = indexPlaces(written)
   /** The first listener at each address and port. */
@@ -44,16 +44,16 @@ export function checkListeners(
     if (listener.namespace !== undefined && namespaces === undefined) {
       const key = keyOf(listener, 'namespace', places)
       const message = 'nobody is asked for a namespace'
-      faults.push(faultAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
+      faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
     }
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
       const key = keyOf(listener, 'proxy_protocol', places)
       const message = 'there is no PROXY header over QUIC'
-      faults.push(faultAt(places.exact.get(key) ?? nowhere, key, message, 'take the setting away'))
+      faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'take the setting away'))
     }
     if (names.has(`${listener.kind} ${listener.name}`)) {
       const message = `the listener default is described twice: beside listeners.${listener.kind} and under its name`
-      faults.push(faultAt(at, key, message, 'keep one of the two'))
+      faults.push(configErrorAt(at, key, message, 'keep one of the two'))
     }
     names.add(`${listener.kind} ${listener.name}`)
     const address = addressOf(listener)
@@ -61,7 +61,7 @@ export function checkListeners(
     if (address !== undefined && twin === undefined) byAddress.set(address, listener)
     if (twin !== undefined && (twin.name !== listener.name || twin.kind !== listener.kind)) {
       const hint = 'give one of them another port'
-      faults.push(faultAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
+      faults.push(configErrorAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
     }
   }
   return faults
@@ -83,7 +83,9 @@ export function warnOfProxies(
     if (setting === undefined || !/^(?:127\.|::1$|localhost$)/.test(host)) return []
     const message = 'strangers are let in from this machine, and by the proxy others come as such'
     const key = keyOf(listener, setting, places)
-    return [faultAt(placeOf(listener, setting, places), key, message, 'set auth.allow_anonymous to true or false')]
+    return [
+      configErrorAt(placeOf(listener, setting, places), key, message, 'set auth.allow_anonymous to true or false'),
+    ]
   })
 }
 
@@ -94,18 +96,18 @@ function proxySettingOf(listener: ListenerConfig): 'proxy_protocol' | 'proxy_add
 }
 
 /** What no topic can begin with would keep every client of the listener out, one by one. */
-function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): readonly Fault[] {
+function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): readonly ConfigError[] {
   const rest = listener.mountpoint.replaceAll(/\$\{(?:clientid|username)\}/g, '')
   const key = keyOf(listener, 'mountpoint', places)
   const at = placeOf(listener, 'mountpoint', places)
   if (/[+#\0]/.test(rest)) {
-    return [faultAt(at, key, 'topics have no + and no # in them', 'write a part of a topic, such as "plant-7/"')]
+    return [configErrorAt(at, key, 'topics have no + and no # in them', 'write a part of a topic, such as "plant-7/"')]
   }
   if (/^\$(?!\{)/.test(listener.mountpoint)) {
-    return [faultAt(at, key, 'topics that begin with $ are of the broker', 'let it begin with something else')]
+    return [configErrorAt(at, key, 'topics that begin with $ are of the broker', 'let it begin with something else')]
   }
   if (rest.includes('${')) {
-    return [faultAt(at, key, 'there is a placeholder that nothing stands for', 'use ${clientid} or ${username}')]
+    return [configErrorAt(at, key, 'there is a placeholder that nothing stands for', 'use ${clientid} or ${username}')]
   }
   return []
 }
@@ -129,12 +131,12 @@ function checkTls(
   listener: Pick<ListenerConfig, 'kind' | 'name'>,
   tls: TlsConfig,
   places: WrittenPlaces,
-): readonly Fault[] {
-  const fault = (setting: string, message: string, hint: string): Fault => {
+): readonly ConfigError[] {
+  const fault = (setting: string, message: string, hint: string): ConfigError => {
     const key = keyOf(listener, setting, places)
-    return faultAt(placeOf(listener, setting, places), key, message, hint)
+    return configErrorAt(placeOf(listener, setting, places), key, message, hint)
   }
-  const faults: Fault[] = []
+  const faults: ConfigError[] = []
   if (tls.certificate === undefined && !tls.takesKeys) {
     const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, psk_file, or psk'
     faults.push(fault('certfile', 'the listener has no certificate', hint))

@@ -1,10 +1,10 @@
 // The key that was probably meant.
 
-const longestCompared = 80
+const maxComparedLength = 80
 
 /** The candidate nearest to `key`, if it is near enough to be worth a question. */
 export function nearestOf(key: string, candidates: Iterable<string>): string | undefined {
-  const written = key.toLowerCase().slice(0, longestCompared)
+  const written = key.toLowerCase().slice(0, maxComparedLength)
   let nearest: string | undefined
   let leastDistance = Math.max(1, Math.floor(written.length / 3)) + 1
   for (const candidate of candidates) {

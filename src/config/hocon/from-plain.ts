@@ -1,4 +1,4 @@
-import type { Fault } from '../config-errors.ts'
+import type { ConfigError } from '../config-errors.ts'
 import { parseHocon } from './parse-hocon.ts'
 import type { ConfigObject, ConfigValue, Position } from './values.ts'
 
@@ -6,7 +6,7 @@ import type { ConfigObject, ConfigValue, Position } from './values.ts'
 export function fromPlain(
   plain: Readonly<Record<string, unknown>>,
   file: string,
-): { readonly value: ConfigObject } | { readonly faults: readonly Fault[] } {
+): { readonly value: ConfigObject } | { readonly faults: readonly ConfigError[] } {
   const at: Position = { file, line: 0, column: 0 }
   // JSON is HOCON: the limits and the forbidden keys of a text hold here as well.
   const parsed = parseHocon(JSON.stringify(plain), { file })

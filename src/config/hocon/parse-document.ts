@@ -4,7 +4,7 @@
 // Beyond HOCON as commonly described: a missing include is always a fault (a file of passwords that is not there must
 // not read as "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
-import { faultAt, quoteForMessage, type Fault } from '../config-errors.ts'
+import { configErrorAt, quoteForMessage, type ConfigError } from '../config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import {
   define,
@@ -24,7 +24,7 @@ import {
   readUnquoted,
   refuseCharacter,
   skipToNext,
-  SyntaxFault,
+  HoconSyntaxError,
 } from './read-text.ts'
 import { TextCursor } from './text-cursor.ts'
 import { readScalar, type Position } from './values.ts'
@@ -40,7 +40,7 @@ export type IncludeReader = (
 
 /** What is common to a text and all that it includes. */
 export interface Reading {
-  readonly faults: Fault[]
+  readonly faults: ConfigError[]
   readonly readInclude: IncludeReader | undefined
   characters: number
   values: number
@@ -83,7 +83,7 @@ class DocumentParser {
     const root: ObjectNode = { kind: 'object', fields: new Map(), at: this.#cursor.position() }
     this.#reading.characters += characters
     if (this.#reading.characters > hoconLimits.textCharacters) {
-      this.#report(new SyntaxFault(root.at, `the text is longer than ${hoconLimits.textCharacters} characters`))
+      this.#report(new HoconSyntaxError(root.at, `the text is longer than ${hoconLimits.textCharacters} characters`))
       return root
     }
     this.#guard(() => {
@@ -100,13 +100,13 @@ class DocumentParser {
     const at = this.#cursor.position()
     this.#cursor.moveTo(start)
     this.#skipAll()
-    throw new SyntaxFault(at, 'the file is not UTF-8 text', 'save it as UTF-8')
+    throw new HoconSyntaxError(at, 'the file is not UTF-8 text', 'save it as UTF-8')
   }
 
   #parseRoot(root: ObjectNode, place: Place): void {
     skipToNext(this.#cursor)
     if (this.#cursor.peek() === '[') {
-      throw new SyntaxFault(
+      throw new HoconSyntaxError(
         this.#cursor.position(),
         'the text is a list',
         'a configuration consists of settings: key = value',
@@ -116,13 +116,15 @@ class DocumentParser {
       this.#parseBraces(root, place)
       skipToNext(this.#cursor)
       if (!this.#cursor.isAtEnd)
-        throw new SyntaxFault(this.#cursor.position(), 'there is more text after the closing }')
+        throw new HoconSyntaxError(this.#cursor.position(), 'there is more text after the closing }')
       return
     }
     this.#parseFields(root, place)
     while (!this.#cursor.isAtEnd) {
       if (this.#hasTooManyFaults) return this.#skipAll()
-      this.#report(new SyntaxFault(this.#cursor.position(), `"${this.#cursor.peek()}" closes what was never opened`))
+      this.#report(
+        new HoconSyntaxError(this.#cursor.position(), `"${this.#cursor.peek()}" closes what was never opened`),
+      )
       this.#cursor.skip()
       this.#parseFields(root, place)
     }
@@ -139,7 +141,7 @@ class DocumentParser {
     }
     const closer = this.#cursor.peek()
     const instead = closer === '' ? 'is never closed' : `is closed by "${closer}"`
-    throw new SyntaxFault(opened, `{ ${instead}`, 'close it with }')
+    throw new HoconSyntaxError(opened, `{ ${instead}`, 'close it with }')
   }
 
   /** Fields up to `}`, `]` or the end of the text, whichever comes first. */
@@ -160,7 +162,7 @@ class DocumentParser {
   #parseField(object: ObjectNode, place: Place): void {
     if (this.#isInclude()) return this.#parseInclude(object, place)
     const at = this.#cursor.position()
-    if (this.#cursor.peek() === ',') throw new SyntaxFault(at, 'a comma stands where a key should', 'remove it')
+    if (this.#cursor.peek() === ',') throw new HoconSyntaxError(at, 'a comma stands where a key should', 'remove it')
     const path = this.#readKey()
     const whole = place.path === undefined ? undefined : [...place.path, ...path]
     this.#key = whole ?? path
@@ -190,13 +192,13 @@ class DocumentParser {
   }
 
   /** Whatever follows on the lines below is looked at for itself again. */
-  #refuseBareKey(keyEnd: number, at: Position): SyntaxFault {
+  #refuseBareKey(keyEnd: number, at: Position): HoconSyntaxError {
     this.#cursor.moveTo(keyEnd)
     this.#cursor.takeWhile(isBlank)
     const character = this.#cursor.peek()
     const isEnd = character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)
     return isEnd
-      ? new SyntaxFault(at, 'the key has no value', 'write key = value')
+      ? new HoconSyntaxError(at, 'the key has no value', 'write key = value')
       : refuseCharacter(this.#cursor, 'in a key')
   }
 
@@ -225,11 +227,11 @@ class DocumentParser {
     return pieces.length === 1 ? only : { kind: 'concatenation', pieces, at }
   }
 
-  #refuseMissingValue(at: Position): SyntaxFault {
+  #refuseMissingValue(at: Position): HoconSyntaxError {
     const character = this.#cursor.peek()
     const isEnd = character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)
     return isEnd
-      ? new SyntaxFault(at, 'a value is missing', 'write "" for an empty text')
+      ? new HoconSyntaxError(at, 'a value is missing', 'write "" for an empty text')
       : refuseCharacter(this.#cursor, 'in a value')
   }
 
@@ -272,8 +274,8 @@ class DocumentParser {
     this.#cursor.skip()
     skipToNext(this.#cursor)
     while (this.#cursor.peek() !== ']') {
-      if (this.#cursor.isAtEnd) throw new SyntaxFault(at, '[ is never closed', 'close it with ]')
-      if (this.#cursor.peek() === '}') throw new SyntaxFault(at, '[ is closed by "}"', 'close it with ]')
+      if (this.#cursor.isAtEnd) throw new HoconSyntaxError(at, '[ is never closed', 'close it with ]')
+      if (this.#cursor.peek() === '}') throw new HoconSyntaxError(at, '[ is closed by "}"', 'close it with ]')
       if (this.#hasTooManyFaults) {
         this.#skipAll()
         return array
@@ -294,7 +296,7 @@ class DocumentParser {
     const character = this.#cursor.peek()
     if (character === ',') this.#cursor.skip()
     else if (!hasBrokenLine && character !== '' && character !== '}' && character !== ']') {
-      throw new SyntaxFault(
+      throw new HoconSyntaxError(
         this.#cursor.position(),
         `${quoteForMessage(character)} stands where a comma or a new line should`,
       )
@@ -306,9 +308,9 @@ class DocumentParser {
     const isOptional = this.#cursor.peek() === '?'
     if (isOptional) this.#cursor.skip()
     const path = this.#cursor.peek() === '}' ? [] : readPath(this.#cursor)
-    if (this.#cursor.peek() !== '}') throw new SyntaxFault(at, '${ is never closed', 'write ${key} or ${?key}')
+    if (this.#cursor.peek() !== '}') throw new HoconSyntaxError(at, '${ is never closed', 'write ${key} or ${?key}')
     this.#cursor.skip()
-    if (path.length === 0) throw new SyntaxFault(at, '${} names no setting', 'write ${key} or ${?key}')
+    if (path.length === 0) throw new HoconSyntaxError(at, '${} names no setting', 'write ${key} or ${?key}')
     if (path.length > hoconLimits.depth) throw refuseDepth(at)
     const paths = place.prefix.length === 0 ? [path] : [[...place.prefix, ...path], path]
     return { kind: 'reference', paths, isOptional, at }
@@ -329,16 +331,16 @@ class DocumentParser {
     const { readInclude } = this.#reading
     this.#reading.includes++
     if (this.#reading.includes > hoconLimits.includes)
-      throw new SyntaxFault(at, `more than ${hoconLimits.includes} files are included`)
+      throw new HoconSyntaxError(at, `more than ${hoconLimits.includes} files are included`)
     if (place.openFiles.length > hoconLimits.includeDepth) {
-      throw new SyntaxFault(at, `files include each other more than ${hoconLimits.includeDepth} deep`)
+      throw new HoconSyntaxError(at, `files include each other more than ${hoconLimits.includeDepth} deep`)
     }
     if (readInclude === undefined)
-      throw new SyntaxFault(at, 'files cannot be included here', 'write the settings themselves')
+      throw new HoconSyntaxError(at, 'files cannot be included here', 'write the settings themselves')
     const found = readInclude(name, this.#cursor.file)
-    if ('error' in found) throw new SyntaxFault(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
-    const file = found.file ?? besideFile(this.#cursor.file, name)
-    if (place.openFiles.includes(file)) throw new SyntaxFault(at, `${quoteForMessage(file)} includes itself`)
+    if ('error' in found) throw new HoconSyntaxError(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
+    const file = found.file ?? relativeToFile(this.#cursor.file, name)
+    if (place.openFiles.includes(file)) throw new HoconSyntaxError(at, `${quoteForMessage(file)} includes itself`)
     const parser = new DocumentParser(new TextCursor(found.text, file), this.#reading, this.#key)
     const path = place.path
     const inside = { path, prefix: path ?? [], openFiles: [...place.openFiles, file], depth: place.depth }
@@ -352,10 +354,10 @@ class DocumentParser {
     while (this.#cursor.peek() !== '"') {
       const word = this.#cursor.takeWhile((character) => character !== '(' && character !== '\n' && character !== '"')
       if (word === 'url' || word === 'classpath')
-        throw new SyntaxFault(at, `include ${word}() is not supported`, 'include a file')
+        throw new HoconSyntaxError(at, `include ${word}() is not supported`, 'include a file')
       const isKnown = (word === 'required' && open === 0) || word === 'file'
       if (!isKnown || this.#cursor.peek() !== '(')
-        throw new SyntaxFault(at, 'the include names no file', 'write include "file"')
+        throw new HoconSyntaxError(at, 'the include names no file', 'write include "file"')
       this.#cursor.skip()
       this.#cursor.takeWhile(isBlank)
       open++
@@ -364,7 +366,7 @@ class DocumentParser {
     for (; open > 0; open--) {
       this.#cursor.takeWhile(isBlank)
       if (this.#cursor.peek() !== ')')
-        throw new SyntaxFault(at, 'a parenthesis of the include is not closed', 'close it with )')
+        throw new HoconSyntaxError(at, 'a parenthesis of the include is not closed', 'close it with )')
       this.#cursor.skip()
     }
     return name
@@ -378,7 +380,7 @@ class DocumentParser {
     this.#reading.values++
     if (this.#reading.values <= hoconLimits.values) return
     this.#skipAll()
-    throw new SyntaxFault(at, `there are more than ${hoconLimits.values} values`)
+    throw new HoconSyntaxError(at, `there are more than ${hoconLimits.values} values`)
   }
 
   get #hasTooManyFaults(): boolean {
@@ -394,20 +396,20 @@ class DocumentParser {
     try {
       read()
     } catch (error) {
-      if (!(error instanceof SyntaxFault)) throw error
+      if (!(error instanceof HoconSyntaxError)) throw error
       this.#report(error)
-      skipBrokenItem(this.#cursor)
+      skipInvalidItem(this.#cursor)
     }
   }
 
-  #report(fault: SyntaxFault): void {
+  #report(fault: HoconSyntaxError): void {
     if (this.#hasTooManyFaults) return
-    this.#reading.faults.push(faultAt(fault.at, this.#key.join('.'), fault.message, fault.hint))
+    this.#reading.faults.push(configErrorAt(fault.at, this.#key.join('.'), fault.message, fault.hint))
   }
 }
 
 /** The name of an included file seen from where `from` is seen from. */
-function besideFile(from: string, name: string): string {
+function relativeToFile(from: string, name: string): string {
   const directory = from.slice(0, from.lastIndexOf('/') + 1)
   return name.startsWith('/') ? name : directory + name
 }
@@ -417,7 +419,7 @@ function readableAsKey(character: string): boolean {
 }
 
 /** Passes over the rest of the line, but not over what closes the braces around the broken item. */
-function skipBrokenItem(cursor: TextCursor): void {
+function skipInvalidItem(cursor: TextCursor): void {
   let open = 0
   let isQuoted = false
   cursor.takeWhile((character) => {
@@ -429,6 +431,6 @@ function skipBrokenItem(cursor: TextCursor): void {
   })
 }
 
-function refuseDepth(at: Position): SyntaxFault {
-  return new SyntaxFault(at, `it is nested more than ${hoconLimits.depth} deep`)
+function refuseDepth(at: Position): HoconSyntaxError {
+  return new HoconSyntaxError(at, `it is nested more than ${hoconLimits.depth} deep`)
 }

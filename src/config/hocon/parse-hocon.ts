@@ -1,4 +1,4 @@
-import type { Fault } from '../config-errors.ts'
+import type { ConfigError } from '../config-errors.ts'
 import { parseDocument, type IncludeReader, type Reading } from './parse-document.ts'
 import { resolve, type Environment } from './resolve.ts'
 import type { ConfigObject } from './values.ts'
@@ -19,7 +19,7 @@ export interface HoconOptions {
 export function parseHocon(
   text: string,
   options: HoconOptions,
-): { readonly value: ConfigObject } | { readonly faults: readonly Fault[] } {
+): { readonly value: ConfigObject } | { readonly faults: readonly ConfigError[] } {
   const reading: Reading = { faults: [], readInclude: options.readInclude, characters: 0, values: 0, includes: 0 }
   const root = parseDocument(text, options.file, reading)
   // What is half read cannot be resolved: each fault would be followed by its echo.

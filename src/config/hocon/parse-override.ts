@@ -1,8 +1,8 @@
-import { faultAt, type Fault } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from '../config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import type { Path } from './nodes.ts'
 import { parseHocon } from './parse-hocon.ts'
-import { readPath, SyntaxFault } from './read-text.ts'
+import { readPath, HoconSyntaxError } from './read-text.ts'
 import { TextCursor } from './text-cursor.ts'
 import { readScalar, type ConfigValue, type Position } from './values.ts'
 
@@ -14,7 +14,7 @@ const at: Position = { file: '--set', line: 0, column: 0 }
  */
 export function parseOverride(
   text: string,
-): { readonly path: Path; readonly value: ConfigValue } | { readonly fault: Fault } {
+): { readonly path: Path; readonly value: ConfigValue } | { readonly fault: ConfigError } {
   const path = parseKey(text)
   if ('fault' in path) return path
   const raw = text.slice(path.length).trim()
@@ -22,21 +22,21 @@ export function parseOverride(
   return 'fault' in value ? value : { path: path.path, value: value.value }
 }
 
-function parseKey(text: string): { readonly path: Path; readonly length: number } | { readonly fault: Fault } {
+function parseKey(text: string): { readonly path: Path; readonly length: number } | { readonly fault: ConfigError } {
   const usage = 'write --set KEY=VALUE'
   const equals = findEquals(text)
-  if (equals === -1) return { fault: faultAt(at, text.trim(), 'there is no = in it', usage) }
+  if (equals === -1) return { fault: configErrorAt(at, text.trim(), 'there is no = in it', usage) }
   const cursor = new TextCursor(text.slice(0, equals).trim(), at.file)
   try {
     const path = readPath(cursor)
-    if (!cursor.isAtEnd) return { fault: faultAt(at, text.slice(0, equals), 'this is not a key', usage) }
+    if (!cursor.isAtEnd) return { fault: configErrorAt(at, text.slice(0, equals), 'this is not a key', usage) }
     if (path.length > hoconLimits.depth) {
-      return { fault: faultAt(at, text.slice(0, equals), `the key has more than ${hoconLimits.depth} parts`) }
+      return { fault: configErrorAt(at, text.slice(0, equals), `the key has more than ${hoconLimits.depth} parts`) }
     }
     return { path, length: equals + 1 }
   } catch (error) {
-    if (!(error instanceof SyntaxFault)) throw error
-    return { fault: faultAt(at, text.slice(0, equals), error.message, error.hint || usage) }
+    if (!(error instanceof HoconSyntaxError)) throw error
+    return { fault: configErrorAt(at, text.slice(0, equals), error.message, error.hint || usage) }
   }
 }
 
@@ -50,27 +50,27 @@ function findEquals(text: string): number {
   return -1
 }
 
-type OverrideValue = { readonly value: ConfigValue } | { readonly fault: Fault }
+type OverrideValue = { readonly value: ConfigValue } | { readonly fault: ConfigError }
 
 function parseStructure(text: string, key: string): OverrideValue {
   const parsed = parseHocon(`value = ${text}`, { file: at.file })
   if ('value' in parsed) {
     const value = parsed.value.entries.get('value')
-    if (value !== undefined && parsed.value.entries.size === 1) return { value: movedToOverride(value) }
-    return { fault: faultAt(at, key, 'the value is followed by more', 'give each setting a --set of its own') }
+    if (value !== undefined && parsed.value.entries.size === 1) return { value: removePositions(value) }
+    return { fault: configErrorAt(at, key, 'the value is followed by more', 'give each setting a --set of its own') }
   }
   const [first] = parsed.faults
-  return { fault: faultAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
+  return { fault: configErrorAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
 }
 
 /** The value without the columns of a text that nobody wrote. */
-function movedToOverride(value: ConfigValue): ConfigValue {
-  if (value.kind === 'array') return { ...value, items: value.items.map(movedToOverride), at }
+function removePositions(value: ConfigValue): ConfigValue {
+  if (value.kind === 'array') return { ...value, items: value.items.map(removePositions), at }
   if (value.kind !== 'object') return { ...value, at }
-  return { ...value, entries: new Map([...value.entries].map(([key, part]) => [key, movedToOverride(part)])), at }
+  return { ...value, entries: new Map([...value.entries].map(([key, part]) => [key, removePositions(part)])), at }
 }
 
 function readPlain(text: string, key: string): OverrideValue {
-  if (!text.isWellFormed()) return { fault: faultAt(at, key, 'the value is not well-formed text') }
+  if (!text.isWellFormed()) return { fault: configErrorAt(at, key, 'the value is not well-formed text') }
   return { value: readScalar(text, at) }
 }

@@ -7,7 +7,7 @@ import type { TextCursor } from './text-cursor.ts'
 import type { Position } from './values.ts'
 
 /** The text breaks the rules of HOCON at `at`. Thrown by the readers, caught by the parser alone. */
-export class SyntaxFault extends Error {
+export class HoconSyntaxError extends Error {
   readonly at: Position
   readonly hint: string
 
@@ -69,19 +69,27 @@ function isPlain(character: string): boolean {
 }
 
 /** What to say of a character that cannot stand where it stands. */
-export function refuseCharacter(cursor: TextCursor, where: string): SyntaxFault {
+export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxError {
   const character = cursor.peek()
   const at = cursor.position()
-  if (character === '') return new SyntaxFault(at, `the text ends ${where}`)
+  if (character === '') return new HoconSyntaxError(at, `the text ends ${where}`)
   if (control.test(character) && character !== lineBreak) {
-    return new SyntaxFault(at, `a control character stands ${where}`, 'remove it, or write it as \\u00XX inside quotes')
+    return new HoconSyntaxError(
+      at,
+      `a control character stands ${where}`,
+      'remove it, or write it as \\u00XX inside quotes',
+    )
   }
-  if (character === lineBreak) return new SyntaxFault(at, `the line ends ${where}`)
+  if (character === lineBreak) return new HoconSyntaxError(at, `the line ends ${where}`)
   if (character === '=' || character === ':') {
     const hint = 'put the text in quotes; if a new setting begins here, begin a line or put a comma before it'
-    return new SyntaxFault(at, `"${character}" stands ${where} without quotes`, hint)
+    return new HoconSyntaxError(at, `"${character}" stands ${where} without quotes`, hint)
   }
-  return new SyntaxFault(at, `${quoteForMessage(character)} stands ${where} without quotes`, 'put the text in quotes')
+  return new HoconSyntaxError(
+    at,
+    `${quoteForMessage(character)} stands ${where} without quotes`,
+    'put the text in quotes',
+  )
 }
 
 /** Reads `"..."` or `"""..."""`; the cursor stands on the first quote. */
@@ -89,7 +97,7 @@ export function readQuoted(cursor: TextCursor): string {
   const at = cursor.position()
   const text = cursor.startsWith('"""') ? readTripleQuoted(cursor, at) : readSingleQuoted(cursor, at)
   if (!text.isWellFormed()) {
-    throw new SyntaxFault(at, 'the text holds half of a surrogate pair', 'write the character itself')
+    throw new HoconSyntaxError(at, 'the text holds half of a surrogate pair', 'write the character itself')
   }
   return text
 }
@@ -97,7 +105,8 @@ export function readQuoted(cursor: TextCursor): string {
 function readTripleQuoted(cursor: TextCursor, at: Position): string {
   cursor.skip(3)
   const text = cursor.takeUntil('"""')
-  if (text === undefined) throw new SyntaxFault(at, 'three quotes open a text that never ends', 'close it with """')
+  if (text === undefined)
+    throw new HoconSyntaxError(at, 'three quotes open a text that never ends', 'close it with """')
   cursor.skip(3)
   // Quotes beyond the closing three belong to the text: """a"""" is a".
   return text + cursor.takeWhile((character) => character === '"')
@@ -118,9 +127,9 @@ function readSingleQuoted(cursor: TextCursor, at: Position): string {
   }
 }
 
-function refuseInQuotes(character: string, opened: Position, cursor: TextCursor): SyntaxFault {
+function refuseInQuotes(character: string, opened: Position, cursor: TextCursor): HoconSyntaxError {
   if (character === '' || character === lineBreak) {
-    return new SyntaxFault(
+    return new HoconSyntaxError(
       opened,
       'a quote opens a text that does not end on its line',
       'close it, or use """ for several lines',
@@ -128,7 +137,7 @@ function refuseInQuotes(character: string, opened: Position, cursor: TextCursor)
   }
   // A tab is so common in hand-written text that it is worth its own words.
   const name = character === '\t' ? 'a tab' : 'a control character'
-  return new SyntaxFault(
+  return new HoconSyntaxError(
     cursor.position(),
     `${name} stands inside quotes`,
     'write it as an escape, such as \\t or \\u0009',
@@ -152,13 +161,14 @@ function readEscape(cursor: TextCursor): string {
   if (letter === 'u') {
     cursor.skip(2)
     const digits = [0, 1, 2, 3].map((ahead) => cursor.peek(ahead)).join('')
-    if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw new SyntaxFault(at, '\\u is not followed by four hexadecimal digits')
+    if (!/^[0-9a-fA-F]{4}$/.test(digits))
+      throw new HoconSyntaxError(at, '\\u is not followed by four hexadecimal digits')
     cursor.skip(4)
     return String.fromCharCode(Number.parseInt(digits, 16))
   }
   const meant = escapes.get(letter)
   if (meant === undefined) {
-    throw new SyntaxFault(at, 'a backslash begins no known escape', 'a backslash itself is written as two')
+    throw new HoconSyntaxError(at, 'a backslash begins no known escape', 'a backslash itself is written as two')
   }
   cursor.skip(2)
   return meant
@@ -203,7 +213,8 @@ function readKeyText(cursor: TextCursor): string {
 }
 
 function checkPart(part: string | undefined, at: Position): string {
-  if (part === undefined) throw new SyntaxFault(at, 'a part of the key is empty', 'write "" if an empty key is meant')
-  if (forbiddenKeys.has(part)) throw new SyntaxFault(at, `the key ${part} is not allowed`, 'choose another name')
+  if (part === undefined)
+    throw new HoconSyntaxError(at, 'a part of the key is empty', 'write "" if an empty key is meant')
+  if (forbiddenKeys.has(part)) throw new HoconSyntaxError(at, `the key ${part} is not allowed`, 'choose another name')
   return part
 }

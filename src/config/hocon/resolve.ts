@@ -9,7 +9,7 @@
 // Nothing is remembered between look-ups. What a text may cost is held by counting steps, so that a text of
 // doublings ends in a fault and not in an exhausted memory.
 
-import { faultAt, type Fault } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from '../config-errors.ts'
 import { assertNever } from './assert-never.ts'
 import { hoconLimits } from './limits.ts'
 import type {
@@ -28,16 +28,18 @@ import { textOf, type ConfigObject, type ConfigScalar, type ConfigValue, type Po
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The text costs too much to resolve. Thrown inside, caught at the door of this file. */
-class TooMuch extends Error {}
+class ResolveLimitExceeded extends Error {}
 
 /** Resolves everything below `root`. Faults are added to `faults`; the value is whole only if none were. */
-export function resolve(root: ObjectNode, faults: Fault[], environment: Environment | undefined): ConfigObject {
+export function resolve(root: ObjectNode, faults: ConfigError[], environment: Environment | undefined): ConfigObject {
   const resolver = new Resolver(root, faults, environment)
   try {
     return resolver.resolveObject(root)
   } catch (error) {
-    if (!(error instanceof TooMuch)) throw error
-    faults.push(faultAt(resolver.lastReference, '', error.message, 'write the values out instead of substituting them'))
+    if (!(error instanceof ResolveLimitExceeded)) throw error
+    faults.push(
+      configErrorAt(resolver.lastReference, '', error.message, 'write the values out instead of substituting them'),
+    )
     return { kind: 'object', entries: new Map(), at: root.at }
   }
 }
@@ -53,7 +55,7 @@ class Resolver {
   /** Where the latest substitution stands: the place to name when resolving must stop. */
   lastReference: Position
   readonly #root: ObjectNode
-  readonly #faults: Fault[]
+  readonly #faults: ConfigError[]
   readonly #environment: Environment | undefined
   /** Definitions whose value is being worked out. */
   readonly #evaluating = new Set<DefinitionNode>()
@@ -65,7 +67,7 @@ class Resolver {
   #chain = 0
   #joinedCharacters = 0
 
-  constructor(root: ObjectNode, faults: Fault[], environment: Environment | undefined) {
+  constructor(root: ObjectNode, faults: ConfigError[], environment: Environment | undefined) {
     this.#root = root
     this.#faults = faults
     this.#environment = environment
@@ -212,7 +214,7 @@ class Resolver {
     }
     this.#joinedCharacters += text.length
     if (this.#joinedCharacters > hoconLimits.joinedCharacters) {
-      throw new TooMuch(`joined texts come to more than ${hoconLimits.joinedCharacters} characters`)
+      throw new ResolveLimitExceeded(`joined texts come to more than ${hoconLimits.joinedCharacters} characters`)
     }
     return { kind: 'text', text, at }
   }
@@ -311,13 +313,14 @@ class Resolver {
     this.#count(1)
     this.#chain++
     if (this.#chain > hoconLimits.chain) {
-      throw new TooMuch(`substitutions follow each other more than ${hoconLimits.chain} steps deep`)
+      throw new ResolveLimitExceeded(`substitutions follow each other more than ${hoconLimits.chain} steps deep`)
     }
   }
 
   #count(steps: number): void {
     this.#steps += steps
-    if (this.#steps > hoconLimits.steps) throw new TooMuch('the substitutions expand to far more than was written')
+    if (this.#steps > hoconLimits.steps)
+      throw new ResolveLimitExceeded('the substitutions expand to far more than was written')
   }
 
   #report(at: Position, message: string, hint: string): void {
@@ -326,7 +329,7 @@ class Resolver {
     const isTold = this.#faults.some(
       (fault) => fault.line === at.line && fault.column === at.column && fault.file === at.file,
     )
-    if (!isTold) this.#faults.push(faultAt(at, '', message, hint))
+    if (!isTold) this.#faults.push(configErrorAt(at, '', message, hint))
   }
 }
 

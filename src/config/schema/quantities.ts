@@ -62,7 +62,7 @@ export function duration(bounds: DurationBounds): SettingType<number> {
 /** Milliseconds; undefined if the text is no duration or holds a part of a millisecond. */
 export function parseDuration(text: string, bareUnitMs: number): number | undefined {
   const trimmed = text.trim().toLowerCase()
-  if (/^[0-9]{1,15}(?:\.[0-9]{1,6})?$/.test(trimmed)) return wholeOrNothing(Number(trimmed) * bareUnitMs)
+  if (/^[0-9]{1,15}(?:\.[0-9]{1,6})?$/.test(trimmed)) return integerOrUndefined(Number(trimmed) * bareUnitMs)
   if (trimmed.length > 64 || !/^(?:[0-9]{1,15}(?:\.[0-9]{1,6})?\s*[a-z]+\s*)+$/.test(trimmed)) return undefined
   let ms = 0
   for (const [, number, unit] of trimmed.matchAll(/([0-9.]+)\s*([a-z]+)/g)) {
@@ -70,10 +70,10 @@ export function parseDuration(text: string, bareUnitMs: number): number | undefi
     if (unitMs === undefined) return undefined
     ms += Number(number) * unitMs
   }
-  return wholeOrNothing(ms)
+  return integerOrUndefined(ms)
 }
 
-function wholeOrNothing(number: number): number | undefined {
+function integerOrUndefined(number: number): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined
 }
 
@@ -125,7 +125,7 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
 export function parseSize(text: string): number | undefined {
   const parts = /^([0-9]{1,15})\s*([a-z]*)$/.exec(text.trim().toLowerCase())
   const unit = sizeUnitBytes.get(parts?.[2] ?? '')
-  return parts === null || unit === undefined ? undefined : wholeOrNothing(Number(parts[1]) * unit)
+  return parts === null || unit === undefined ? undefined : integerOrUndefined(Number(parts[1]) * unit)
 }
 
 /** The size in the largest unit that holds it without a rest. */

@@ -145,7 +145,7 @@ export function text(bounds: TextBounds = {}): SettingType<string> {
 }
 
 // Whichever of these is written where a setting may be without a value, it means the same.
-const wordsForNothing: ReadonlySet<string> = new Set(['none', 'unlimited', 'infinity', 'auto', 'unset'])
+const emptyWords: ReadonlySet<string> = new Set(['none', 'unlimited', 'infinity', 'auto', 'unset'])
 
 /** The type, or nothing: undefined, written as `word`. */
 export function optional<T>(
@@ -155,10 +155,10 @@ export function optional<T>(
   const name = `${type.name}, or ${word}`
   return {
     name,
-    jsonSchema: { anyOf: [type.jsonSchema, { type: 'string', enum: [...wordsForNothing] }, { type: 'null' }] },
+    jsonSchema: { anyOf: [type.jsonSchema, { type: 'string', enum: [...emptyWords] }, { type: 'null' }] },
     read(value) {
       const found = scalarText(value)?.toLowerCase() ?? ''
-      if (wordsForNothing.has(found)) return { value: undefined }
+      if (emptyWords.has(found)) return { value: undefined }
       const read = type.read(value)
       return 'problem' in read && read.problem.endsWith(type.name)
         ? { ...read, problem: `${read.problem}, or ${word}` }

@@ -8,7 +8,7 @@
 import type { SettingType } from './setting-type.ts'
 
 /** When a changed value begins to count. */
-export type Takes = 'at-once' | 'on-next-connect' | 'at-restart'
+export type AppliesOn = 'at-once' | 'on-next-connect' | 'at-restart'
 
 /** Whether there is something in the broker yet that does what the setting says. */
 export type Engine = 'present' | 'none yet'
@@ -22,7 +22,7 @@ export interface Setting<T> {
   readonly description: string
   /** What the number counts, where the type does not say it: "seconds". */
   readonly unit: string | undefined
-  readonly takes: Takes
+  readonly takes: AppliesOn
   /** Never shown: not in differences, not in messages. */
   readonly isSecret: boolean
   /** Only the configuration file and `--set` may change it, the API may not. */
@@ -67,7 +67,7 @@ export type ValueOf<Node> =
 interface SettingWords {
   readonly description: string
   readonly unit?: string
-  readonly takes?: Takes
+  readonly takes?: AppliesOn
   readonly defaultWords?: string
   readonly isSecret?: boolean
   readonly isLocal?: boolean
@@ -101,10 +101,10 @@ export function section<E extends Entries>(
 }
 
 /** The same, and every setting in it takes hold while the broker runs. */
-export function takingAtOnce<Node extends SchemaNode>(node: Node): Node {
+export function appliedAtOnce<Node extends SchemaNode>(node: Node): Node {
   if (node.kind === 'setting') return { ...node, takes: 'at-once' }
-  const entries = Object.fromEntries(Object.entries(node.entries).map(([key, entry]) => [key, takingAtOnce(entry)]))
-  return { ...node, entries, named: node.named === undefined ? undefined : takingAtOnce(node.named) }
+  const entries = Object.fromEntries(Object.entries(node.entries).map(([key, entry]) => [key, appliedAtOnce(entry)]))
+  return { ...node, entries, named: node.named === undefined ? undefined : appliedAtOnce(node.named) }
 }
 
 /** A group that may hold any number of things of one shape, each under a name, beside settings of its own. */

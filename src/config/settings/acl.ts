@@ -38,7 +38,7 @@ export const acl = section('Rules about topics.', {
   }),
 })
 
-export const verdictCache = section('How long answers of auth.http_auth.acl_req are remembered.', {
+export const authorizationCache = section('How long answers of auth.http_auth.acl_req are remembered.', {
   max_size: setting(integer({ min: 0, max: 1_000_000 }), 32, {
     description: 'Answers remembered for one client.',
     takes: 'at-once',

@@ -6,7 +6,7 @@ import { section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
 import { authenticators } from './authenticators.ts'
 import { failedLogins } from './failed-logins.ts'
-import { acl, denyAction, noMatch, verdictCache } from './acl.ts'
+import { acl, denyAction, noMatch, authorizationCache } from './acl.ts'
 
 export const auth = section('Who may connect, publish and subscribe.', {
   allow_anonymous: setting(optional(boolean, 'unset'), undefined, {
@@ -24,7 +24,7 @@ export const auth = section('Who may connect, publish and subscribe.', {
   no_match: noMatch,
   deny_action: denyAction,
   acl,
-  cache: verdictCache,
+  cache: authorizationCache,
 })
 
 /** As soon as the answer to the change has left. */

@@ -31,8 +31,15 @@ const passwords = namedSection('User names with their passwords, mostly in a fil
   named: setting(text(), '', { description: 'The password of this user.', isSecret: true, ...onNextConnect }),
 })
 
-const presetPassword = setting(nothing, undefined, { description: 'Its password.', isSecret: true, ...onNextConnect })
-const presetSuperuser = setting(boolean, false, { description: 'Whether nothing is denied to it.', ...onNextConnect })
+const configuredPassword = setting(nothing, undefined, {
+  description: 'Its password.',
+  isSecret: true,
+  ...onNextConnect,
+})
+const configuredSuperuser = setting(boolean, false, {
+  description: 'Whether nothing is denied to it.',
+  ...onNextConnect,
+})
 
 const users = namedSection(
   'Users, each under a name or number of its own; a stored user of the same name counts instead.',
@@ -41,8 +48,8 @@ const users = namedSection(
     placeholder: 'name',
     named: section('One user.', {
       username: setting(nothing, undefined, { description: 'The user name.', ...onNextConnect }),
-      password: presetPassword,
-      is_superuser: presetSuperuser,
+      password: configuredPassword,
+      is_superuser: configuredSuperuser,
     }),
   },
 )
@@ -52,8 +59,8 @@ const clients = namedSection('Clients with a password of their own, as users are
   placeholder: 'name',
   named: section('One client.', {
     clientid: setting(nothing, undefined, { description: 'The client id.', ...onNextConnect }),
-    password: presetPassword,
-    is_superuser: presetSuperuser,
+    password: configuredPassword,
+    is_superuser: configuredSuperuser,
   }),
 })
 
@@ -143,12 +150,12 @@ const scram = section('Clients of MQTT 5.0 that show that they know a password w
     placeholder: 'name',
     named: section('One user.', {
       username: setting(nothing, undefined, { description: 'The user name.', ...onNextConnect }),
-      password: presetPassword,
+      password: configuredPassword,
       algorithm: setting(choice(scramAlgorithmWords), 'SCRAM-SHA-256', {
         description: 'The method by which it comes in.',
         ...onNextConnect,
       }),
-      is_superuser: presetSuperuser,
+      is_superuser: configuredSuperuser,
     }),
   }),
 })

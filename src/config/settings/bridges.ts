@@ -3,7 +3,7 @@
 import { listOf, record, textMap } from '../schema/collections.ts'
 import { path } from '../schema/path.ts'
 import { duration } from '../schema/quantities.ts'
-import { namedSection, section, setting, takingAtOnce } from '../schema/setting.ts'
+import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
 import { serverAddress, serverUrl } from '../server-url.ts'
 import { maxCount } from './node.ts'
@@ -325,12 +325,12 @@ export const bridges = section('Connections to other brokers.', {
       cache: section('What waits for remote brokers, as NanoMQ describes it.', bridgeCache),
     },
     placeholder: 'name',
-    named: takingAtOnce(mqttBridge),
+    named: appliedAtOnce(mqttBridge),
   }),
   aws: namedSection('Bridges to AWS IoT: over TLS, at QoS 1 at most.', {
     entries: {},
     placeholder: 'name',
-    named: takingAtOnce(awsBridge),
+    named: appliedAtOnce(awsBridge),
   }),
 })
 

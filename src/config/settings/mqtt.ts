@@ -8,7 +8,7 @@ import { maxCount } from './node.ts'
 const gigabyte = 1_073_741_824
 const megabyte = 1_048_576
 /** MQTT counts expiry in seconds of 32 bits, and keeps the highest for "never". */
-const longestExpiryMs = 4_294_967_294_000
+const maxExpiryMs = 4_294_967_294_000
 const dayMs = 86_400_000
 /** MQTT has 16 bits for packet ids and for what is counted with them. */
 const max16Bits = 65_535
@@ -158,12 +158,12 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       'Bytes of the names of topics that have an alias, in each direction of one connection: 1,024 aliases with topics of 256 bytes. A client that sets more is disconnected with reason code 0x97; towards clients further topics are written out.',
     takes: 'on-next-connect',
   }),
-  session_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs, stepMs: 1_000 }), 7_200_000, {
+  session_expiry_interval: setting(duration({ minMs: 0, maxMs: maxExpiryMs, stepMs: 1_000 }), 7_200_000, {
     description: 'How long the session of an absent MQTT 3.1 or 3.1.1 client is kept that asked for one to be kept.',
     takes: 'on-next-connect',
   }),
   max_session_expiry_interval: setting(
-    optional(duration({ minMs: 0, maxMs: longestExpiryMs, stepMs: 1_000 }), 'unlimited'),
+    optional(duration({ minMs: 0, maxMs: maxExpiryMs, stepMs: 1_000 }), 'unlimited'),
     undefined,
     {
       description: 'The longest session expiry that an MQTT 5.0 client gets when it asks for more.',
@@ -251,7 +251,7 @@ export const retainer = section('Retained messages.', {
       'The largest retained message that is kept in memory, counted with its topic and properties. Of a larger one only the metadata is kept in memory, and the payload is read from disk for each new subscription that matches.',
     takes: 'at-once',
   }),
-  msg_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs }), 0, {
+  msg_expiry_interval: setting(duration({ minMs: 0, maxMs: maxExpiryMs }), 0, {
     description: 'How long a retained message is kept that says nothing about it itself. 0: for ever.',
     takes: 'at-once',
   }),

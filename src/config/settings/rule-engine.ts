@@ -3,7 +3,7 @@
 import { linesOfText, ruleActions } from '../schema/rule-action.ts'
 import { textMap } from '../schema/collections.ts'
 import { duration } from '../schema/quantities.ts'
-import { namedSection, section, setting, takingAtOnce } from '../schema/setting.ts'
+import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
 import { clientCertificates } from './bridges.ts'
 
@@ -28,7 +28,7 @@ const rule = section('One rule.', {
   }),
 })
 
-export const ruleEngine = takingAtOnce(
+export const ruleEngine = appliedAtOnce(
   section('Rules: SQL over messages and events, with actions for the results.', {
     ignore_sys_message: setting(boolean, true, {
       description: 'Whether messages below $SYS/ run no rules. If false, they run the rules that name $SYS.',
@@ -97,13 +97,13 @@ const httpAction = section('One kind of request.', {
   resource_opts: resourceOptions,
 })
 
-export const connectors = takingAtOnce(
+export const connectors = appliedAtOnce(
   section('Services that actions send to.', {
     http: namedSection('HTTP services.', { entries: {}, placeholder: 'name', named: httpConnector }),
   }),
 )
 
-export const actions = takingAtOnce(
+export const actions = appliedAtOnce(
   section('What rules send to services. Each action stores messages until the service has confirmed them.', {
     http: namedSection('HTTP requests.', { entries: {}, placeholder: 'name', named: httpAction }),
   }),

@@ -3,7 +3,7 @@
 import { walkSchema } from '../check/walk-schema.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { reloadWords, takesWords, typeWords, wrap } from './setting-text.ts'
+import { reloadWords, appliesOnWords, typeWords, wrap } from './setting-text.ts'
 
 const width = 110
 
@@ -28,14 +28,14 @@ const introductionForUser = introduction.filter((line) => !line.startsWith('This
 export function writeExampleFile(isForUser = false): string {
   const lines = (isForUser ? introductionForUser : introduction).map((line) => `# ${line}`.trimEnd())
   for (const { key, node, engine } of walkSchema(root)) {
-    if (engine !== 'present' || key === '' || isBelowName(key) || !doesAnything(node)) continue
+    if (engine !== 'present' || key === '' || isBelowName(key) || !hasEngine(node)) continue
     lines.push('', ...(node.kind === 'section' ? sectionLines(key, node) : settingLines(key, node)))
   }
   return `${lines.join('\n')}\n`
 }
 
 /** Whether something works on the setting, or on one of the group. */
-function doesAnything(node: SchemaNode): boolean {
+function hasEngine(node: SchemaNode): boolean {
   return [...walkSchema(node)].some((place) => place.node.kind === 'setting' && place.engine === 'present')
 }
 
@@ -54,7 +54,7 @@ function sectionLines(key: string, node: Section): string[] {
 
 function settingLines(key: string, node: Setting<unknown>): string[] {
   const lines = wrap(node.description, '# ', width)
-  lines.push(...wrap(`Value: ${typeWords(node)}. A change takes hold ${takesWords[node.takes]}.`, '# ', width))
+  lines.push(...wrap(`Value: ${typeWords(node)}. A change takes hold ${appliesOnWords[node.takes]}.`, '# ', width))
   if (node.defaultWords !== undefined) lines.push(...wrap(`Default: ${node.defaultWords}.`, '# ', width))
   return [...lines, `#${key} = ${node.type.show(node.default)}`]
 }

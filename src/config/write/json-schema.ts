@@ -23,7 +23,7 @@ function nodeSchema(node: SchemaNode): SchemaObject {
   const type = node.type.jsonSchema as SchemaObject
   const schema: SchemaObject = { ...type, description: node.description }
   if (node.isSecret) schema['writeOnly'] = true
-  if (!node.isSecret && node.default !== undefined) schema['default'] = asWritten(node)
+  if (!node.isSecret && node.default !== undefined) schema['default'] = writtenDefault(node)
   return schema
 }
 
@@ -35,7 +35,7 @@ function sectionSchema(node: Section): SchemaObject {
 }
 
 /** The default as it would be written: durations and sizes with their units. */
-function asWritten(node: Setting<unknown>): PlainValue {
+function writtenDefault(node: Setting<unknown>): PlainValue {
   const shown = node.type.show(node.default)
   const parsed = parseHocon(`value = ${shown}`, { file: 'default' })
   const value = 'value' in parsed ? parsed.value.entries.get('value') : undefined

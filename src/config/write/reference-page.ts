@@ -4,7 +4,7 @@ import { describeDefault } from '../check/check-settings.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import type { Engine, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { describe, noEngineWords, reloadWords, takesWords, typeWords } from './setting-text.ts'
+import { describe, unsupportedWords, reloadWords, appliesOnWords, typeWords } from './setting-text.ts'
 
 const introduction = `# Configuration
 
@@ -70,7 +70,7 @@ function writeSection(key: string, node: Section, engineAbove: Engine, level: nu
   const engine = engineAbove === 'none yet' ? engineAbove : node.engine
   // Said once, where it begins.
   const isToldHere = engine === 'none yet' && engineAbove === 'present'
-  const words = isToldHere ? `${node.description} **${noEngineWords}**` : node.description
+  const words = isToldHere ? `${node.description} **${unsupportedWords}**` : node.description
   const settings: [string, Setting<unknown>][] = []
   const below: string[] = []
   for (const [name, entry] of Object.entries(node.entries)) {
@@ -99,7 +99,7 @@ function writeTable(settings: readonly [string, Setting<unknown>][], engine: Eng
     // Where the whole group has nothing behind it, that has been said above.
     const words = describe(node, engine === 'none yet' ? 'present' : node.engine)
     const secret = node.isSecret ? ' It is a secret, and never shown.' : ''
-    const cells = [`\`${key}\``, typeWords(node), describeDefaultCell(node), takesWords[node.takes], words + secret]
+    const cells = [`\`${key}\``, typeWords(node), describeDefaultCell(node), appliesOnWords[node.takes], words + secret]
     return `| ${cells.map(escapeCell).join(' | ')} |`
   })
   const head = '| setting | value | default | a change takes hold | meaning |\n| --- | --- | --- | --- | --- |'

@@ -4,7 +4,7 @@ import type { HeldSetting } from '../check/check-settings.ts'
 import { mask } from '../differences.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
-import type { Engine, SchemaNode, Setting, Takes } from '../schema/setting.ts'
+import type { Engine, SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
 import { typeWords } from './setting-text.ts'
 
@@ -20,7 +20,7 @@ export interface DescribedSetting {
   /** As in a file, or in words. */
   readonly default: string
   readonly description: string
-  readonly takes: Takes
+  readonly takes: AppliesOn
   readonly engine: Engine
   readonly isSecret: boolean
   /** Only the configuration file and `--set` may change it. */

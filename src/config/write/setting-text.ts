@@ -1,9 +1,9 @@
 // Words that the example file and the reference page share.
 
-import type { Engine, Setting, Takes } from '../schema/setting.ts'
+import type { Engine, Setting, AppliesOn } from '../schema/setting.ts'
 
 /** When a change of the setting begins to count, to follow "takes hold". */
-export const takesWords: Readonly<Record<Takes, string>> = {
+export const appliesOnWords: Readonly<Record<AppliesOn, string>> = {
   'at-once': 'at once',
   'on-next-connect': 'for connections made after it',
   'at-restart': 'at the next start',
@@ -13,7 +13,7 @@ export const takesWords: Readonly<Record<Takes, string>> = {
 export const reloadWords =
   'Changes are taken up while the broker runs when it gets SIGHUP, or over the API. Each setting says when a change of it takes hold.'
 
-export const noEngineWords = 'Accepted, but nothing works on it yet.'
+export const unsupportedWords = 'Accepted, but nothing works on it yet.'
 
 /** The type with what its number counts. */
 export function typeWords(setting: Setting<unknown>): string {
@@ -22,7 +22,7 @@ export function typeWords(setting: Setting<unknown>): string {
 
 /** The description, and that there is nothing behind the setting where that is so. */
 export function describe(setting: Setting<unknown>, engine: Engine): string {
-  return engine === 'present' ? setting.description : `${setting.description} ${noEngineWords}`
+  return engine === 'present' ? setting.description : `${setting.description} ${unsupportedWords}`
 }
 
 /** The sentences in lines of at most `width` characters, each with `prefix` in front. */

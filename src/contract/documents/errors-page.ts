@@ -5,7 +5,7 @@ import { type ReasonName, reasons } from '../reasons.ts'
 import { type ResultCodeName, resultCodes } from '../result-codes.ts'
 
 /** Codes of the table that nothing here answers with, and why. */
-export const codesWithoutUse: Partial<Record<ResultCodeName, string>> = {
+export const unusedCodes: Partial<Record<ResultCodeName, string>> = {
   pluginEnabled: 'There are no plug-ins to switch on.',
   pluginClosed: 'There are no plug-ins to switch off.',
 }
@@ -41,7 +41,7 @@ export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): 
 }
 
 function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoint>>): string {
-  const unused = codesWithoutUse[name]
+  const unused = unusedCodes[name]
   if (unused !== undefined) return unused
   const general = everywhere[name]
   const users = Object.entries(endpoints).filter(([, { failures = [] }]) => failures.includes(name))

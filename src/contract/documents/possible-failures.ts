@@ -10,7 +10,7 @@ export function possibleFailures(endpoint: Endpoint): ResultCode[] {
   if (version !== undefined) return []
   // Headers may be wrong as well.
   const names = new Set<ResultCodeName>([...failures, 'invalidParameter', 'unknownError'])
-  if (access !== 'open') for (const name of ofSignIn) names.add(name)
+  if (access !== 'open') for (const name of loginFailures) names.add(name)
   if (typeof body === 'object') names.add('missingParameter').add('notJson')
   const others = new Map<string, ResultCode>()
   const note = (name: ResultCodeName, status: number): void => {
@@ -37,12 +37,12 @@ const wordsOf: Readonly<Record<number, string>> = {
 export function possibleReasons({ version, access, reasons: own = [] }: Endpoint): ReasonName[] {
   if (version === undefined) return []
   const names = new Set<ReasonName>([...own, 'BAD_REQUEST', 'FORBIDDEN', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])
-  if (access !== 'open') for (const name of reasonsOfSignIn) names.add(name)
+  if (access !== 'open') for (const name of loginReasons) names.add(name)
   if (access !== 'open' && access !== 'signed-in') names.add('UNAUTHORIZED_ROLE')
   if (access === 'accounts' || access === 'own-account') names.add('API_KEY_NOT_ALLOW')
   return [...names].toSorted((one, other) => reasons[one].status - reasons[other].status)
 }
 
-const reasonsOfSignIn = ['AUTHORIZATION_HEADER_ERROR', 'BAD_API_KEY_OR_SECRET', 'BAD_TOKEN', 'TOKEN_TIME_OUT'] as const
+const loginReasons = ['AUTHORIZATION_HEADER_ERROR', 'BAD_API_KEY_OR_SECRET', 'BAD_TOKEN', 'TOKEN_TIME_OUT'] as const
 
-const ofSignIn = ['wrongCredentials', 'emptyCredentials', 'tokenExpired'] as const
+const loginFailures = ['wrongCredentials', 'emptyCredentials', 'tokenExpired'] as const

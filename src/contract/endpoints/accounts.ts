@@ -1,6 +1,6 @@
 // Who may use this API: people with a name and a password, programs with an id and a secret.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
@@ -49,7 +49,7 @@ export const accountEndpoints = {
     path: '/auth',
     summary: 'Whether user name and password open this API.',
     body: Type.Object({ username: Type.String(), password: Type.String() }),
-    reply: done,
+    reply: noContent,
     failures: ['wrongCredentials', 'emptyCredentials'],
     access: 'open',
   }),
@@ -70,7 +70,7 @@ export const accountEndpoints = {
       tags: Type.Optional(role),
       role: Type.Optional(sameAsTags(role)),
     }),
-    reply: done,
+    reply: noContent,
     failures: ['emptyCredentials', 'userExists'],
     otherStatuses: [['emptyCredentials', 400]],
     access: 'accounts',
@@ -81,7 +81,7 @@ export const accountEndpoints = {
     summary: 'Changes what somebody may do.',
     params: ofUser,
     body: Type.Object({ tags: Type.Optional(role), role: Type.Optional(sameAsTags(role)) }),
-    reply: done,
+    reply: noContent,
     failures: ['userNotFound'],
     access: 'accounts',
   }),
@@ -90,7 +90,7 @@ export const accountEndpoints = {
     path: '/users/:username',
     summary: 'Lets somebody use this API no more. The account of `http_server` stays.',
     params: ofUser,
-    reply: done,
+    reply: noContent,
     failures: ['userNotFound', 'adminCannotBeDeleted'],
     access: 'accounts',
   }),
@@ -103,7 +103,7 @@ export const accountEndpoints = {
       old_pwd: Type.Optional(Type.String({ description: 'Required over HTTP.' })),
       new_pwd: Type.String({ description: '8 to 64 characters of ASCII.' }),
     }),
-    reply: done,
+    reply: noContent,
     failures: ['userNotFound', 'wrongOldPassword', 'missingParameter'],
     access: 'own-account',
   }),
@@ -138,7 +138,7 @@ export const accountEndpoints = {
     summary: 'Changes what is said here of a program; what is left out stays.',
     params: ofApp,
     body: Type.Object(appChange),
-    reply: done,
+    reply: noContent,
     failures: ['userNotFound'],
     access: 'accounts',
   }),
@@ -147,7 +147,7 @@ export const accountEndpoints = {
     path: '/apps/:app_id',
     summary: 'Lets a program use this API no more.',
     params: ofApp,
-    reply: done,
+    reply: noContent,
     failures: ['userNotFound'],
     access: 'accounts',
   }),

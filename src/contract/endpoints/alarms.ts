@@ -1,6 +1,6 @@
 // What the operator must know of.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
 
 const alarm = Type.Object({
@@ -105,7 +105,7 @@ export const alarmEndpoints = {
       name: Type.String({ minLength: 1 }),
       node: Type.Optional(Type.String({ minLength: 1, description: 'Unsaid: this one.' })),
     }),
-    reply: done,
+    reply: noContent,
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
@@ -115,7 +115,7 @@ export const alarmEndpoints = {
     path: '/nodes/:node/alarms/deactivated',
     summary: 'Forgets the alarms of one node that are over.',
     params: node,
-    reply: done,
+    reply: noContent,
     ...unknownNode,
     access: 'change',
   }),
@@ -123,7 +123,7 @@ export const alarmEndpoints = {
     method: 'DELETE',
     path: '/alarms/deactivated',
     summary: 'Forgets the alarms that are over.',
-    reply: done,
+    reply: noContent,
     access: 'change',
   }),
 }

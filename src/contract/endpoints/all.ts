@@ -4,7 +4,7 @@ import { alarmEndpoints } from './alarms.ts'
 import { bridgeEndpoints } from './bridges.ts'
 import { accountEndpoints } from './accounts.ts'
 import { brokerEndpoints } from './brokers.ts'
-import { insightEndpoints } from './diagnostics.ts'
+import { diagnosticsEndpoints } from './diagnostics.ts'
 import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
 import { configurationEndpoints } from './configuration.ts'
@@ -46,7 +46,7 @@ export const endpoints = {
   ...alarmEndpoints,
   ...traceEndpoints,
   ...accountEndpoints,
-  ...insightEndpoints,
+  ...diagnosticsEndpoints,
   ...slowSubscriptionEndpoints,
   ...apiKeyEndpoints,
   ...auditEndpoints,

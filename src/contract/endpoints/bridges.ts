@@ -1,6 +1,6 @@
 // Bridges to other brokers, as the configuration has them.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
 
 const text = Type.String()
@@ -193,7 +193,7 @@ const subscribing = {
   path: '/bridges/sub/:bridge_name',
   params,
   body,
-  reply: done,
+  reply: noContent,
   failures,
   otherStatuses,
   access: 'change',
@@ -204,7 +204,7 @@ const unsubscribing = {
   path: '/bridges/unsub/:bridge_name',
   params,
   body,
-  reply: done,
+  reply: noContent,
   failures,
   otherStatuses,
   access: 'change',
@@ -245,7 +245,7 @@ export const bridgeEndpoints = {
     summary: 'Turns a bridge on or off.',
     params,
     body,
-    reply: done,
+    reply: noContent,
     failures,
     otherStatuses,
     access: 'change',

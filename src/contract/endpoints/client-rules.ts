@@ -1,6 +1,6 @@
 // What clients may do and who is kept out, as it is stored. Both hold at once, for clients that are connected as well.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'
 import { type TSchema, Type } from '../schema.ts'
 
@@ -15,7 +15,7 @@ const byClientId = Type.Object({ clientid: Type.String(), ...rule })
 const byUsername = Type.Object({ username: Type.String(), ...rule })
 const forAll = Type.Object({ all: Type.Literal('$all'), ...rule })
 
-const fate = Type.Object({
+const ruleResult = Type.Object({
   clientid: Type.Optional(Type.String()),
   username: Type.Optional(Type.String()),
   all: Type.Optional(Type.Literal('$all')),
@@ -41,7 +41,7 @@ function removal<Params extends Readonly<Record<string, TSchema>>>(path: string,
     path,
     summary: 'Takes away what is stored about this topic, whichever action it is for.',
     params: Type.Object({ ...params, topic: Type.String() }),
-    reply: done,
+    reply: noContent,
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
@@ -134,7 +134,7 @@ export const clientRuleEndpoints = {
       'Stores a rule, or several of an array in their order; one that is there gets the new access and keeps its place.',
     body: Type.Union([newRule, Type.Array(newRule)]),
     bodyCheckedBy: 'handler',
-    reply: answer(Type.Union([fate, Type.Array(fate)])),
+    reply: answer(Type.Union([ruleResult, Type.Array(ruleResult)])),
     failures: ['missingParameter', 'invalidParameter', 'notJson', 'invalidTopic'],
     access: 'change',
     isForNamespaces: true,
@@ -164,7 +164,7 @@ export const clientRuleEndpoints = {
     path: '/banned/:as/:who',
     summary: 'Lets somebody in again.',
     params: Type.Object({ as: Type.String(), who: Type.String() }),
-    reply: done,
+    reply: noContent,
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',

@@ -1,6 +1,6 @@
 // Clients: those that are connected, and those whose session is kept for them.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { listing, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
@@ -130,7 +130,7 @@ export const clientEndpoints = {
     summary: 'Disconnects a client of one node, as without the node.',
     params: ofNodeAndClient,
     query: ofKick,
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'clientOffline', 'invalidParameter'],
     access: 'change',
     isForNamespaces: true,
@@ -141,7 +141,7 @@ export const clientEndpoints = {
     summary: 'Disconnects a client. A persistent session stays, unless `session` is true.',
     params: ofClient,
     query: ofKick,
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'clientOffline'],
     access: 'change',
     isForNamespaces: true,
@@ -154,7 +154,7 @@ export const clientEndpoints = {
     body: Type.Object({
       interval: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Seconds; 0: for ever.' }),
     }),
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'missingParameter', 'invalidParameter', 'notJson', 'clientOffline'],
     access: 'change',
     isForNamespaces: true,
@@ -174,7 +174,7 @@ export const clientEndpoints = {
     path: '/clients/:clientid/acl_cache',
     summary: 'Forgets what a connected client was told about publishing: it is looked up again.',
     params: ofClient,
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'clientOffline'],
     access: 'change',
     isForNamespaces: true,
@@ -183,7 +183,7 @@ export const clientEndpoints = {
     method: 'DELETE',
     path: '/acl-cache',
     summary: 'The same for every client that is connected.',
-    reply: done,
+    reply: noContent,
     failures: ['rpcError'],
     access: 'change',
   }),
@@ -192,7 +192,7 @@ export const clientEndpoints = {
     path: '/nodes/:node/acl-cache',
     summary: 'The same for the clients of one node.',
     params: ofNode,
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'invalidParameter'],
     access: 'change',
   }),

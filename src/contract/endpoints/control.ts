@@ -1,6 +1,6 @@
 // The end of the broker, and its new beginning.
 
-import { done, endpoint } from '../endpoint.ts'
+import { noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 export const controlEndpoints = {
@@ -10,7 +10,7 @@ export const controlEndpoints = {
     summary:
       'Stops the broker, or starts it anew with what stands in its configuration file now. Answered before that.',
     params: Type.Object({ action: Type.String({ description: '`stop` or `restart`, in upper or lower case.' }) }),
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'invalidParameter'],
     otherStatuses: [['rpcError', 404]],
     access: 'change',

@@ -1,7 +1,7 @@
 // What clients show to come in, as it is stored: passwords by user name and by client id, SCRAM users, pre-shared keys.
 // Four lists that know nothing of each other, with the same five operations each. What is secret goes in and never out.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'
 import { type TObject, type TSchema, Type } from '../schema.ts'
 
@@ -91,7 +91,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       params,
       body: change,
       bodyCheckedBy: 'handler',
-      reply: done,
+      reply: noContent,
       failures: ['emptyCredentials', 'missingParameter', 'invalidParameter', 'notJson', 'userNotFound'],
       otherStatuses: [['emptyCredentials', 400]],
       access: 'change',
@@ -103,7 +103,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       atRoot: 'also',
       summary: `Takes a stored ${key} away. Who is connected stays.`,
       params,
-      reply: done,
+      reply: noContent,
       failures: ['userNotFound'],
       access: 'change',
       isForNamespaces,

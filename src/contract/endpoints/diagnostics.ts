@@ -1,6 +1,6 @@
 // Where messages went, and what happened to clients.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 export const dropReasonNames = [
@@ -16,7 +16,7 @@ export const dropReasonNames = [
   'not-allowed',
 ] as const
 
-export const momentNames = [
+export const eventNames = [
   'connected',
   'refused',
   'taken-over',
@@ -26,7 +26,7 @@ export const momentNames = [
   'session-ended',
 ] as const
 
-const largestPage = 10_000
+const maxPageRows = 10_000
 
 const reason = Type.Enum(dropReasonNames, { description: 'Why a message was dropped.' })
 const count = Type.Integer({ minimum: 0 })
@@ -46,7 +46,7 @@ const droppedMessage = Type.Object({
 
 const timelineEntry = Type.Object({
   ts,
-  event: Type.Enum(momentNames),
+  event: Type.Enum(eventNames),
   text: Type.String({ description: 'Why, in words; for dropped messages the name of the reason.' }),
   reason_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Of MQTT 5.0.' }),
   ip_address: Type.Union([Type.String(), Type.Null()]),
@@ -54,7 +54,7 @@ const timelineEntry = Type.Object({
 })
 
 const page = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
-const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: largestPage }))
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: maxPageRows }))
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
 
@@ -104,7 +104,7 @@ const explanation = Type.Object({
   }),
 })
 
-export const insightEndpoints = {
+export const diagnosticsEndpoints = {
   explain: endpoint({
     method: 'GET',
     path: '/explain',
@@ -139,7 +139,7 @@ export const insightEndpoints = {
     }),
     unknownQuery: 'refuse',
     reply: Type.Object({
-      ...done.properties,
+      ...noContent.properties,
       data: Type.Array(droppedMessage),
       meta: Type.Object({
         page: count,

@@ -1,6 +1,6 @@
 // Where clients come in.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const listener = Type.Object({
@@ -44,7 +44,7 @@ export const listenerEndpoints = {
     path: '/listeners/:identifier/restart',
     summary: restartWords,
     params: Type.Object({ identifier }),
-    reply: done,
+    reply: noContent,
     failures: ['invalidParameter', 'unknownError'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
@@ -54,7 +54,7 @@ export const listenerEndpoints = {
     path: '/nodes/:node/listeners/:identifier/restart',
     summary: restartWords,
     params: Type.Object({ node, identifier }),
-    reply: done,
+    reply: noContent,
     failures: ['invalidParameter', 'unknownError'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
@@ -69,7 +69,7 @@ export const listenerEndpoints = {
       identifier,
       action: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),
     }),
-    reply: done,
+    reply: noContent,
     reasons: ['NOT_FOUND', 'CONFLICT'],
     access: 'change',
   }),

@@ -1,13 +1,13 @@
 // Doing what clients do in their name: publishing, subscribing, unsubscribing.
 
-import { done, endpoint } from '../endpoint.ts'
+import { noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const largestTopicBytes = 65_535
-const largestSeconds = 4_294_967_295
-const largestIdentifier = 268_435_455
+const maxSeconds = 4_294_967_295
+const maxIdentifier = 268_435_455
 /** Of a batch; the body has its own limit. */
-const mostInBatch = 10_000
+const maxBatchEntries = 10_000
 
 const qos = Type.Integer({ minimum: 0, maximum: 2 })
 const clientId = Type.String({ minLength: 1, maxLength: largestTopicBytes })
@@ -20,12 +20,12 @@ const publishProperties = Type.Object(
   {
     payload_format_indicator: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: '1: UTF-8 text.' })),
     message_expiry_interval: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: largestSeconds, description: 'In seconds.' }),
+      Type.Integer({ minimum: 0, maximum: maxSeconds, description: 'In seconds.' }),
     ),
     response_topic: Type.Optional(Type.String({ description: 'A topic without wildcards.' })),
     correlation_data: Type.Optional(Type.String({ description: 'Sent as the UTF-8 bytes of the text.' })),
     subscription_identifier: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: largestIdentifier, description: 'Checked, and not passed on.' }),
+      Type.Integer({ minimum: 1, maximum: maxIdentifier, description: 'Checked, and not passed on.' }),
     ),
     content_type: Type.Optional(Type.String()),
     user_properties: Type.Optional(Type.Record(Type.String(), propertyValue)),
@@ -81,7 +81,7 @@ export const unsubscribeRequest = Type.Object({
 })
 
 /** Each entry is checked by itself, so that one that is wrong takes no other with it. */
-const entries = Type.Array(Type.Unknown(), { maxItems: mostInBatch })
+const entries = Type.Array(Type.Unknown(), { maxItems: maxBatchEntries })
 
 const publishedEntry = Type.Object({ topic: Type.String(), code, message, receipt: Type.Optional(receipt) })
 const subscribedEntry = Type.Object({ clientid: Type.String(), topic: Type.String(), code, message })
@@ -95,7 +95,7 @@ export const publishingEndpoints = {
     path: '/mqtt/publish',
     summary: 'Publish a message to one topic or several; answered when it is safe.',
     body: publishMessage,
-    reply: Type.Object({ ...done.properties, data: Type.Optional(Type.Object({ receipt })) }),
+    reply: Type.Object({ ...noContent.properties, data: Type.Optional(Type.Object({ receipt })) }),
     failures: publishFailures,
     access: 'publish',
     isForNamespaces: true,
@@ -105,7 +105,7 @@ export const publishingEndpoints = {
     path: '/mqtt/publish_batch',
     summary: 'Publish messages, in order; each has its own result.',
     body: entries,
-    reply: Type.Object({ ...done.properties, data: Type.Array(publishedEntry) }),
+    reply: Type.Object({ ...noContent.properties, data: Type.Array(publishedEntry) }),
     failures: ['notJson', 'invalidParameter'],
     access: 'publish',
     isForNamespaces: true,
@@ -115,7 +115,7 @@ export const publishingEndpoints = {
     path: '/mqtt/subscribe',
     summary: 'Subscribe a client that is connected to one topic or several.',
     body: subscribeRequest,
-    reply: done,
+    reply: noContent,
     failures: subscribeFailures,
     access: 'change',
     isForNamespaces: true,
@@ -125,7 +125,7 @@ export const publishingEndpoints = {
     path: '/mqtt/subscribe_batch',
     summary: 'Subscribe clients; each entry has its own result.',
     body: entries,
-    reply: Type.Object({ ...done.properties, data: Type.Array(subscribedEntry) }),
+    reply: Type.Object({ ...noContent.properties, data: Type.Array(subscribedEntry) }),
     failures: ['notJson', 'invalidParameter'],
     access: 'change',
     isForNamespaces: true,
@@ -135,7 +135,7 @@ export const publishingEndpoints = {
     path: '/mqtt/unsubscribe',
     summary: 'Take subscriptions of a client that is connected away.',
     body: unsubscribeRequest,
-    reply: done,
+    reply: noContent,
     failures: subscribeFailures,
     access: 'change',
     isForNamespaces: true,
@@ -145,7 +145,7 @@ export const publishingEndpoints = {
     path: '/mqtt/unsubscribe_batch',
     summary: 'Take subscriptions of clients away; each entry has its own result.',
     body: entries,
-    reply: Type.Object({ ...done.properties, data: Type.Array(subscribedEntry) }),
+    reply: Type.Object({ ...noContent.properties, data: Type.Array(subscribedEntry) }),
     failures: ['notJson', 'invalidParameter'],
     access: 'change',
     isForNamespaces: true,

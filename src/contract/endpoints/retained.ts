@@ -1,9 +1,9 @@
 // What topics remember for those who subscribe later.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
-const mostRows = 10_000
+const maxRows = 10_000
 
 const retained = Type.Object({
   topic: Type.String(),
@@ -14,7 +14,7 @@ const retained = Type.Object({
   expires_at: Type.Optional(Type.String({ description: 'The same; absent: never.' })),
 })
 
-const limit = Type.Integer({ minimum: 1, maximum: mostRows, description: 'Rows at most; unsaid: 1000.' })
+const limit = Type.Integer({ minimum: 1, maximum: maxRows, description: 'Rows at most; unsaid: 1000.' })
 
 const ofTopic = Type.Object({ topic: Type.String({ description: 'A topic without wildcards.' }) })
 const notThere = [['invalidParameter', 404]] as const
@@ -58,7 +58,7 @@ export const retainedEndpoints = {
     path: '/retained/:topic',
     summary: 'Deletes the retained message of one topic. Subscribers are not told.',
     params: ofTopic,
-    reply: done,
+    reply: noContent,
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
     otherStatuses: notThere,
     access: 'change',

@@ -1,6 +1,6 @@
 // What certain clients do, written to a file for a while.
 
-import { answer, done, endpoint } from '../endpoint.ts'
+import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Letters, digits, `_` and `-`.' })
@@ -20,7 +20,7 @@ const trace = Type.Object({
 })
 
 /** A day. */
-const mostSeconds = 86_400
+const maxSeconds = 86_400
 
 const named = Type.Object({ name })
 
@@ -44,13 +44,13 @@ export const traceEndpoints = {
       topic: Type.Optional(text),
       ip_address: Type.Optional(text),
       duration: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: mostSeconds, description: 'Seconds until it ends; unsaid: 600.' }),
+        Type.Integer({ minimum: 1, maximum: maxSeconds, description: 'Seconds until it ends; unsaid: 600.' }),
       ),
       end_at: Type.Optional(
         Type.String({ description: 'In place of `duration`: when it ends, RFC 3339, within a day from now.' }),
       ),
     }),
-    reply: done,
+    reply: noContent,
     failures: ['missingParameter', 'invalidParameter', 'notJson', 'invalidTopic'],
     access: 'change',
     isForNamespaces: true,
@@ -59,7 +59,7 @@ export const traceEndpoints = {
     method: 'DELETE',
     path: '/trace',
     summary: 'Ends all traces and deletes their files.',
-    reply: done,
+    reply: noContent,
     access: 'change',
     isForNamespaces: true,
   }),
@@ -68,7 +68,7 @@ export const traceEndpoints = {
     path: '/trace/:name',
     summary: 'Ends a trace and deletes its file.',
     params: named,
-    reply: done,
+    reply: noContent,
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
@@ -79,7 +79,7 @@ export const traceEndpoints = {
     path: '/trace/:name/stop',
     summary: 'Ends a trace; its file stays.',
     params: named,
-    reply: done,
+    reply: noContent,
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',

@@ -26,13 +26,13 @@ export function publishAsAdmin(state: BrokerState, question: RequestId, command:
     if (why !== undefined) return completeCommand(state, question, { done: false, why })
     if (typeof message !== 'string') messages.push(message)
   }
-  const vow = new CommitBarrier()
-  const deliveries: DeliveryCounts = { matched: 0, sent: 0, queued: 0, dropped: 0, dealtToPresent: 0, dealtToAbsent: 0 }
+  const barrier = new CommitBarrier()
+  const deliveries: DeliveryCounts = { matched: 0, sent: 0, queued: 0, dropped: 0, sentToShared: 0, queuedForShared: 0 }
   let matched = 0
-  for (const message of messages) matched += routeToSubscribers(state, message, { command, vow, deliveries })
+  for (const message of messages) matched += routeToSubscribers(state, message, { command, barrier, deliveries })
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
-  vow.mark()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched, ...counted }, vow })
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched, ...counted }, barrier })
 }
 
 function messageFor(state: BrokerState, text: string, command: Publication): Message | CommandFailure {
@@ -72,21 +72,21 @@ function refusalOf(state: BrokerState, message: Message): CommandFailure | undef
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
-  const { neighbours } = state
-  if (neighbours === undefined) return undefined
+  const { peerTable } = state
+  if (peerTable === undefined) return undefined
   // As for clients: what others want is not known before they have said it.
-  if (!neighbours.isReady) return 'shard-behind'
-  return publishPermitFor(state, neighbours, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+  if (!peerTable.isReady) return 'shard-behind'
+  return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 /** The number of sessions here and shards elsewhere that are to have it; what has to be awaited is added to the vow. */
 function routeToSubscribers(
   state: BrokerState,
   message: Message,
-  { command, vow, deliveries }: { command: Publication; vow: CommitBarrier; deliveries: DeliveryCounts },
+  { command, barrier, deliveries }: { command: Publication; barrier: CommitBarrier; deliveries: DeliveryCounts },
 ): number {
   const publisher = state.sessions.get(command.clientId)
-  const changesBefore = state.gathering.changes.length
+  const changesBefore = state.openBatch.changes.length
   const before = countsOf(state)
   const matchedHere = deliverLocally(state, message, publisher)
   const dealtBefore = countSharedDeliveries(state)
@@ -98,33 +98,33 @@ function routeToSubscribers(
   deliveries.sent += now.sent - before.sent
   deliveries.queued += now.queued - before.queued
   deliveries.dropped += now.dropped - before.dropped
-  deliveries.dealtToPresent += now.dealtToPresent - before.dealtToPresent
-  deliveries.dealtToAbsent += now.dealtToAbsent - before.dealtToAbsent
-  if (state.gathering.changes.length > changesBefore) deferUntilBatch(state, vow)
-  awaitPeers(state, vow)
+  deliveries.sentToShared += now.sentToShared - before.sentToShared
+  deliveries.queuedForShared += now.queuedForShared - before.queuedForShared
+  if (state.openBatch.changes.length > changesBefore) deferUntilBatch(state, barrier)
+  awaitPeers(state, barrier)
   return matched
 }
 
-function awaitPeers(state: BrokerState, vow: CommitBarrier): void {
-  const forwarded = state.neighbours?.takeVow()
+function awaitPeers(state: BrokerState, barrier: CommitBarrier): void {
+  const forwarded = state.peerTable?.takeBarrier()
   if (forwarded === undefined) return
-  vow.await()
-  forwarded.whenKept(() => vow.mark(forwarded.refusal))
-  forwarded.mark()
+  barrier.expect()
+  forwarded.whenComplete(() => barrier.arrive(forwarded.refusal))
+  forwarded.arrive()
 }
 
 /** Of deliveries to sessions, so far. */
-function countsOf({ counts, neighbours }: BrokerState): Omit<DeliveryCounts, 'matched'> {
+function countsOf({ counts, peerTable }: BrokerState): Omit<DeliveryCounts, 'matched'> {
   const { dropped } = counts
   const toSessions =
     dropped['queue-full'] + dropped['storage-full'] + dropped['too-large'] + dropped['not-reading'] + dropped.expired
-  const { dealtToPresent = 0, dealtToAbsent = 0 } = neighbours ?? {}
+  const { sentToShared = 0, queuedForShared = 0 } = peerTable ?? {}
   return {
     sent: counts.publishesSent,
     queued: counts.publishesLeftWaiting,
     dropped: toSessions,
-    dealtToPresent,
-    dealtToAbsent,
+    sentToShared,
+    queuedForShared,
   }
 }
 

@@ -30,22 +30,22 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
   if (mounted === undefined) return completeCommand(state, question, { done: false, why: 'invalid-topic' })
   const why = reasonNotToSubscribe(state, session, mounted)
   if (why !== undefined) return completeCommand(state, question, { done: false, why })
-  const { neighbours } = state
+  const { peerTable } = state
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
-  if (neighbours === undefined || exclusive === undefined || isHeld)
+  if (peerTable === undefined || exclusive === undefined || isHeld)
     return subscribeNow(state, question, { session, mounted, qos: command.qos })
   const wanted: ExclusiveCommand = { question, clientId, mounted, exclusive, qos: command.qos }
-  const owner = ownerOf(exclusive, neighbours.place.count)
-  if (owner === neighbours.place.own) {
-    const isGiven = neighbours.exclusive.take(exclusive, owner, clientId)
-    return handleExclusiveOutcome(state, neighbours, wanted, isGiven ? 'given' : 'quota-exceeded')
+  const owner = ownerOf(exclusive, peerTable.shard.count)
+  if (owner === peerTable.shard.own) {
+    const isGiven = peerTable.exclusive.acquire(exclusive, owner, clientId)
+    return handleExclusiveOutcome(state, peerTable, wanted, isGiven ? 'given' : 'quota-exceeded')
   }
   // Whoever keeps the book is away: nobody can say that it is free.
-  if (neighbours.peer(owner).link === undefined)
+  if (peerTable.peer(owner).link === undefined)
     return completeCommand(state, question, { done: false, why: 'shard-behind' })
   const asked = state.nextSerial()
-  neighbours.exclusiveCommands.set(asked, wanted)
+  peerTable.exclusiveCommands.set(asked, wanted)
   state.peerSends.push({
     to: owner,
     message: { kind: 'exclusive-wanted', question: asked, filter: exclusive, clientId },
@@ -55,7 +55,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
 /** What the book says. Meanwhile the client may have gone, or have subscribed by itself. */
 export function handleExclusiveOutcome(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { question, clientId, mounted, exclusive, qos }: ExclusiveCommand,
   outcome: 'given' | CommandFailure,
 ): void {
@@ -63,7 +63,7 @@ export function handleExclusiveOutcome(
   const session = state.sessions.get(clientId)
   const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
   if (session !== undefined && why === undefined) return subscribeNow(state, question, { session, mounted, qos })
-  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, neighbours, exclusive, clientId)
+  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, peerTable, exclusive, clientId)
   completeCommand(state, question, { done: false, why: why ?? 'no-such-client' })
 }
 
@@ -75,7 +75,7 @@ function subscribeNow(
   const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
   const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
-  const seen = state.neighbours === undefined ? undefined : barrierForFilters(state.neighbours, [mounted])
+  const seen = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, [mounted])
   completeAfterCommit(state, question, { session, result: { done: true, matched: 1 }, seen })
   startRetainedReplay(state, session, mounted, added)
 }
@@ -105,8 +105,8 @@ function completeAfterCommit(
   question: RequestId,
   { session, result, seen }: { session: Session; result: CommandResult; seen: CommitBarrier | undefined },
 ): void {
-  const vow = seen ?? new CommitBarrier()
-  if (session.stored !== undefined) deferUntilBatch(state, vow)
-  vow.mark()
-  completeCommandWhenCommitted(state, question, { result, vow })
+  const barrier = seen ?? new CommitBarrier()
+  if (session.stored !== undefined) deferUntilBatch(state, barrier)
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result, barrier })
 }

@@ -17,22 +17,22 @@ export function completeCommand(state: BrokerState, question: RequestId, result:
 export function completeCommandWhenCommitted(
   state: BrokerState,
   question: RequestId,
-  { result, vow }: { result: CommandResult; vow: CommitBarrier },
+  { result, barrier }: { result: CommandResult; barrier: CommitBarrier },
 ): void {
-  if (vow.isKept) return completeCommand(state, question, resultOf(result, vow))
-  state.unsettledCommands.add(question)
-  vow.whenKept(() => {
-    if (state.unsettledCommands.delete(question)) completeCommand(state, question, resultOf(result, vow))
+  if (barrier.isComplete) return completeCommand(state, question, resultOf(result, barrier))
+  state.pendingCommands.add(question)
+  barrier.whenComplete(() => {
+    if (state.pendingCommands.delete(question)) completeCommand(state, question, resultOf(result, barrier))
   })
 }
 
 /** Whoever waits hears that nobody knows when the disk has it; it is written when the disk serves again. */
 export function failPendingCommands(state: BrokerState): void {
-  for (const question of state.unsettledCommands)
+  for (const question of state.pendingCommands)
     completeCommand(state, question, { done: false, why: 'storage-failing' })
-  state.unsettledCommands.clear()
+  state.pendingCommands.clear()
 }
 
-function resultOf(result: CommandResult, vow: CommitBarrier): CommandResult {
-  return vow.refusal === undefined ? result : { done: false, why: 'receiver-full' }
+function resultOf(result: CommandResult, barrier: CommitBarrier): CommandResult {
+  return barrier.refusal === undefined ? result : { done: false, why: 'receiver-full' }
 }

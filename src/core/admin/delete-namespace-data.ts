@@ -24,8 +24,8 @@ export function endNamespaceSessions(
 ): void {
   if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
-  for (const [key, orphan] of state.orphanWills) if (isOf(key)) dropOrphanWill(state, key, orphan)
-  for (const name of state.owedWills.keys()) if (isOf(name)) deleteWill(state, name)
+  for (const [key, orphan] of state.delayedWills) if (isOf(key)) dropOrphanWill(state, key, orphan)
+  for (const name of state.pendingWills.keys()) if (isOf(name)) deleteWill(state, name)
   dropDueWills(state, isOf)
   let matched = 0
   for (const clientId of clientIds) {
@@ -63,8 +63,8 @@ export function deleteRetainedOfTopics(
 }
 
 function completeWhenStored(state: BrokerState, question: RequestId, matched: number): void {
-  const vow = new CommitBarrier()
-  if (matched > 0) deferUntilBatch(state, vow)
-  vow.mark()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched }, vow })
+  const barrier = new CommitBarrier()
+  if (matched > 0) deferUntilBatch(state, barrier)
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched }, barrier })
 }

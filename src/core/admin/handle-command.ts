@@ -54,8 +54,8 @@ function spoolAsAdmin(
   }
   const barrier = new CommitBarrier()
   deferUntilBatch(state, barrier)
-  barrier.mark()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, vow: barrier })
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier: barrier })
 }
 
 function kick(
@@ -73,10 +73,10 @@ function kick(
     const text = 'disconnected by the administrator'
     endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: true })
   }
-  const vow = new CommitBarrier()
-  if (endsSession) deferUntilBatch(state, vow)
-  vow.mark()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, vow })
+  const barrier = new CommitBarrier()
+  if (endsSession) deferUntilBatch(state, barrier)
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier })
 }
 
 function changeKeepAlive(state: BrokerState, clientId: string, seconds: number): CommandResult {
@@ -93,6 +93,6 @@ function changeKeepAlive(state: BrokerState, clientId: string, seconds: number):
 function clearAuthorizationCache(state: BrokerState, clientId: string): CommandResult {
   const connection = state.sessions.get(clientId)?.connection
   if (connection === undefined) return { done: false, why: 'no-such-client' }
-  connection.verdicts = undefined
+  connection.authorizationCache = undefined
   return { done: true, matched: 1 }
 }

@@ -41,10 +41,10 @@ export function importRetained(
     const told = fate === 'refused' ? kept.refusedTopics : fate === 'updated' ? kept.updatedTopics : undefined
     if (told !== undefined && told.length < maxTopicsReported) told.push(message.topic)
   }
-  const vow = new CommitBarrier()
-  if (kept.inserted + kept.updated > 0) deferUntilBatch(state, vow)
-  vow.mark()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: kept.inserted, kept }, vow })
+  const barrier = new CommitBarrier()
+  if (kept.inserted + kept.updated > 0) deferUntilBatch(state, barrier)
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched: kept.inserted, kept }, barrier })
 }
 
 function importOne(state: BrokerState, stored: StoredMessage): ImportOutcome {

@@ -14,8 +14,8 @@ const head = publishHead(0, { retain: false, dup: false }, 0)
 
 /** To be called when CONNACK has been said, and before anything else. It passes no queue, no rule and no counter of messages. */
 export function announceBrokerName(state: BrokerState, connection: Connection): void {
-  const { nameAmongBridges: name } = state
-  if (name === undefined || !connection.wantsNoEcho || connection.listener.isBridge === true) return
+  const { brokerName: name } = state
+  if (name === undefined || !connection.hasNoLocal || connection.listener.isBridge === true) return
   const payload = Buffer.from(name)
   const message = new Message(state.topics.named(brokerNameTopic as TopicName), {
     qos: 0,

@@ -22,8 +22,8 @@ export function removeCompleted(state: BrokerState, session: Session, delivery: 
   // An earlier version deleted the record with PUBREC.
   if (stored === undefined || stored.count === 0) return
   if (delivery.message === undefined && stored.receivedIds?.delete(delivery.sequence) === true) {
-    stored.settled ??= new Set()
-    stored.settled.add(delivery.sequence)
+    stored.completed ??= new Set()
+    stored.completed.add(delivery.sequence)
     noteGapsBelow(stored, delivery.sequence + 1)
   }
   deleteDelivery(state, session, delivery)
@@ -36,7 +36,7 @@ export function requeueForRemote(state: BrokerState, session: Session): void {
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
     // PUBLISH may not leave before this: after a crash the record would say that it need not be sent again.
-    delivery.sentWithBatch = state.gathering.number
+    delivery.sentWithBatch = state.openBatch.number
     const { packetId, sequence } = delivery
     putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
   }
@@ -63,7 +63,7 @@ export function restoreReceived(
   read: { readonly record: QueuedRecord; readonly message: Message },
 ): boolean {
   const { record, message } = read
-  if (stored.settled?.delete(record.sequence) === true) {
+  if (stored.completed?.delete(record.sequence) === true) {
     if (record.bodyId !== undefined) releasePayload(state, record.bodyId)
     return true
   }

@@ -50,7 +50,7 @@ export function acceptAfterWait(state: BrokerState, connection: Connection, isAn
 
 /** Since the verdict it may have been banned: without a session it is not among those who are looked at then. */
 function refuseUnwanted({ permissions }: BrokerState, { identity }: GrantedAccess): Refusal | undefined {
-  if (permissions.mayStay(identity)) return undefined
+  if (permissions.canStay(identity)) return undefined
   return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
 }
 
@@ -64,7 +64,7 @@ export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
   const reason = reasonCodes.serverUnavailable
   if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
   // Through another shard it may come before this one listens: what it publishes would not reach everybody.
-  if (state.neighbours?.isReady === false) return { reason, text: 'the broker is starting' }
+  if (state.peerTable?.isReady === false) return { reason, text: 'the broker is starting' }
   return undefined
 }
 
@@ -116,13 +116,13 @@ function openAccepted(
 /** What it has been found to be called may say another namespace than what it said it was called. */
 function refuseForeignNamespace(
   { namespaces }: BrokerState,
-  { listener, arrival }: Connection,
+  { listener, origin }: Connection,
   { clientId }: AwaitingAuthentication,
   { identity: { username } }: GrantedAccess,
 ): Refusal | undefined {
   if (namespaces === undefined) return undefined
   const { namespace } = splitNamespacedName(clientId)
-  if (resolveNamespace(namespaces, { listener, arrival, username }) === namespace) return undefined
+  if (resolveNamespace(namespaces, { listener, arrival: origin, username }) === namespace) return undefined
   return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
 }
 
@@ -175,9 +175,9 @@ function requestWillAuthorization(
 ): void {
   const { will } = awaiting.connect
   if (will === undefined) return
-  const question = state.ask({ for: 'permission', connection })
+  const question = state.request({ for: 'permission', connection })
   moveTo(connection, { ...awaiting, question, granted })
   const { topic, qos, retain } = will
   const { identity } = granted
-  state.questions.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
+  state.requests.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
 }

@@ -23,7 +23,7 @@ export interface AuthorizationQuery {
 
 /** `ask` once more about what was answered is a no: whoever answers has forgotten it already, or never knew. */
 export function resolvedPermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
-  if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.asked.has(topic)) return permission
+  if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.requested.has(topic)) return permission
   return 'deny'
 }
 
@@ -35,14 +35,14 @@ export function waitForAuthorization(
   packet: Packet,
   wanted: readonly AuthorizationQuery[],
 ): void {
-  if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), asked: new Set() }
-  const { questions, asked } = open.waiting
+  if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), requested: new Set() }
+  const { questions, requested } = open.waiting
   for (const { action, topic, qos, retain } of wanted.slice(0, maxRequestsAtOnce)) {
-    const question = state.ask({ for: 'permission', connection })
+    const question = state.request({ for: 'permission', connection })
     questions.add(question)
-    asked.add(topic)
+    requested.add(topic)
     const { identity } = open.session
-    state.questions.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
+    state.requests.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
   }
   open.parked.push(packet)
   pauseReading(state, connection, readPauseReasons.permission)
@@ -58,11 +58,11 @@ export function recordAuthorization(state: BrokerState, connection: Connection, 
 
 /** The client is somebody else now: what is on its way was asked of the one it was, and says nothing of who it is. */
 export function dropAuthorizationResponses({ waiting }: Open): void {
-  waiting?.asked.clear()
+  waiting?.requested.clear()
 }
 
 /** The client is gone: nobody is interested any more. */
 export function cancelAuthorizationWait(state: BrokerState, open: Open): void {
-  for (const question of open.waiting?.questions ?? []) state.asked.delete(question)
+  for (const question of open.waiting?.questions ?? []) state.pendingRequests.delete(question)
   open.waiting = undefined
 }

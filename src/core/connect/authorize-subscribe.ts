@@ -24,7 +24,7 @@ export function deniedFilters(
   const unknown: AuthorizationQuery[] = []
   for (const [place, { filter, qos }] of packet.subscriptions.entries()) {
     const bare = bareFilter(filter)
-    const permission = resolvedPermission(open, packet, bare, permissions.maySubscribe(identity, bare, { qos }))
+    const permission = resolvedPermission(open, packet, bare, permissions.canSubscribe(identity, bare, { qos }))
     if (permission === 'deny') denied.add(place)
     if (permission === 'ask') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
     if (permission === 'disconnect') {

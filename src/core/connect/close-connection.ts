@@ -53,7 +53,7 @@ export const closeDrainMs = 5_000
  */
 export function closeAfterAcks(state: BrokerState, connection: Connection, reason: ReasonCode): void {
   moveTo(connection, { state: 'closing', reason })
-  const isAnswered = connection.heldAnswers === undefined
+  const isAnswered = connection.deferredAcks === undefined
   if (isAnswered) closeStream(state, connection)
   if (!isAnswered || deferredUntil(state, connection) > 0)
     state.deadlines.set('farewell', connection, state.nowMs + closeDrainMs)
@@ -118,15 +118,15 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   state.waitingForStorage.delete(connection)
   state.waitingForMemory.delete(connection)
   state.waitingForActions.delete(connection)
-  state.neighbours?.waitingForPeers.delete(connection)
-  if (state.neighbours !== undefined) endExclusiveWait(state, connection)
+  state.peerTable?.waitingForPeers.delete(connection)
+  if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
   forgetAliases(state, connection)
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
   cancelAuthorizationWait(state, now)
-  if (now.reauthentication?.question !== undefined) state.asked.delete(now.reauthentication.question)
+  if (now.reauthentication?.question !== undefined) state.pendingRequests.delete(now.reauthentication.question)
   if (connection.namespace !== undefined) state.quotas?.giveBackClient(connection.namespace)
   // What becomes of the session is told after that.
   state.events.push({
@@ -143,6 +143,6 @@ export function detachConnection(state: BrokerState, connection: Connection, end
 function cancelRequest(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
-  state.asked.delete(now.question)
+  state.pendingRequests.delete(now.question)
   endTakeoverWait(state, connection)
 }

@@ -29,18 +29,18 @@ export function findHeldFilters(
   open: Open,
   asking: Asking,
 ): ReadonlySet<TopicFilter> | undefined {
-  const { neighbours } = state
-  if (neighbours === undefined || !state.settings.exclusiveSubscriptionAvailable) return nothing
+  const { peerTable } = state
+  if (peerTable === undefined || !state.settings.exclusiveSubscriptionAvailable) return nothing
   const { packet } = asking
-  const wait = waitOf(neighbours, connection, open, packet)
+  const wait = waitOf(peerTable, connection, open, packet)
   // More of them than the last time, where the client may by now have what it might not have then.
   for (const filter of pendingExclusiveFilters(connection, open, asking, wait))
-    requestExclusive(state, neighbours, { connection, filter, wait })
+    requestExclusive(state, peerTable, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
-  neighbours.exclusiveWaits.set(connection, wait)
+  peerTable.exclusiveWaits.set(connection, wait)
   if (wait.missing.size > 0) {
     open.parked.push(packet)
-    neighbours.waitingForPeers.add(connection)
+    peerTable.waitingForPeers.add(connection)
     pauseReading(state, connection, readPauseReasons.peers)
     return undefined
   }
@@ -49,18 +49,17 @@ export function findHeldFilters(
 
 /** The subscriptions of the packet have been made, or not. */
 export function endExclusiveWait(state: BrokerState, connection: Connection): void {
-  const { neighbours } = state
-  const wait = neighbours?.exclusiveWaits.get(connection)
-  if (neighbours === undefined || wait === undefined) return
-  neighbours.exclusiveWaits.delete(connection)
-  for (const question of wait.missing.keys()) neighbours.exclusiveAsked.delete(question)
+  const { peerTable } = state
+  const wait = peerTable?.exclusiveWaits.get(connection)
+  if (peerTable === undefined || wait === undefined) return
+  peerTable.exclusiveWaits.delete(connection)
+  for (const question of wait.missing.keys()) peerTable.exclusiveRequests.delete(question)
   const { clientId } = wait
   const session = state.sessions.get(clientId)
   // What is on its way is given back as well: nobody waits for it any more.
   for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
-    if (!isHeld && !isRequestedByAdmin(neighbours, filter, clientId))
-      releaseAtOwner(state, neighbours, filter, clientId)
+    if (!isHeld && !isRequestedByAdmin(peerTable, filter, clientId)) releaseAtOwner(state, peerTable, filter, clientId)
   }
 }
 
@@ -102,23 +101,23 @@ function pendingExclusiveFilters(
 
 function requestExclusive(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { connection, filter, wait }: { connection: Connection; filter: TopicFilter; wait: ExclusiveWait },
 ): void {
   const { clientId } = wait
-  const owner = ownerOf(filter, neighbours.place.count)
-  if (owner === neighbours.place.own) {
-    if (neighbours.exclusive.take(filter, owner, clientId)) wait.given.add(filter)
+  const owner = ownerOf(filter, peerTable.shard.count)
+  if (owner === peerTable.shard.own) {
+    if (peerTable.exclusive.acquire(filter, owner, clientId)) wait.given.add(filter)
     else wait.refused.add(filter)
     return
   }
   // Whoever keeps the book is away: nobody can say that it is free.
-  if (neighbours.peer(owner).link === undefined) {
+  if (peerTable.peer(owner).link === undefined) {
     wait.refused.add(filter)
     return
   }
   const question = state.nextSerial()
   wait.missing.set(question, filter)
-  neighbours.exclusiveAsked.set(question, connection)
+  peerTable.exclusiveRequests.set(question, connection)
   state.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })
 }

@@ -3,7 +3,7 @@
 
 import {
   measurePacket,
-  ownBytes,
+  copyBytes,
   parseTopicName,
   reasonCodes,
   returnCodeFor,
@@ -49,7 +49,7 @@ export function openConnection(
   if (!isWithinClientLimit(connack, connect)) return refusePacketTooLarge(state, connection, clientId)
   if (hasNoMemory(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
-  const changesBefore = state.gathering.changes.length
+  const changesBefore = state.openBatch.changes.length
   const takeover = { clientId, connect, identity: granted.identity }
   if (hasWillOnDisk(state, clientId)) {
     takeOverConnection(state, takeover)
@@ -83,7 +83,7 @@ export function openConnection(
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
   // What it has waited for may have been written to an earlier batch.
   const hasWaited = awaiting.waitsUntilMs !== undefined
-  const waits = wasStored || hasWaited || state.gathering.changes.length > changesBefore
+  const waits = wasStored || hasWaited || state.openBatch.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
   const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
@@ -122,8 +122,8 @@ function refusePacketTooLarge(state: BrokerState, connection: Connection, client
 }
 
 /** Its session, or what is known of an earlier one, has a will that may have to be read before it is published. */
-function hasWillOnDisk({ sessions, orphanWills, willLoads }: BrokerState, clientId: string): boolean {
-  const will = sessions.get(clientId)?.will ?? orphanWills.get(clientId)?.will
+function hasWillOnDisk({ sessions, delayedWills, willLoads }: BrokerState, clientId: string): boolean {
+  const will = sessions.get(clientId)?.will ?? delayedWills.get(clientId)?.will
   return (will !== undefined && will.message === undefined) || willLoads.has(clientId)
 }
 
@@ -166,7 +166,7 @@ function cancelOrPublishWill(state: BrokerState, session: Session): void {
 }
 
 function settleDelayedWill(state: BrokerState, clientId: string): void {
-  const orphan = state.orphanWills.get(clientId)
+  const orphan = state.delayedWills.get(clientId)
   if (orphan === undefined) return
   if (orphan.dueAtMs <= state.nowMs) return publishDelayedWill(state, clientId, orphan)
   dropOrphanWill(state, clientId, orphan)
@@ -176,7 +176,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   const { settings } = state
   state.sessions.add(session)
   session.connection = connection
-  session.rest = undefined
+  session.absence = undefined
   updatePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.connectedAtMs = state.nowMs
@@ -188,9 +188,9 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   session.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
   connection.keepAliveMs = session.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
-  connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
-  connection.takesRefusals = connect.version === 5 && connection.listener.isBridge !== true
-  connection.wantsNoEcho = connect.isBridge && connect.version !== 5
+  connection.hasPlainPublishes = connection.mountpoint === '' && connection.rateLimiter === undefined
+  connection.canRefuseMessages = connect.version === 5 && connection.listener.isBridge !== true
+  connection.hasNoLocal = connect.isBridge && connect.version !== 5
   if (connection.listener.isBridge === true) applySpoolLimits(state, session, connect)
   connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
   state.deadlines.cancel('idle-timeout', connection)
@@ -200,10 +200,10 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 
 function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
-  session.pace ??= new AckLatency()
+  session.ackLatency ??= new AckLatency()
   if (state.fullSessions.delete(session)) state.hasActionRoom = true
   const { stored } = session
-  if (stored?.isToldFull === true) announceRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored?.isFullAnnounced === true) announceRoom(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)
   if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state, session)
 }
@@ -239,7 +239,7 @@ function storeWill(state: BrokerState, connection: Connection, session: Session,
     publisher: session.clientId,
     publishedAtMs: state.nowMs,
     expiresAtMs: never,
-    chunk: ownBytes(will.payload),
+    chunk: copyBytes(will.payload),
     payloadStart: 0,
     payloadEnd: will.payload.length,
   })
@@ -292,8 +292,7 @@ function connackProperties(
     if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
   }
   const asksForName = asked?.userProperties?.some(([word]) => word === loopMarkerName) === true
-  if (asksForName && state.nameAmongBridges !== undefined)
-    properties.userProperties = [[loopMarkerName, state.nameAmongBridges]]
+  if (asksForName && state.brokerName !== undefined) properties.userProperties = [[loopMarkerName, state.brokerName]]
   // [MQTT5-3.1.2-28] Only to those who asked.
   if (asked?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
   return properties

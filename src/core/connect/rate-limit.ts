@@ -9,8 +9,8 @@ import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-
 
 /** What waits for the disk or another shard is counted once more when it is taken up again: it has waited anyway. */
 export function countPublish(state: BrokerState, connection: Connection, packet: PublishPacket): void {
-  const { meter, namespace } = connection
-  const ownMs = meter?.take(packet.frameEnd - packet.frameStart, state.nowMs) ?? 0
+  const { rateLimiter, namespace } = connection
+  const ownMs = rateLimiter?.take(packet.frameEnd - packet.frameStart, state.nowMs) ?? 0
   const sharedMs = namespace === undefined ? 0 : (state.quotas?.takeMessage(namespace, state.nowMs) ?? 0)
   const waitMs = Math.max(ownMs, sharedMs)
   if (waitMs === 0 || hasClosed(connection)) return

@@ -51,8 +51,8 @@ function wait(
 ): void {
   const { clientId } = awaiting
   moveTo(connection, { ...awaiting, granted, waitsUntilMs })
-  const waiting = state.comingAgain.get(clientId)
-  if (waiting === undefined) state.comingAgain.set(clientId, new Set([connection]))
+  const waiting = state.waitingForTakeover.get(clientId)
+  if (waiting === undefined) state.waitingForTakeover.set(clientId, new Set([connection]))
   else waiting.add(connection)
   state.deadlines.set('comes-again', connection, waitsUntilMs)
   // It is not silent by its own wish, and this wait has an end as well.
@@ -85,15 +85,15 @@ export function endTakeoverWait(state: BrokerState, connection: Connection): voi
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
   const { clientId } = now
-  const waiting = state.comingAgain.get(clientId)
+  const waiting = state.waitingForTakeover.get(clientId)
   if (waiting?.delete(connection) !== true) return
   state.deadlines.cancel('comes-again', connection)
-  if (waiting.size === 0) state.comingAgain.delete(clientId)
+  if (waiting.size === 0) state.waitingForTakeover.delete(clientId)
   else wakeFirstWaiting(state, clientId)
 }
 
 /** With the next tick. Each wakes the one behind it: thousands may wait, and those that are not first would be looked at for each that is. */
 export function wakeFirstWaiting(state: BrokerState, clientId: string): void {
-  const [first] = state.comingAgain.get(clientId) ?? []
+  const [first] = state.waitingForTakeover.get(clientId) ?? []
   if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)
 }

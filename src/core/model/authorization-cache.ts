@@ -11,7 +11,7 @@ import type { QoS, Topic } from '../../protocol/index.ts'
 /** More topics than this of one client are asked about again. */
 const maxCachedTopics = 64
 
-const verdicts = [undefined, 'allow', 'deny', 'disconnect'] as const
+const authorizationCache = [undefined, 'allow', 'deny', 'disconnect'] as const
 
 export interface PublishOptions {
   readonly qos: QoS
@@ -28,47 +28,47 @@ export interface CachedAuthorization {
 export class AuthorizationCache {
   #epoch = -1
   #lastTopic: Topic | undefined = undefined
-  #lastVerdicts = 0
+  #lastPermissions = 0
   readonly #others = new Map<Topic, number>()
 
   /** Undefined where nothing is known, or what is known is of another epoch. */
   get(topic: Topic, how: PublishOptions, epoch: number): Permission | undefined {
     if (epoch !== this.#epoch) this.#forget(epoch)
     if (topic !== this.#lastTopic) this.#turnTo(topic)
-    return verdicts[(this.#lastVerdicts >> shiftOf(how)) & 3]
+    return authorizationCache[(this.#lastPermissions >> shiftOf(how)) & 3]
   }
 
   /** Of the topic that was asked for last. */
   set(how: PublishOptions, permission: Exclude<Permission, 'ask'>): void {
-    this.#lastVerdicts |= verdicts.indexOf(permission) << shiftOf(how)
+    this.#lastPermissions |= authorizationCache.indexOf(permission) << shiftOf(how)
   }
 
   /** All of it; some may be of an epoch that is over, and asks again when it is needed. */
-  *remembered(): IterableIterator<CachedAuthorization> {
-    if (this.#lastTopic !== undefined) yield* permissionsOf(this.#lastTopic, this.#lastVerdicts)
+  *cachedEntries(): IterableIterator<CachedAuthorization> {
+    if (this.#lastTopic !== undefined) yield* permissionsOf(this.#lastTopic, this.#lastPermissions)
     for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* permissionsOf(topic, bits)
   }
 
   #forget(epoch: number): void {
     this.#epoch = epoch
-    this.#lastVerdicts = 0
+    this.#lastPermissions = 0
     this.#others.clear()
   }
 
   #turnTo(topic: Topic): void {
-    if (this.#lastTopic !== undefined && this.#lastVerdicts !== 0) {
+    if (this.#lastTopic !== undefined && this.#lastPermissions !== 0) {
       if (this.#others.size >= maxCachedTopics) this.#others.clear()
-      this.#others.set(this.#lastTopic, this.#lastVerdicts)
+      this.#others.set(this.#lastTopic, this.#lastPermissions)
     }
     this.#lastTopic = topic
-    this.#lastVerdicts = this.#others.get(topic) ?? 0
+    this.#lastPermissions = this.#others.get(topic) ?? 0
   }
 }
 
 function* permissionsOf({ name }: Topic, bits: number): IterableIterator<CachedAuthorization> {
   for (const qos of [0, 1, 2] as const) {
     for (const retain of [false, true]) {
-      const permission = verdicts[(bits >> shiftOf({ qos, retain })) & 3]
+      const permission = authorizationCache[(bits >> shiftOf({ qos, retain })) & 3]
       if (permission !== undefined) yield { topic: name, qos, retain, permission }
     }
   }

@@ -36,97 +36,99 @@ interface BatchDependencies {
 }
 
 export class Batches {
-  gathering: Batch = newBatch(1)
+  openBatch: Batch = newBatch(1)
   /** How long the disk takes for a batch, of late. */
   commitMs = 0
-  readonly #ground: BatchDependencies
+  readonly #dependencies: BatchDependencies
   /** Taken and not yet committed, in order. */
   readonly #committing: Batch[] = []
   /** Ended and not taken. In order, right before `gathering`. */
-  readonly #aside: Batch[] = []
-  #putOff: StoredChange[] = []
-  #putOffSinceMs = 0
+  readonly #waiting: Batch[] = []
+  #deferWrite: StoredChange[] = []
+  #deferredSinceMs = 0
   #lastTaken = 0
   /** When something was last acknowledged before it was written. */
-  #lastAnswerAtMs = 0
+  #lastCancelAtMs = 0
   #clockRecordedMs = -Infinity
 
-  constructor(ground: BatchDependencies) {
-    this.#ground = ground
+  constructor(dependencies: BatchDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** The last batch with anything in it: the one that gathers, or one before. An empty one is never written. */
-  get lastBegun(): number {
-    return hasAnything(this.gathering) ? this.gathering.number : this.gathering.number - 1
+  get lastOpenNumber(): number {
+    return hasAnything(this.openBatch) ? this.openBatch.number : this.openBatch.number - 1
   }
 
   /** The batch of that number, while what is in it can still be struck. */
   open(number: number): Batch | undefined {
-    if (number === this.gathering.number) return this.gathering
-    const aside = this.#aside
-    return aside.length > 0 && number >= aside[0].number ? aside[number - aside[0].number] : undefined
+    if (number === this.openBatch.number) return this.openBatch
+    const waiting = this.#waiting
+    return waiting.length > 0 && number >= waiting[0].number ? waiting[number - waiting[0].number] : undefined
   }
 
   /** The last change is of a message whose answer may come before the disk is asked; it waits till then at most. */
-  hope(untilMs: number): void {
-    const { gathering } = this
-    gathering.hoped++
-    if (untilMs < gathering.waitsUntilMs) gathering.waitsUntilMs = untilMs
+  deferCommit(untilMs: number): void {
+    const { openBatch } = this
+    openBatch.deferred++
+    if (untilMs < openBatch.waitsUntilMs) openBatch.waitsUntilMs = untilMs
   }
 
   /** Of the last change: no answer will come for now. */
-  hopeNoMore(): void {
-    this.gathering.hoped--
+  stopDeferring(): void {
+    this.openBatch.deferred--
   }
 
   /** `isHoped`: by the answer that it waited for. */
-  strike(batch: Batch, index: number, isHoped: boolean): void {
+  cancelWrite(batch: Batch, index: number, isHoped: boolean): void {
     batch.changes[index] = undefined
-    batch.struck++
+    batch.cancelled++
     if (!isHoped) return
-    batch.hoped--
-    this.#lastAnswerAtMs = this.#ground.nowMs
+    batch.deferred--
+    this.#lastCancelAtMs = this.#dependencies.nowMs
   }
 
   /** To be written some time soon: after a crash it may not have happened, and that does no harm. */
-  putOff(change: StoredChange): void {
-    if (this.#putOff.length === 0) this.#putOffSinceMs = this.#ground.nowMs
-    this.#putOff.push(change)
+  deferWrite(change: StoredChange): void {
+    if (this.#deferWrite.length === 0) this.#deferredSinceMs = this.#dependencies.nowMs
+    this.#deferWrite.push(change)
   }
 
   /** What was put off comes before what gathers from here on. */
-  bringIn(): void {
-    const { changes } = this.gathering
-    for (const change of this.#putOff) changes.push(change)
-    this.#putOff = []
+  includeDeferredWrites(): void {
+    const { changes } = this.openBatch
+    for (const change of this.#deferWrite) changes.push(change)
+    this.#deferWrite = []
   }
 
   /** Something is there for `take`: to be taken, or to be set aside. */
   get isAny(): boolean {
-    const aside = this.#aside
-    return hasAnything(this.gathering) || this.#putOffIsDue || (aside.length > 0 && !this.#isWaiting(aside[0]))
+    const waiting = this.#waiting
+    return (
+      hasAnything(this.openBatch) || this.#isDeferredWriteDue || (waiting.length > 0 && !this.#isWaiting(waiting[0]))
+    )
   }
 
   /** When the first of what waits has waited for long enough; Infinity: nothing waits, or for the driver alone. */
   get dueAtMs(): number {
-    const aside = this.#aside
-    const asideAtMs = aside.length > 0 && this.#isWaiting(aside[0]) ? this.#waitsUntilMs(aside[0]) : Infinity
-    const isPutOff = this.#putOff.length > 0 && !this.#putOffIsDue
-    return Math.min(asideAtMs, isPutOff ? this.#putOffSinceMs + deferredWriteMs : Infinity)
+    const waiting = this.#waiting
+    const asideAtMs = waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#waitsUntilMs(waiting[0]) : Infinity
+    const isPutOff = this.#deferWrite.length > 0 && !this.#isDeferredWriteDue
+    return Math.min(asideAtMs, isPutOff ? this.#deferredSinceMs + deferredWriteMs : Infinity)
   }
 
   /** What is to be written now, or has been struck whole; undefined: nothing. */
   take(): Batch | undefined {
-    const aside = this.#aside
-    const { gathering } = this
+    const waiting = this.#waiting
+    const { openBatch } = this
     const isSetAside =
-      aside.length > 0 ? isFullyCancelled(gathering) || this.#isWaiting(gathering) : this.#isWaiting(gathering)
-    if (isSetAside && hasAnything(gathering)) aside.push(this.#startNext())
-    if (aside.length > 0 && isFullyCancelled(aside[0])) return this.#begin(aside.shift())
-    const isUrgent = hasAnything(this.gathering) || (aside.length > 0 && !this.#isWaiting(aside[0]))
-    if (!isUrgent) return this.#putOffIsDue ? this.#begin(this.#takePutOff()) : undefined
-    if (aside.length > 0 || !isFullyCancelled(this.gathering)) this.bringIn()
-    return this.#begin(aside.length === 0 ? this.#startNext() : joinBatches(aside.splice(0), this.#startNext()))
+      waiting.length > 0 ? isFullyCancelled(openBatch) || this.#isWaiting(openBatch) : this.#isWaiting(openBatch)
+    if (isSetAside && hasAnything(openBatch)) waiting.push(this.#startNext())
+    if (waiting.length > 0 && isFullyCancelled(waiting[0])) return this.#begin(waiting.shift())
+    const isUrgent = hasAnything(this.openBatch) || (waiting.length > 0 && !this.#isWaiting(waiting[0]))
+    if (!isUrgent) return this.#isDeferredWriteDue ? this.#begin(this.#takeDeferredWrites()) : undefined
+    if (waiting.length > 0 || !isFullyCancelled(this.openBatch)) this.includeDeferredWrites()
+    return this.#begin(waiting.length === 0 ? this.#startNext() : joinBatches(waiting.splice(0), this.#startNext()))
   }
 
   /** The batch that was taken first is where it belongs. */
@@ -136,7 +138,7 @@ export class Batches {
       throw failedAssertion(`batch ${number} was committed out of turn`)
     // While none goes to the disk nobody knows how long that takes, and it may have become quick.
     if (isFullyCancelled(batch)) this.commitMs *= 1 - 1 / commitsRemembered
-    else this.commitMs += (this.#ground.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered
+    else this.commitMs += (this.#dependencies.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered
     return batch
   }
 
@@ -144,47 +146,49 @@ export class Batches {
     if (batch === undefined) return undefined
     if (!isFullyCancelled(batch)) this.#recordClock(batch)
     this.#committing.push(batch)
-    batch.takenAtMs = this.#ground.nowMs
+    batch.takenAtMs = this.#dependencies.nowMs
     this.#lastTaken = batch.number
     return batch
   }
 
   #startNext(): Batch {
-    const ended = this.gathering
-    this.gathering = newBatch(ended.number + 1)
+    const ended = this.openBatch
+    this.openBatch = newBatch(ended.number + 1)
     return ended
   }
 
-  get #putOffIsDue(): boolean {
-    const { length } = this.#putOff
+  get #isDeferredWriteDue(): boolean {
+    const { length } = this.#deferWrite
     if (length === 0) return false
-    const { nowMs, isShuttingDown } = this.#ground
-    return length >= maxDeferredWrites || nowMs >= this.#putOffSinceMs + deferredWriteMs || isShuttingDown
+    const { nowMs, isShuttingDown } = this.#dependencies
+    return length >= maxDeferredWrites || nowMs >= this.#deferredSinceMs + deferredWriteMs || isShuttingDown
   }
 
   /** By themselves, and nobody waits for them: the number is that of a batch that is where it belongs. */
-  #takePutOff(): Batch {
+  #takeDeferredWrites(): Batch {
     const batch = newBatch(this.#lastTaken)
-    for (const change of this.#putOff) batch.changes.push(change)
-    this.#putOff = []
+    for (const change of this.#deferWrite) batch.changes.push(change)
+    this.#deferWrite = []
     return batch
   }
 
   /** Nothing is left in it but what will soon be acknowledged. */
   #isWaiting(batch: Batch): boolean {
-    const { changes, struck, hoped } = batch
-    const { nowMs, isShuttingDown } = this.#ground
-    return hoped > 0 && changes.length - struck === hoped && nowMs < this.#waitsUntilMs(batch) && !isShuttingDown
+    const { changes, cancelled, deferred } = batch
+    const { nowMs, isShuttingDown } = this.#dependencies
+    return (
+      deferred > 0 && changes.length - cancelled === deferred && nowMs < this.#waitsUntilMs(batch) && !isShuttingDown
+    )
   }
 
   /** As long as answers come the disk would only keep them up. */
   #waitsUntilMs({ waitsUntilMs }: Batch): number {
-    return Math.max(waitsUntilMs, Math.min(this.#lastAnswerAtMs + ackPauseMs, waitsUntilMs + maxAckWaitMs))
+    return Math.max(waitsUntilMs, Math.min(this.#lastCancelAtMs + ackPauseMs, waitsUntilMs + maxAckWaitMs))
   }
 
   /** So that after a restart time never goes back behind what is stored, whatever the machine's clock says. */
   #recordClock(batch: Batch): void {
-    const { nowMs } = this.#ground
+    const { nowMs } = this.#dependencies
     if (nowMs - this.#clockRecordedMs < clockRecordIntervalMs) return
     this.#clockRecordedMs = nowMs
     batch.changes.push({ change: 'put', record: { kind: 'fact', name: 'clock', value: String(nowMs) } })
@@ -205,8 +209,8 @@ function newBatch(number: number): Batch {
     number,
     changes: [],
     sendsAfterCommit: new SendList(),
-    struck: 0,
-    hoped: 0,
+    cancelled: 0,
+    deferred: 0,
     waitsUntilMs: Infinity,
     takenAtMs: 0,
   }
@@ -217,6 +221,6 @@ function hasAnything({ changes, sendsAfterCommit }: Batch): boolean {
 }
 
 /** Nothing of it needs the disk. */
-function isFullyCancelled({ changes, struck }: Batch): boolean {
-  return changes.length === struck
+function isFullyCancelled({ changes, cancelled }: Batch): boolean {
+  return changes.length === cancelled
 }

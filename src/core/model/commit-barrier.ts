@@ -8,12 +8,12 @@ import { assert, type ReasonCode } from '../../protocol/index.ts'
 
 /** Made with one mark, which is its maker's: it is not kept before the maker has named all others and called `mark`. */
 export class CommitBarrier {
-  #missing = 1
+  #missingCount = 1
   #refusal: ReasonCode | undefined = undefined
   readonly #listeners: (() => void)[] = []
 
-  get isKept(): boolean {
-    return this.#missing === 0
+  get isComplete(): boolean {
+    return this.#missingCount === 0
   }
 
   /** Why a shard did not take what it was given, if one did not. */
@@ -22,22 +22,22 @@ export class CommitBarrier {
   }
 
   /** One mark more to wait for. */
-  await(): void {
-    assert(this.#missing > 0, 'a vow that is kept can not be made to wait')
-    this.#missing++
+  expect(): void {
+    assert(this.#missingCount > 0, 'a vow that is kept can not be made to wait')
+    this.#missingCount++
   }
 
   /** One of the marks is there; perhaps with a word on why nothing was taken. */
-  mark(refusal?: ReasonCode): void {
-    assert(this.#missing > 0, 'a vow was kept twice')
+  arrive(refusal?: ReasonCode): void {
+    assert(this.#missingCount > 0, 'a vow was kept twice')
     if (refusal !== undefined) this.#refusal = refusal
-    if (--this.#missing > 0) return
+    if (--this.#missingCount > 0) return
     for (const listener of this.#listeners.splice(0)) listener()
   }
 
   /** Called when it is kept: at once, if it is. */
-  whenKept(listener: () => void): void {
-    if (this.isKept) listener()
+  whenComplete(listener: () => void): void {
+    if (this.isComplete) listener()
     else this.#listeners.push(listener)
   }
 }

@@ -56,7 +56,7 @@ export type ConnectionStateName =
 
 export class Connection {
   /** The driver's end: whatever it needs to find the stream again. The core never looks inside. */
-  readonly outlet: object
+  readonly output: object
   readonly listener: ListenerTraits
   readonly peerAddress: string
   /** 0 where there is none. */
@@ -69,13 +69,13 @@ export class Connection {
   sentBytes: number
   sentPackets: number
   /** Undefined where the transport knows nothing more. */
-  readonly arrival: ConnectionOrigin | undefined
+  readonly origin: ConnectionOrigin | undefined
   now: { readonly state: ConnectionStateName }
   version: ProtocolVersion
   /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
   isPaused: boolean
   /** Why it is paused, as bits: see `outgoing/read-pause-reasons.ts`. 0: it is not. */
-  holds: number
+  readPauseReasons: number
   /** 0: never times out. */
   keepAliveMs: number
   /** When the last packet came, or the last part of one that is under way. */
@@ -83,13 +83,13 @@ export class Connection {
   /** Bytes that were handed to the driver and have not been reported as sent: an estimate between two reports. */
   unsentBytes: number
   /** Nothing at all may pass what waits for this batch (a CONNACK, a SUBACK). */
-  heldUntilBatch: number
+  sendsDeferredUntilBatch: number
   /** No acknowledgement may pass one that waits for this batch. */
-  acksHeldUntilBatch: number
+  acksDeferredUntilBatch: number
   /** Answers, in order, of which the first waits for another shard; undefined: none. */
-  heldAnswers: DeferredAck[] | undefined
+  deferredAcks: DeferredAck[] | undefined
   /** PUBLISH packets of QoS 1 and 2 from the client that we have not answered for good. */
-  unansweredPublishes: number
+  unacknowledgedPublishes: number
   /** The client's Maximum Packet Size; Infinity where it has not said one. */
   maximumPacketBytes: number
   /** Ours towards the client, undefined until the first is used. */
@@ -108,26 +108,26 @@ export class Connection {
   /** Its messages go out with nothing added or changed: neither aliases nor a mount point are there. */
   isPlain: boolean
   /** What its client publishes is taken as it comes: neither a mount point nor a meter is there. */
-  publishesPlainly: boolean
+  hasPlainPublishes: boolean
   /**
    * It keeps to what CONNACK says (Receive Maximum), and a message may be refused (0x97) where it cannot be kept now. Else
    * its client is not read from for a while: it is of 3.1 or 3.1.1 and cannot be told, or it is a bridge, behind which
    * nobody would send it again.
    */
-  takesRefusals: boolean
+  canRefuseMessages: boolean
   /** A bridge of 3.1 or 3.1.1: all its subscriptions are as if they were no-local and retain-as-published. */
-  wantsNoEcho: boolean
+  hasNoLocal: boolean
   /** Another identity took over its client ID (`auth.client_id_binding = none`): its end is not the client's doing. */
   wasDisplaced: boolean
   /** mqtt.retry_interval: something was sent again on it, so that two answers may come to one packet. */
-  hasSentAgain: boolean
+  hasRedelivered: boolean
   /** What its client may publish in a second; undefined: as much as it likes. */
-  meter: RateLimiter | undefined
+  rateLimiter: RateLimiter | undefined
   /** What its client may publish, as far as that has been asked; undefined until the first time. */
-  verdicts: AuthorizationCache | undefined
+  authorizationCache: AuthorizationCache | undefined
 
-  constructor(outlet: object, listener: ListenerTraits, peerAddress: string, arrival?: ConnectionOrigin) {
-    this.outlet = outlet
+  constructor(output: object, listener: ListenerTraits, peerAddress: string, origin?: ConnectionOrigin) {
+    this.output = output
     this.listener = listener
     this.peerAddress = peerAddress
     this.peerPort = 0
@@ -136,18 +136,18 @@ export class Connection {
     this.receivedAtLookBytes = 0
     this.sentBytes = 0
     this.sentPackets = 0
-    this.arrival = arrival
+    this.origin = origin
     this.now = { state: 'awaiting-connect' }
     this.version = 4
     this.isPaused = false
-    this.holds = 0
+    this.readPauseReasons = 0
     this.keepAliveMs = 0
     this.lastPacketAtMs = 0
     this.unsentBytes = 0
-    this.heldUntilBatch = 0
-    this.acksHeldUntilBatch = 0
-    this.heldAnswers = undefined
-    this.unansweredPublishes = 0
+    this.sendsDeferredUntilBatch = 0
+    this.acksDeferredUntilBatch = 0
+    this.deferredAcks = undefined
+    this.unacknowledgedPublishes = 0
     this.maximumPacketBytes = Infinity
     this.outgoingAliases = undefined
     this.outgoingAliasMaximum = 0
@@ -157,12 +157,12 @@ export class Connection {
     this.mountpoint = ''
     this.namespace = undefined
     this.isPlain = true
-    this.publishesPlainly = true
-    this.takesRefusals = false
-    this.wantsNoEcho = false
+    this.hasPlainPublishes = true
+    this.canRefuseMessages = false
+    this.hasNoLocal = false
     this.wasDisplaced = false
-    this.hasSentAgain = false
-    this.meter = undefined
-    this.verdicts = undefined
+    this.hasRedelivered = false
+    this.rateLimiter = undefined
+    this.authorizationCache = undefined
   }
 }

@@ -13,9 +13,9 @@ export interface Ack {
 }
 
 export interface DeferredAck {
-  readonly what: Ack | ControlPacket
+  readonly ack: Ack | ControlPacket
   /** Undefined: it waits only because of those in front of it. */
-  readonly vow: CommitBarrier | undefined
+  readonly barrier: CommitBarrier | undefined
   /** It stands for what is stored with this batch; 0: for nothing stored, or its vow waits for that too. */
   readonly batch: number
 }

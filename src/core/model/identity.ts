@@ -50,30 +50,30 @@ export interface Permissions {
   /** Nobody is denied anything: nothing has to be asked. May change with `epoch`. */
   readonly allowsEverything: boolean
   /** Somebody else is asked, and what they say lapses before `epoch` grows: an answer is good for one packet only. */
-  readonly keepsNothing: boolean
-  mayPublish(who: Identity, topic: Topic, how: { readonly qos: QoS; readonly retain: boolean }): Permission
+  readonly isUncacheable: boolean
+  canPublish(who: Identity, topic: Topic, how: { readonly qos: QoS; readonly retain: boolean }): Permission
   /** `filter` is what the client sent, `$share/group/` and `$exclusive/` taken off and its mount point not yet added. */
-  maySubscribe(who: Identity, filter: TopicFilter, how: { readonly qos: QoS }): Permission
+  canSubscribe(who: Identity, filter: TopicFilter, how: { readonly qos: QoS }): Permission
   /** At delivery, whichever subscription it came by: never asks anybody else. `topic` is without the mount point. */
-  mayReceive(who: Identity, topic: Topic): boolean
+  canReceive(who: Identity, topic: Topic): boolean
   /**
    * Whether a retained message of this publisher may still be given out: the name of its session, and its username where
    * it is known. Not asked of what
    * a superuser published, or somebody by grants of its own: that right can not be looked up any more.
    */
-  mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean
+  canRetain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean
   /** Asked of everybody who is connected when `permissions-changed` is said: whoever may not stay is sent away (0x87). */
-  mayStay(who: Identity): boolean
+  canStay(who: Identity): boolean
 }
 
 /** Nothing is denied to anybody. */
 export const everythingAllowed: Permissions = {
   epoch: 0,
   allowsEverything: true,
-  keepsNothing: false,
-  mayPublish: () => 'allow',
-  maySubscribe: () => 'allow',
-  mayReceive: () => true,
-  mayRemain: () => true,
-  mayStay: () => true,
+  isUncacheable: false,
+  canPublish: () => 'allow',
+  canSubscribe: () => 'allow',
+  canReceive: () => true,
+  canRetain: () => true,
+  canStay: () => true,
 }

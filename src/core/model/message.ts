@@ -1,6 +1,6 @@
 // What people sent, once it has come off the wire. One object for each publication, however many receive it.
 
-import { ownBytes, Topic, type MessageProperties, type PublishPacket, type QoS } from '../../protocol/index.ts'
+import { copyBytes, Topic, type MessageProperties, type PublishPacket, type QoS } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import type { Identity } from './identity.ts'
 import type { BufferPool } from './buffer-pool.ts'
@@ -53,7 +53,7 @@ export class Message {
   /** The id of the stored body that several queues share, 0 where there is none. */
   bodyId: number
   /** Of retained messages that came as a publication in this life of the broker. */
-  arrival: RetainedOrigin | undefined
+  retainedOrigin: RetainedOrigin | undefined
   /** Deliveries that hold it in memory: see `outgoing/held-bytes.ts`. */
   holders: number
 
@@ -77,7 +77,7 @@ export class Message {
     this.frameEnd = from.payloadEnd
     this.isOwned = false
     this.bodyId = 0
-    this.arrival = undefined
+    this.retainedOrigin = undefined
     this.holders = 0
   }
 
@@ -188,15 +188,15 @@ function withoutAlias(properties: MessageProperties & { topicAlias?: number }): 
 }
 
 /** Copies the bytes into a shared slab, once: for what stays a while (in flight, waiting). */
-export function copyOut(message: Message, slabs: BufferPool): void {
+export function copyOut(message: Message, buffers: BufferPool): void {
   if (message.isOwned) return
-  copyInto(message, slabs, slabs.reserve(message.frameEnd - message.frameStart))
+  copyInto(message, buffers, buffers.reserve(message.frameEnd - message.frameStart))
 }
 
-function copyInto(message: Message, slabs: BufferPool, at: number): void {
+function copyInto(message: Message, buffers: BufferPool, at: number): void {
   const moved = at - message.frameStart
-  message.chunk.copy(slabs.current, at, message.frameStart, message.frameEnd)
-  message.chunk = slabs.current
+  message.chunk.copy(buffers.current, at, message.frameStart, message.frameEnd)
+  message.chunk = buffers.current
   message.frameStart += moved
   message.payloadStart += moved
   message.frameEnd += moved
@@ -206,7 +206,7 @@ function copyInto(message: Message, slabs: BufferPool, at: number): void {
 
 /** The message by itself, with a buffer of just its size: for what may stay for years (retained). */
 export function copyAlone(message: Message, expiresAtMost: number): Message {
-  const payload = ownBytes(message.chunk, message.payloadStart, message.frameEnd)
+  const payload = copyBytes(message.chunk, message.payloadStart, message.frameEnd)
   // A topic of its own: the interned one keeps its route, which a million retained messages have no use for.
   const apart = new Message(new Topic(message.topic.name, message.topic.bytes), {
     qos: message.qos,
@@ -228,7 +228,7 @@ export function copyAlone(message: Message, expiresAtMost: number): Message {
 export function copyProperties<P extends MessageProperties>(properties: P | undefined): P | undefined {
   const correlationData = properties?.correlationData
   if (properties === undefined || correlationData === undefined) return properties
-  return { ...properties, correlationData: ownBytes(correlationData) }
+  return { ...properties, correlationData: copyBytes(correlationData) }
 }
 
 /** Whole seconds that are left, a begun one counted as whole; undefined where it never expires. */

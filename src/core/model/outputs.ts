@@ -17,10 +17,10 @@ import type { SendList } from './send-list.ts'
 
 export interface Outputs {
   readonly sends: SendList
-  readonly questions: CoreRequest[]
+  readonly requests: CoreRequest[]
   readonly closes: Close[]
   /** Readers to stop and to let go on, in order; the last word for a connection holds. */
-  readonly readers: ReaderChange[]
+  readonly readScheduler: ReaderChange[]
   readonly events: BrokerEvent[]
   /** For the links to other shards, in order. */
   readonly peerSends: PeerSendList
@@ -38,9 +38,9 @@ export interface Batch {
   /** When the driver took it; 0: it has not. */
   takenAtMs: number
   /** How many holes there are. */
-  struck: number
+  cancelled: number
   /** Of the changes that are left: messages that a near client is about to acknowledge, which strikes them. */
-  hoped: number
+  deferred: number
   /** Where nothing else is left: till then it may wait for that. */
   waitsUntilMs: number
 }
@@ -234,6 +234,6 @@ export interface DeliveryCounts {
   /** Given up; where the oldest goes when a queue is full, that one counts. The rest of `matched` had QoS 0 and no client. */
   dropped: number
   /** Given to members of shared subscriptions on other shards: the client is there; it is not, and it waits. */
-  dealtToPresent: number
-  dealtToAbsent: number
+  sentToShared: number
+  queuedForShared: number
 }

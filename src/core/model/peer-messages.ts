@@ -44,9 +44,9 @@ export interface PeerPublish {
   readonly kind: 'publish'
   readonly message: Message
   /** To the plain subscribers of the shard. */
-  readonly isForSubscribers: boolean
+  readonly hasSubscribers: boolean
   /** Into the memory of its topic, whose owner the receiver is; an empty payload empties it. */
-  readonly isToBeRetained: boolean
+  readonly isRetained: boolean
   /** Shared filters (`$share/...`) of which the receiver is to give it to one member each. */
   readonly groups: readonly TopicFilter[] | undefined
   /** Shards that found no member for it any more and passed it on, in that order: it does not come back to them. */
@@ -93,7 +93,7 @@ export interface PeerCommitted {
   /** Among those that this answers, what was not taken, and why (0x97: a stored session is full). */
   readonly refused: readonly { readonly number: number; readonly reason: ReasonCode }[] | undefined
   /** Not safe yet though they are not above `upTo`, all of them: they were passed on, and wait for another shard. Undefined: none. */
-  readonly withheld: readonly number[] | undefined
+  readonly uncommitted: readonly number[] | undefined
 }
 
 /** A session has subscribed: the receiver's retained topics that match, a slice at a time. */
@@ -132,7 +132,7 @@ export interface PeerExclusive {
 export interface PeerExclusiveResponse {
   readonly kind: 'exclusive-verdict'
   readonly question: number
-  readonly isGiven: boolean
+  readonly isGranted: boolean
 }
 
 /**
@@ -163,8 +163,8 @@ export function plainPublish(message: Message): PeerPublish {
   return {
     kind: 'publish',
     message,
-    isForSubscribers: true,
-    isToBeRetained: false,
+    hasSubscribers: true,
+    isRetained: false,
     groups: undefined,
     tried: undefined,
     isAwaited: false,

@@ -15,12 +15,12 @@ import type { PeerMessage, PeerNumber, PeerSend } from './peer-messages.ts'
 export interface PeerSender {
   send(message: PeerMessage): void
   /** What `plainPublish` makes of the message, without the making: to the plain subscribers there, and nobody waits for it. */
-  pass(message: Message): void
+  sendPlain(message: Message): void
   /**
    * The same of each message of a run, of which there is nothing to say that is not in its frame: of `first`, and of those
    * behind it in its chunk up to `end`.
    */
-  passRun(first: Message, end: number): void
+  sendRun(first: Message, end: number): void
 }
 
 /** A run is cut here: what carries it has room for so many bytes. */
@@ -47,7 +47,7 @@ export class PeerSendList {
   }
 
   /** See `PeerLine`. */
-  pass(to: PeerNumber, message: Message): void {
+  sendPlain(to: PeerNumber, message: Message): void {
     const index = this.#lastRun[to] ?? -1
     if (index >= 0 && continuesRun(this.#what[index] as Message, this.#end[index], message)) {
       this.#end[index] = message.frameEnd
@@ -59,14 +59,14 @@ export class PeerSendList {
   }
 
   /** Says everything in order. What is for a shard that has no line is said to nobody. */
-  tell(lineTo: (peer: PeerNumber) => PeerSender | undefined): void {
+  drainTo(lineTo: (peer: PeerNumber) => PeerSender | undefined): void {
     for (let index = 0; index < this.#length; index++) {
       const line = lineTo(this.#to[index])
       const what = this.#what[index]
       if (line === undefined || what === undefined) continue
       if (!(what instanceof Message)) line.send(what)
-      else if (this.#end[index] === 0) line.pass(what)
-      else line.passRun(what, this.#end[index])
+      else if (this.#end[index] === 0) line.sendPlain(what)
+      else line.sendRun(what, this.#end[index])
     }
   }
 

@@ -17,7 +17,7 @@ export class StoredRetained {
   readonly publisherMountpoint: string
   readonly publishedAtMs: number
   readonly expiresAtMs: number
-  readonly arrival: RetainedOrigin | undefined
+  readonly retainedOrigin: RetainedOrigin | undefined
 
   constructor(message: Message) {
     this.topic = message.topic
@@ -30,7 +30,7 @@ export class StoredRetained {
     this.publisherMountpoint = message.publisherMountpoint
     this.publishedAtMs = message.publishedAtMs
     this.expiresAtMs = message.expiresAtMs
-    this.arrival = message.arrival
+    this.retainedOrigin = message.retainedOrigin
   }
 }
 

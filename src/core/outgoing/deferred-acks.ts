@@ -13,37 +13,37 @@ import { sendAck, sendPacket } from './send-to-client.ts'
 export function ackWhenCommitted(
   state: BrokerState,
   connection: Connection,
-  answer: { what: Ack | ControlPacket; vow: CommitBarrier; waits: boolean },
+  answer: { what: Ack | ControlPacket; barrier: CommitBarrier; waits: boolean },
 ): void {
-  const { what, vow } = answer
-  if (answer.waits) deferUntilBatch(state, vow)
-  connection.heldAnswers ??= []
-  connection.heldAnswers.push({ what, vow, batch: 0 })
-  vow.whenKept(() => release(state, connection))
+  const { what: ack, barrier } = answer
+  if (answer.waits) deferUntilBatch(state, barrier)
+  connection.deferredAcks ??= []
+  connection.deferredAcks.push({ ack, barrier, batch: 0 })
+  barrier.whenComplete(() => release(state, connection))
 }
 
 /** The vow waits for what is on its way to the disk as well, if anything is. */
-export function deferUntilBatch(state: BrokerState, vow: CommitBarrier): void {
-  const batch = state.batches.lastBegun
+export function deferUntilBatch(state: BrokerState, barrier: CommitBarrier): void {
+  const batch = state.batches.lastOpenNumber
   if (batch <= state.committedBatch) return
-  vow.await()
-  state.untilBatch.push({ batch, vow })
+  barrier.expect()
+  state.barriersByBatch.push({ batch, barrier })
 }
 
 /** Nothing may follow our DISCONNECT, and nobody can say how long another shard takes: the client asks again. */
 export function dropDeferredAcks(connection: Connection): void {
-  connection.heldAnswers = undefined
+  connection.deferredAcks = undefined
 }
 
 function release(state: BrokerState, connection: Connection): void {
-  const held = connection.heldAnswers
+  const held = connection.deferredAcks
   if (held === undefined) return
   let count = 0
-  while (count < held.length && (held[count].vow === undefined || held[count].vow?.isKept === true)) count++
+  while (count < held.length && (held[count].barrier === undefined || held[count].barrier?.isComplete === true)) count++
   if (count === 0) return
-  connection.heldAnswers = undefined
+  connection.deferredAcks = undefined
   for (const answer of held.slice(0, count)) send(state, connection, answer)
-  if (count < held.length) connection.heldAnswers = held.slice(count)
+  if (count < held.length) connection.deferredAcks = held.slice(count)
   // Its client has said good-bye meanwhile: that was the last of it.
   else if (connection.now.state === 'closing') closeStream(state, connection)
 }
@@ -55,16 +55,16 @@ export function closeStream(state: BrokerState, connection: Connection): void {
 
 /** The batch that what was sent to it waits for; 0: it has left. */
 export function deferredUntil(state: BrokerState, connection: Connection): number {
-  const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
+  const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
   return held > state.committedBatch ? held : 0
 }
 
-function send(state: BrokerState, connection: Connection, { what, vow, batch }: DeferredAck): void {
+function send(state: BrokerState, connection: Connection, { ack, barrier, batch }: DeferredAck): void {
   const waits = batch > state.committedBatch
-  if (!('waits' in what)) return sendPacket(state, connection, what, waits)
-  const reason = vow?.refusal ?? what.reason
-  const isHeld = sendAck(state, connection, { ...what, reason: reason ?? reasonCodes.success, waits })
-  const isAnswer = what.type === 'puback' || (what.type === 'pubrec' && !connection.takesRefusals)
+  if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)
+  const reason = barrier?.refusal ?? ack.reason
+  const isHeld = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })
+  const isAnswer = ack.type === 'puback' || (ack.type === 'pubrec' && !connection.canRefuseMessages)
   // What waits for the disk now is counted when that has it.
-  if (isAnswer && !isHeld && connection.unansweredPublishes > 0) recordAck(state, connection)
+  if (isAnswer && !isHeld && connection.unacknowledgedPublishes > 0) recordAck(state, connection)
 }

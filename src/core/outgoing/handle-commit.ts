@@ -13,14 +13,14 @@ export function handleCommitted(state: BrokerState, number: number): void {
   markCommitted(state, number)
   releaseWrittenWills(state, number)
   state.retainedPayloads.releaseWritten(number)
-  for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)
+  for (const { link } of state.peerTable?.peers ?? []) link?.acks.committed(number)
 }
 
 /** What waits for other shards as well waits for them alone now. */
-function markCommitted({ untilBatch }: BrokerState, number: number): void {
-  for (let next = untilBatch.peek(); next !== undefined && next.batch <= number; next = untilBatch.peek()) {
-    untilBatch.shift()
-    next.vow.mark()
+function markCommitted({ barriersByBatch }: BrokerState, number: number): void {
+  for (let next = barriersByBatch.peek(); next !== undefined && next.batch <= number; next = barriersByBatch.peek()) {
+    barriersByBatch.shift()
+    next.barrier.arrive()
   }
 }
 
@@ -28,7 +28,7 @@ function markCommitted({ untilBatch }: BrokerState, number: number): void {
 function countAnswered(state: BrokerState, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
-    if (connection.unansweredPublishes === 0) continue
+    if (connection.unacknowledgedPublishes === 0) continue
     if (isAnswer(sends, index, connection)) recordAck(state, connection)
   }
 }
@@ -38,7 +38,7 @@ function isAnswer(sends: SendList, index: number, connection: Connection): boole
   const what = sends.what[index]
   const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOf(what, 'puback'))
   const isPubrec = kind === sendKinds.pubrec || (kind === sendKinds.packet && isPacketOf(what, 'pubrec'))
-  return isPuback || (isPubrec && !connection.takesRefusals)
+  return isPuback || (isPubrec && !connection.canRefuseMessages)
 }
 
 function isPacketOf(what: SendList['what'][number], type: string): boolean {
@@ -47,14 +47,14 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
 
 /** One PUBLISH less waits for its answer. */
 export function recordAck(state: BrokerState, connection: Connection): void {
-  connection.unansweredPublishes--
-  const mayGoOn = connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
+  connection.unacknowledgedPublishes--
+  const mayGoOn = connection.unacknowledgedPublishes * 2 <= state.settings.receiveMaximum
   if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unanswered)
 }
 
 /** resolutions: 3.x clients know no Receive Maximum, and who is behind a bridge may not either; one that is ahead of the disk is not read from for a while. */
 export function countUnacknowledged(state: BrokerState, connection: Connection): void {
-  connection.unansweredPublishes++
-  if (connection.takesRefusals || connection.unansweredPublishes <= state.settings.receiveMaximum) return
+  connection.unacknowledgedPublishes++
+  if (connection.canRefuseMessages || connection.unacknowledgedPublishes <= state.settings.receiveMaximum) return
   pauseReading(state, connection, readPauseReasons.unanswered)
 }

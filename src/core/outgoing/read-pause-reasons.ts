@@ -26,15 +26,15 @@ export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseRe
 
 export function pauseReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
   const wasPaused = connection.isPaused
-  connection.holds |= reason
+  connection.readPauseReasons |= reason
   connection.isPaused = true
   if (!wasPaused) state.readers.push({ connection, isPaused: true })
 }
 
 export function resumeReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
-  if ((connection.holds & reason) === 0) return
-  connection.holds &= ~reason
-  if (connection.holds !== 0) return
+  if ((connection.readPauseReasons & reason) === 0) return
+  connection.readPauseReasons &= ~reason
+  if (connection.readPauseReasons !== 0) return
   connection.isPaused = false
   // [MQTT5-3.1.2-22] It could not be heard until now, so its silence begins now.
   connection.lastPacketAtMs = state.nowMs

@@ -12,13 +12,13 @@ import { aliasFor } from './topic-aliases.ts'
 
 /** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
 export function sendsOf(state: BrokerState, connection: Connection): SendList {
-  return connection.heldUntilBatch > state.committedBatch ? sendAllAfterCommit(state, connection) : state.sends
+  return connection.sendsDeferredUntilBatch > state.committedBatch ? sendAllAfterCommit(state, connection) : state.sends
 }
 
 /** From here on everything for this connection waits for the batch that is being gathered. */
 export function sendAllAfterCommit(state: BrokerState, connection: Connection): SendList {
-  connection.heldUntilBatch = state.gathering.number
-  return state.gathering.sendsAfterCommit
+  connection.sendsDeferredUntilBatch = state.openBatch.number
+  return state.openBatch.sendsAfterCommit
 }
 
 export function sendPublish(list: SendList, connection: Connection, message: Message, head: number): void {
@@ -129,7 +129,7 @@ const kindOfAck = {
  * waits itself.
  */
 export function sendAck(state: BrokerState, connection: Connection, ack: Ack): boolean {
-  if (connection.heldAnswers !== undefined) return holdBehind(state, connection.heldAnswers, ack)
+  if (connection.deferredAcks !== undefined) return holdBehind(state, connection.deferredAcks, ack)
   const list = listForAck(state, connection, ack.waits)
   const reason = ack.reason ?? reasonCodes.success
   if (reason === reasonCodes.success || connection.version !== 5) {
@@ -141,24 +141,25 @@ export function sendAck(state: BrokerState, connection: Connection, ack: Ack): b
 }
 
 function holdBehind(state: BrokerState, held: DeferredAck[], ack: Ack): boolean {
-  held.push({ what: ack, vow: undefined, batch: ack.waits ? state.gathering.number : 0 })
+  held.push({ ack: ack, barrier: undefined, batch: ack.waits ? state.openBatch.number : 0 })
   return true
 }
 
 function listForAck(state: BrokerState, connection: Connection, waits: boolean): SendList {
   const committed = state.committedBatch
-  if (!waits && connection.acksHeldUntilBatch <= committed && connection.heldUntilBatch <= committed) return state.sends
-  connection.acksHeldUntilBatch = state.gathering.number
-  return state.gathering.sendsAfterCommit
+  if (!waits && connection.acksDeferredUntilBatch <= committed && connection.sendsDeferredUntilBatch <= committed)
+    return state.sends
+  connection.acksDeferredUntilBatch = state.openBatch.number
+  return state.openBatch.sendsAfterCommit
 }
 
 /** SUBACK, UNSUBACK, CONNACK: `waits` where it stands for stored state; then nothing may pass it. */
 export function sendPacket(state: BrokerState, connection: Connection, packet: ControlPacket, waits: boolean): void {
-  if (connection.heldAnswers !== undefined) {
-    connection.heldAnswers.push({ what: packet, vow: undefined, batch: waits ? state.gathering.number : 0 })
+  if (connection.deferredAcks !== undefined) {
+    connection.deferredAcks.push({ ack: packet, barrier: undefined, batch: waits ? state.openBatch.number : 0 })
     return
   }
-  const acksWait = connection.acksHeldUntilBatch > state.committedBatch
+  const acksWait = connection.acksDeferredUntilBatch > state.committedBatch
   const list = waits || acksWait ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
   list.packet(connection, packet)
 }

@@ -37,7 +37,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   // Acknowledged before, or in an earlier life of the session; or it is on its way from disk, and is sent once more.
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
-  if (session.pace !== undefined) session.pace.note(state.nowMs - delivery.sentAtMs, state.nowMs)
+  if (session.ackLatency !== undefined) session.ackLatency.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   finish(state, session, delivery)
 }
 
@@ -47,7 +47,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   if (delivery === undefined || delivery.stage === 'waiting') {
     if (packet.reasonCode >= firstError) return freeGivenUp(state, session, packetId)
     // [MQTT5-4.3.3: PUBREL with 0x92] Nothing of ours has this id; the client is told, so that it can let go of it.
-    const isKnown = session.outgoing?.isGivenUp(packetId) === true
+    const isKnown = session.outgoing?.isAbandoned(packetId) === true
     const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
     sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
     return
@@ -88,7 +88,7 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
 
 /** Of what was sent on an earlier connection, and not again as its client may not have it any more. */
 function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
-  if (session.outgoing?.freeGivenUp(packetId) !== true || session.stored === undefined) return
+  if (session.outgoing?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
   deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
@@ -104,10 +104,10 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
   }
   // Looked at here because most often nothing waits, and this is the way of every acknowledgement.
   if (
-    session.resends !== undefined ||
+    session.postponed !== undefined ||
     session.pending !== undefined ||
     session.stored !== undefined ||
-    session.scans !== undefined
+    session.retainedReplays !== undefined
   )
     drainQueue(state, session)
 }
@@ -118,12 +118,12 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
   if (!isKnown) {
     const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
     const released = releaseOnPeers(state, session, packetId)
-    if (released !== undefined) return ackWhenCommitted(state, connection, { what, vow: released, waits: false })
+    if (released !== undefined) return ackWhenCommitted(state, connection, { what, barrier: released, waits: false })
     // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients are answered all the same, or they would ask for ever.
     sendAck(state, connection, what)
     return
   }
-  if (connection.takesRefusals && connection.unansweredPublishes > 0) connection.unansweredPublishes--
+  if (connection.canRefuseMessages && connection.unacknowledgedPublishes > 0) connection.unacknowledgedPublishes--
   const isStored = session.stored !== undefined
   if (isStored) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
   const released = releaseOnPeers(state, session, packetId)
@@ -133,12 +133,12 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
 }
 
 /** [MQTT5-4.3.3] The packet id is the client's again when no shard has any use for it. */
-function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow: CommitBarrier): void {
+function answerAfter(state: BrokerState, connection: Connection, what: Ack, barrier: CommitBarrier): void {
   const both = new CommitBarrier()
-  both.await()
-  vow.whenKept(() => both.mark())
-  ackWhenCommitted(state, connection, { what, vow: both, waits: what.waits })
-  both.mark()
+  both.expect()
+  barrier.whenComplete(() => both.arrive())
+  ackWhenCommitted(state, connection, { what, barrier: both, waits: what.waits })
+  both.arrive()
 }
 
 /**
@@ -147,7 +147,7 @@ function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow:
  * exchange and the id is another message's.
  */
 function misfit(state: BrokerState, connection: Connection, text: string): void {
-  if (!connection.hasSentAgain) breach(state, connection, text)
+  if (!connection.hasRedelivered) breach(state, connection, text)
 }
 
 function breach(state: BrokerState, connection: Connection, text: string): void {

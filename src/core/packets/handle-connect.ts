@@ -36,9 +36,10 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   const refusal = refusalOf(state, connection, connect)
   if (refusal !== undefined) return refuseConnection(state, connection, connect.clientId, refusal)
   const { namespaces } = state
-  const username = connection.arrival?.username ?? connect.username
-  const { listener, arrival } = connection
-  const namespace = namespaces === undefined ? undefined : resolveNamespace(namespaces, { listener, arrival, username })
+  const username = connection.origin?.username ?? connect.username
+  const { listener, origin } = connection
+  const namespace =
+    namespaces === undefined ? undefined : resolveNamespace(namespaces, { listener, arrival: origin, username })
   if (namespaces?.isRequired === true && namespace === undefined && listener.isBridge !== true) {
     const reason = reasonCodes.notAuthorized
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
@@ -50,7 +51,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     const reason = reasonCodes.serverUnavailable
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'try again' })
   }
-  const question = state.ask({ for: 'connect', connection })
+  const question = state.request({ for: 'connect', connection })
   moveTo(connection, {
     state: 'awaiting-verdict',
     connect,
@@ -62,7 +63,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     waitsUntilMs: undefined,
     parked: [],
   })
-  state.questions.push({
+  state.requests.push({
     kind: 'may-connect',
     question,
     connection,
@@ -128,7 +129,7 @@ function handleParked(
 
 /** What the transport has found out about a client (in its certificate) counts more than what it says. */
 function ownNameOf(connection: Connection, connect: ConnectPacket): string {
-  return connection.arrival?.clientId ?? connect.clientId
+  return connection.origin?.clientId ?? connect.clientId
 }
 
 /** The first of these that finds something wrong has the word. */

@@ -158,7 +158,7 @@ export function resumeAfterStorage(state: BrokerState): void {
 
 /** A peer takes more again, or is gone: whoever waited tries again. */
 export function resumeWaitingForPeers(state: BrokerState): void {
-  if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers, readPauseReasons.peers)
+  if (state.peerTable !== undefined) resume(state, state.peerTable.waitingForPeers, readPauseReasons.peers)
 }
 
 /** A session that stores for the actions of rules has room again. */

@@ -27,23 +27,23 @@ export function handleAuthorization(state: BrokerState, connection: Connection, 
 }
 
 export function handlePermissionsChanged(state: BrokerState): void {
-  state.routes.forgetPlans()
-  if (state.stayChecks === undefined) state.stayChecks = { sessions: state.sessions.values(), isStale: false }
+  state.router.forgetPlans()
+  if (state.accessChecks === undefined) state.accessChecks = { sessions: state.sessions.values(), isStale: false }
   // Begun anew each time it would never come to an end while changes keep coming.
-  else state.stayChecks.isStale = true
+  else state.accessChecks.isStale = true
 }
 
 export function continueAccessChecks(state: BrokerState): void {
-  const checks = state.stayChecks
+  const checks = state.accessChecks
   if (checks === undefined) return
   for (let count = 0; count < sliceSessions; count++) {
     const next = checks.sessions.next()
     if (next.done === true) {
-      state.stayChecks = checks.isStale ? { sessions: state.sessions.values(), isStale: false } : undefined
+      state.accessChecks = checks.isStale ? { sessions: state.sessions.values(), isStale: false } : undefined
       return
     }
     const { connection, identity } = next.value
-    if (connection === undefined || state.permissions.mayStay(identity)) continue
+    if (connection === undefined || state.permissions.canStay(identity)) continue
     // [MQTT5-3.14.2.1] 0x8A (banned) is a word of CONNACK only.
     const text = 'the client may not stay any longer'
     endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })

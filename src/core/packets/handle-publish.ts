@@ -46,10 +46,10 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     if (permission === undefined) return
     isDenied = permission === 'deny'
   }
-  const target = connection.publishesPlainly ? topic : prepare(state, connection, packet, topic)
+  const target = connection.hasPlainPublishes ? topic : prepare(state, connection, packet, topic)
   if (target === undefined) return
   if (
-    state.neighbours !== undefined &&
+    state.peerTable !== undefined &&
     !isDenied &&
     !isUnblockedByPeers(state, connection, open, { packet, topic: target })
   )
@@ -136,7 +136,7 @@ function permissionFor(
 
 /** Nobody hears it again. What was taken in an earlier life of this shard may go to others, and was perhaps never allowed. */
 function isDuplicate(session: Session, packetId: PacketId): boolean {
-  const mayGoOn = session.forwarded?.get(packetId)?.isOfEarlierLife === true
+  const mayGoOn = session.forwardedPacketIds?.get(packetId)?.isOfEarlierLife === true
   return !mayGoOn && session.incoming?.has(packetId) === true
 }
 
@@ -222,7 +222,11 @@ function canAcceptPublish(
   message: Message,
 ): boolean {
   const isRepeated = packet.qos === 2 && open.session.incoming?.has(packet.packetId) === true
-  if (!isRepeated && connection.takesRefusals && connection.unansweredPublishes >= state.settings.receiveMaximum) {
+  if (
+    !isRepeated &&
+    connection.canRefuseMessages &&
+    connection.unacknowledgedPublishes >= state.settings.receiveMaximum
+  ) {
     // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 know no such limit: their reader is slowed down by the disk alone.
     endConnection(state, connection, {
       reason: reasonCodes.receiveMaximumExceeded,
@@ -237,7 +241,7 @@ function canAcceptPublish(
   }
   // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
   if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
-  if (connection.takesRefusals) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
+  if (connection.canRefuseMessages) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
 }
@@ -250,7 +254,7 @@ function hasMaxAwaitingRelease(state: BrokerState, connection: Connection, sessi
   const { maxAwaitingRelease } = state.settings
   if (session.incoming === undefined || session.incoming.size < maxAwaitingRelease) return false
   expireUnreleased(state, session)
-  return connection.takesRefusals && session.incoming.size >= maxAwaitingRelease
+  return connection.canRefuseMessages && session.incoming.size >= maxAwaitingRelease
 }
 
 function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
@@ -281,18 +285,18 @@ function isUnblockedByPeers(
   open: Open,
   { packet, topic }: { packet: PublishPacket; topic: Topic },
 ): boolean {
-  const { neighbours } = state
-  if (neighbours === undefined) return true
-  if (packet.qos < 2 && everyPeerTakes(state, neighbours, packet.qos)) return true
-  const passage = permitOf(state, neighbours, { session: open.session, packet, topic })
+  const { peerTable } = state
+  if (peerTable === undefined) return true
+  if (packet.qos < 2 && everyPeerTakes(state, peerTable, packet.qos)) return true
+  const passage = permitOf(state, peerTable, { session: open.session, packet, topic })
   if (passage === 'go') return true
-  if (passage === 'refuse' && connection.takesRefusals) {
+  if (passage === 'refuse' && connection.canRefuseMessages) {
     refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
     // It comes a second time.
     state.counts.publishesReceived--
     open.session.receivedMessages--
-    neighbours.waitingForPeers.add(connection)
+    peerTable.waitingForPeers.add(connection)
     pauseUntil(state, connection, open, { packet, reason: readPauseReasons.peers })
   }
   return false
@@ -300,13 +304,13 @@ function isUnblockedByPeers(
 
 function permitOf(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
 ): PublishPermit {
-  const forwarded = packet.qos === 2 ? session.forwarded?.get(packet.packetId) : undefined
+  const forwarded = packet.qos === 2 ? session.forwardedPacketIds?.get(packet.packetId) : undefined
   // What came before only wants its answer; and an id that is given up here is given up everywhere before it is used.
   if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
-  return publishPermitFor(state, neighbours, { topic, qos: packet.qos, retain: packet.retain })
+  return publishPermitFor(state, peerTable, { topic, qos: packet.qos, retain: packet.retain })
 }
 
 /** Why nobody is to hear it, if so. */
@@ -317,7 +321,7 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
     return reasonCodes.notAuthorized
   }
   // Looked at here because most often nobody is full, and this is the way of every message.
-  if (state.fullSessions.size === 0 && state.neighbours === undefined) return undefined
+  if (state.fullSessions.size === 0 && state.peerTable === undefined) return undefined
   const isFull = matchesFullSession(state, message) || matchesFullPeerSession(state, message)
   return isFull ? reasonCodes.quotaExceeded : undefined
 }
@@ -338,9 +342,9 @@ function acceptAtLeastOnce(
   const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
-  const changesBefore = state.gathering.changes.length
+  const changesBefore = state.openBatch.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, 0)
-  const waits = state.gathering.changes.length > changesBefore
+  const waits = state.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
 }
@@ -365,18 +369,18 @@ function acceptExactlyOnce(
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
-  if (connection.takesRefusals) connection.unansweredPublishes++
-  const changesBefore = state.gathering.changes.length
+  if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
+  const changesBefore = state.openBatch.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, packetId)
   if (isStored) recordIncoming(state, session, packetId)
-  const waits = state.gathering.changes.length > changesBefore
+  const waits = state.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
 }
 
 /** A bridge is told what is not allowed: that is counted, and passes no one by. */
 function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boolean {
-  return connection.takesRefusals || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
+  return connection.canRefuseMessages || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
 }
 
 function refusePublish(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {

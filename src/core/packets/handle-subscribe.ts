@@ -54,7 +54,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     if (refusal !== undefined) return failureFor(connection, request, refusal)
     return subscribe(state, session, filter, optionsOf(state, connection, request, identifier))
   })
-  if (state.neighbours !== undefined) endExclusiveWait(state, connection)
+  if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
   const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
   const suback = {
@@ -116,14 +116,14 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
 
 function optionsOf(
   state: BrokerState,
-  { wantsNoEcho, listener }: Connection,
+  { hasNoLocal, listener }: Connection,
   request: SubscriptionRequest,
   identifier: number | undefined,
 ): SubscriptionOptions {
   const qos = request.qos < state.settings.maximumQoS ? request.qos : state.settings.maximumQoS
   const { retainHandling } = request
-  const noLocal = request.noLocal || wantsNoEcho
-  const retainAsPublished = request.retainAsPublished || wantsNoEcho
+  const noLocal = request.noLocal || hasNoLocal
+  const retainAsPublished = request.retainAsPublished || hasNoLocal
   const options = { qos, noLocal, retainAsPublished, retainHandling }
   // What a bridge says with an identifier: see bridge-client-id.ts.
   if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
@@ -146,8 +146,8 @@ export function subscribe(
     state.countSubscription(session, filter, 1)
     session.subscriptionUsage?.add(filter)
   }
-  state.routes.subscribe(filter, session, options)
-  if (state.neighbours !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: options })
+  state.router.subscribe(filter, session, options)
+  if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: options })
   state.clientFilters?.note(session, filter, { before, after: options })
   if (session.stored !== undefined) putRecord(state, recordOf(session, filter, options))
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
@@ -162,7 +162,7 @@ function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOp
 
 /** It has to do with an exclusive subscription, or may. */
 function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
-  return state.exclusive.size > 0 || splitExclusiveFilter(filter) !== undefined
+  return state.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
 }
 
 function acquireExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
@@ -203,9 +203,9 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   session.subscriptions?.delete(filter)
   session.subscriptionUsage?.remove(filter)
   state.countSubscription(session, filter, -1)
-  state.routes.unsubscribe(filter, session)
+  state.router.unsubscribe(filter, session)
   releaseExclusive(state, session, filter)
-  if (state.neighbours !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: undefined })
+  if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: undefined })
   state.clientFilters?.note(session, filter, { before, after: undefined })
   cancelReplays(state, session, filter)
   if (session.stored !== undefined) deleteRecord(state, { kind: 'subscription', clientId: session.clientId, filter })

@@ -18,23 +18,23 @@ const subject = 'received elsewhere'
 
 export function scheduleExpiry(state: BrokerState): void {
   const { awaitReleaseTimeoutMs } = state.settings
-  if (awaitReleaseTimeoutMs === 0 || state.neighbours === undefined || state.neighbours.isForgettingScheduled) return
-  state.neighbours.isForgettingScheduled = true
+  if (awaitReleaseTimeoutMs === 0 || state.peerTable === undefined || state.peerTable.isForgettingScheduled) return
+  state.peerTable.isForgettingScheduled = true
   state.deadlines.set('forget-received', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
 /** Expires or asks about the packet identifiers that have been here for three times mqtt.await_rel_timeout. */
 export function expireReceivedIds(state: BrokerState): void {
-  const { neighbours } = state
-  if (neighbours === undefined) return
-  neighbours.isForgettingScheduled = false
+  const { peerTable } = state
+  if (peerTable === undefined) return
+  peerTable.isForgettingScheduled = false
   const beforeMs = state.nowMs - timeoutsUntilForgotten * state.settings.awaitReleaseTimeoutMs
-  const old = neighbours.received.olderThan(beforeMs)
-  for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, neighbours, exchange)
+  const old = peerTable.received.olderThan(beforeMs)
+  for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, peerTable, exchange)
   if (old.length > maxExpiriesPerTick) {
-    neighbours.isForgettingScheduled = true
+    peerTable.isForgettingScheduled = true
     state.deadlines.set('forget-received', subject, state.nowMs + untilNextPartMs)
-  } else if (!neighbours.received.isEmpty) {
+  } else if (!peerTable.received.isEmpty) {
     scheduleExpiry(state)
   }
 }
@@ -45,19 +45,19 @@ interface Exchange {
 }
 
 /** A client may send its PUBLISH again as long as its session lives: the shard of the session says whether that is over. */
-function expireReceivedId(state: BrokerState, neighbours: PeerTable, exchange: Exchange): void {
+function expireReceivedId(state: BrokerState, peerTable: PeerTable, exchange: Exchange): void {
   const { publisher, packetId } = exchange
   const clientId = clientIdOfPeerName(publisher)
-  if (clientId === undefined) return void removeReceivedId(state, neighbours, exchange)
-  const owner = shardOf(clientId, neighbours.place.count)
-  if (owner === neighbours.place.own) {
+  if (clientId === undefined) return void removeReceivedId(state, peerTable, exchange)
+  const owner = shardOf(clientId, peerTable.shard.count)
+  if (owner === peerTable.shard.own) {
     // After a change of node.shards the session may be here.
-    if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, neighbours, exchange)
+    if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, peerTable, exchange)
     return
   }
   // Asked again after as long a time, and not in each tick until the answer is here.
-  neighbours.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
-  if (neighbours.peer(owner).link !== undefined)
+  peerTable.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
+  if (peerTable.peer(owner).link !== undefined)
     state.peerSends.push({ to: owner, message: { kind: 'release-wanted', publisher, packetId } })
 }
 
@@ -69,13 +69,13 @@ export function handleReleaseRequest(
   const clientId = clientIdOfPeerName(publisher)
   if (clientId !== undefined && holdsPacketId(state, clientId, { publisher, packetId })) return
   const message = { kind: 'release', publisher, packetId } as const
-  sendRelease(state, message, { peers: [peer], behind: [], vow: new CommitBarrier() })
+  sendRelease(state, message, { peers: [peer], behind: [], barrier: new CommitBarrier() })
 }
 
 function holdsPacketId(state: BrokerState, clientId: string, { publisher, packetId }: Exchange): boolean {
   const session = state.sessions.get(clientId)
   if (session === undefined || peerNameOf(state, session) !== publisher) return false
-  return session.incoming?.has(packetId) === true || session.forwarded?.get(packetId) !== undefined
+  return session.incoming?.has(packetId) === true || session.forwardedPacketIds?.get(packetId) !== undefined
 }
 
 /**
@@ -84,22 +84,22 @@ function holdsPacketId(state: BrokerState, clientId: string, { publisher, packet
  */
 export function removeReceivedId(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   exchange: { readonly publisher: string; readonly packetId: PacketId },
-): { batch: number; vow: CommitBarrier | undefined } {
-  const { received, place } = neighbours
+): { batch: number; barrier: CommitBarrier | undefined } {
+  const { received, shard: place } = peerTable
   const { publisher, packetId } = exchange
-  const dealings = received.dealingsOf(publisher, packetId)
+  const dealings = received.assignmentsOf(publisher, packetId)
   const beyond = dealings?.beyond(place.own).filter((number) => number < place.count) ?? []
   if (dealings === undefined || beyond.length === 0) {
-    if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, vow: undefined }
+    if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, barrier: undefined }
     deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
-    return { batch: state.gathering.number, vow: undefined }
+    return { batch: state.openBatch.number, barrier: undefined }
   }
-  const peers = beyond.map((number) => neighbours.peer(number))
-  const behind = [...dealings.entries()].flatMap(([, { kept }]) => kept ?? [])
-  dealings.release ??= releaseOnFurtherShards(state, neighbours, { exchange, peers, behind })
-  return { batch: 0, vow: dealings.release }
+  const peers = beyond.map((number) => peerTable.peer(number))
+  const behind = [...dealings.entries()].flatMap(([, { barrier }]) => barrier ?? [])
+  dealings.release ??= releaseOnFurtherShards(state, peerTable, { exchange, peers, behind })
+  return { batch: 0, barrier: dealings.release }
 }
 
 interface ForwardedRelease {
@@ -110,17 +110,17 @@ interface ForwardedRelease {
 
 function releaseOnFurtherShards(
   state: BrokerState,
-  { received, place }: PeerTable,
+  { received, shard: place }: PeerTable,
   { exchange: { publisher, packetId }, peers, behind }: ForwardedRelease,
 ): CommitBarrier {
   const everywhere = new CommitBarrier()
   const beyond = new CommitBarrier()
-  sendRelease(state, { kind: 'release', publisher, packetId }, { peers, behind, vow: beyond })
-  beyond.whenKept(() => {
-    if (received.release(publisher, packetId) !== 'on disk') return everywhere.mark()
+  sendRelease(state, { kind: 'release', publisher, packetId }, { peers, behind, barrier: beyond })
+  beyond.whenComplete(() => {
+    if (received.release(publisher, packetId) !== 'on disk') return everywhere.arrive()
     deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
-    state.untilBatch.push({ batch: state.gathering.number, vow: everywhere })
+    state.barriersByBatch.push({ batch: state.openBatch.number, barrier: everywhere })
   })
-  beyond.mark()
+  beyond.arrive()
   return everywhere
 }

@@ -17,40 +17,39 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function handleForwarded(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { from, link }: { from: PeerNumber; link: LinkState },
   send: PeerPublish,
 ): void {
   const number = ++link.received
   const { isAwaited, exactlyOnce } = send
-  const isKnown = exactlyOnce !== undefined && neighbours.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
+  const isKnown = exactlyOnce !== undefined && peerTable.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
   if (send.isRepeat === true) send.message.isRepeat = true
-  const changesBefore = state.gathering.changes.length
+  const changesBefore = state.openBatch.changes.length
   if (!isKnown) deliverNew(state, send, { from, link, number })
-  else if (send.isToBeRetained && link.retainedAgain?.has(send.message.topic.name) === true)
+  else if (send.isRetained && link.retainedAgain?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
-  const dealing = assignAll(state, neighbours, send, { link, number })
+  const dealing = assignAll(state, peerTable, send, { link, number })
   // What empties an empty topic changes nothing, and would empty it again after a crash, when a later message fills it.
-  const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isToBeRetained)
-  const isStored = state.gathering.changes.length > changesBefore || mustBeKnown
+  const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
+  const isStored = state.openBatch.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
-    storeReceivedId(state, neighbours, exactlyOnce, { isStored, dealt: dealing.dealt })
+    storeReceivedId(state, peerTable, exactlyOnce, { isStored, dealt: dealing.dealt })
   // It was here before: what it brought may still be on its way to the disk.
-  const batch = isStored ? state.gathering.number : isKnown ? lastOpenBatch(state) : 0
-  link.confirmations.note(number, { batch, isAwaited, vow: dealing.vow })
-  dealing.vow?.mark()
+  const batch = isStored ? state.openBatch.number : isKnown ? lastOpenBatch(state) : 0
+  link.acks.note(number, { batch, isAwaited, barrier: dealing.barrier })
+  dealing.barrier?.arrive()
 }
 
 /** To those whom it is new to. */
 function deliverNew(
   state: BrokerState,
-  { message, isForSubscribers, isToBeRetained, isRepeat, exactlyOnce }: PeerPublish,
+  { message, hasSubscribers, isRetained, isRepeat, exactlyOnce }: PeerPublish,
   { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
 ): void {
-  if (isForSubscribers && matchesFullSession(state, message))
-    link.confirmations.refuse(number, reasonCodes.quotaExceeded)
-  if (isForSubscribers) deliverFromPeer(state, message)
-  if (!isToBeRetained) return
+  if (hasSubscribers && matchesFullSession(state, message)) link.acks.refuse(number, reasonCodes.quotaExceeded)
+  if (hasSubscribers) deliverFromPeer(state, message)
+  if (!isRetained) return
   retainForTopic(state, message, { shard: from, link, number })
   // Of what comes behind it again QoS 2 is known here, and is to be the last that the topic gets all the same.
   if (isRepeat === true && exactlyOnce === undefined) (link.retainedAgain ??= new Set()).add(message.topic.name)
@@ -61,12 +60,12 @@ export function handlePlainPublish(state: BrokerState, link: LinkState, message:
   const number = ++link.received
   if (message.qos === 0) {
     deliverFromPeer(state, message)
-    return link.confirmations.noteUnawaited(number, 0)
+    return link.acks.noteUnawaited(number, 0)
   }
-  const changesBefore = state.gathering.changes.length
+  const changesBefore = state.openBatch.changes.length
   deliverFromPeer(state, message)
-  const isStored = state.gathering.changes.length > changesBefore
-  link.confirmations.noteUnawaited(number, isStored ? state.gathering.number : 0)
+  const isStored = state.openBatch.changes.length > changesBefore
+  link.acks.noteUnawaited(number, isStored ? state.openBatch.number : 0)
 }
 
 type RefuseMessage = (why: ReasonCode) => void
@@ -74,7 +73,7 @@ type RefuseMessage = (why: ReasonCode) => void
 /** What became of a message that came for shared subscriptions. */
 interface SharedDealing {
   /** Made with its maker's mark; undefined: nothing has to be waited for. */
-  vow: CommitBarrier | undefined
+  barrier: CommitBarrier | undefined
   /** Of QoS 2 that must not come twice: where it went, now and before. */
   dealt: SharedAssignments | undefined
   /** For one of its shared subscriptions it had not been dealt before. */
@@ -85,25 +84,25 @@ interface SharedDealing {
 
 function assignAll(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   send: PeerPublish,
   { link, number }: { link: LinkState; number: number },
 ): SharedDealing {
   const { exactlyOnce, groups, isAwaited, tried } = send
-  const known = exactlyOnce && neighbours.received.dealingsOf(exactlyOnce.publisher, exactlyOnce.packetId)
-  const dealing: SharedDealing = { vow: undefined, dealt: known, isNew: false, isDecidedNow: false }
+  const known = exactlyOnce && peerTable.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
+  const dealing: SharedDealing = { barrier: undefined, dealt: known, isNew: false, isDecidedNow: false }
   // Who has published is answered all the same; a session that has passed it on keeps what nobody may have.
   const isPassedOn = isAwaited && tried !== undefined
-  const onRefused: RefuseMessage | undefined = isPassedOn ? (why) => link.confirmations.refuse(number, why) : undefined
+  const onRefused: RefuseMessage | undefined = isPassedOn ? (why) => link.acks.refuse(number, why) : undefined
   for (const filter of groups ?? []) {
-    const kept = assignOne(state, neighbours, send, { filter, dealing, onRefused })
-    kept?.whenKept(() => {
+    const kept = assignOne(state, peerTable, send, { filter, dealing, onRefused })
+    kept?.whenComplete(() => {
       if (kept.refusal !== undefined) onRefused?.(kept.refusal)
     })
-    if (kept === undefined || kept.isKept) continue
-    const vow = (dealing.vow ??= new CommitBarrier())
-    vow.await()
-    kept.whenKept(() => vow.mark())
+    if (kept === undefined || kept.isComplete) continue
+    const barrier = (dealing.barrier ??= new CommitBarrier())
+    barrier.expect()
+    kept.whenComplete(() => barrier.arrive())
   }
   return dealing
 }
@@ -111,35 +110,35 @@ function assignAll(
 /** To a member here, or on. What has to be waited for; undefined: nothing. */
 function assignOne(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   send: PeerPublish,
   { filter, dealing, onRefused }: { filter: TopicFilter; dealing: SharedDealing; onRefused: RefuseMessage | undefined },
 ): CommitBarrier | undefined {
   const { message, isAwaited, exactlyOnce, tried = [] } = send
   const before = dealing.dealt?.get(filter)
-  if (before !== undefined && before.to < neighbours.place.count)
-    return repeatAssignment(state, neighbours, send, { filter, dealing, before })
+  if (before !== undefined && before.to < peerTable.shard.count)
+    return repeatAssignment(state, peerTable, send, { filter, dealing, before })
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
-  const here = state.routes.group(group.group, group.filter)
-  if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
+  const here = state.router.group(group.group, group.filter)
+  if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
   if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
-    if (exactlyOnce !== undefined) note(dealing, filter, { to: neighbours.place.own, kept: undefined })
+    if (exactlyOnce !== undefined) note(dealing, filter, { to: peerTable.shard.own, barrier: undefined })
     return undefined
   }
   const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
-  const to = chooseOtherShard(state, neighbours, wanted)
+  const to = chooseOtherShard(state, peerTable, wanted)
   if (to === undefined) {
     // Who keeps it has not lost it.
     if (onRefused === undefined) state.countDrop(undefined, message, 'session-ended')
     else onRefused(reasonCodes.noMatchingSubscribers)
     return undefined
   }
-  if (exactlyOnce === undefined) return forwardShared(state, neighbours, to, { message, filter, tried, isAwaited })
-  const kept = forwardSharedOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: false })
-  note(dealing, filter, { to: to.number, kept })
+  if (exactlyOnce === undefined) return forwardShared(state, peerTable, to, { message, filter, tried, isAwaited })
+  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isDecided: false })
+  note(dealing, filter, { to: to.number, barrier })
   dealing.isDecidedNow = true
-  return isAwaited ? kept : undefined
+  return isAwaited ? barrier : undefined
 }
 
 function note(dealing: SharedDealing, filter: TopicFilter, dealt: SharedAssignment): void {
@@ -151,32 +150,32 @@ function note(dealing: SharedDealing, filter: TopicFilter, dealt: SharedAssignme
 /** What is here was stored with the word of it. What went on goes on to the same shard, should that not have had it. */
 function repeatAssignment(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { message, exactlyOnce, tried = [] }: PeerPublish,
   { filter, dealing, before }: { filter: TopicFilter; dealing: SharedDealing; before: SharedAssignment },
 ): CommitBarrier | undefined {
-  if (before.to === neighbours.place.own || before.kept !== undefined) return before.kept
-  const to = neighbours.peer(before.to)
-  const kept = forwardSharedOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: true })
-  dealing.dealt?.note(filter, { to: before.to, kept })
-  return kept
+  if (before.to === peerTable.shard.own || before.barrier !== undefined) return before.barrier
+  const to = peerTable.peer(before.to)
+  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isDecided: true })
+  dealing.dealt?.note(filter, { to: before.to, barrier })
+  return barrier
 }
 
 /** What was stored so far is safe with this batch; 0: it is. */
 function lastOpenBatch(state: BrokerState): number {
-  const last = state.batches.lastBegun
+  const last = state.batches.lastOpenNumber
   return last > state.committedBatch ? last : 0
 }
 
 /** With what it brought, or not at all: a crash leaves both or neither. */
 function storeReceivedId(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
   { isStored, dealt }: { isStored: boolean; dealt: SharedAssignments | undefined },
 ): void {
-  neighbours.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, dealt })
-  const shard = neighbours.place.own
+  peerTable.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, dealt })
+  const shard = peerTable.shard.own
   if (isStored) putRecord(state, { kind: 'forwarded', shard, publisher, packetId, dealt: dealt?.toRecords() ?? [] })
   scheduleExpiry(state)
 }
@@ -184,11 +183,11 @@ function storeReceivedId(
 /** The id is its client's again: the next message under it is another. */
 export function handleReleased(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   link: LinkState,
   { publisher, packetId }: PeerRelease,
 ): void {
   const number = ++link.received
-  const { batch, vow } = removeReceivedId(state, neighbours, { publisher, packetId })
-  link.confirmations.note(number, { batch, isAwaited: true, vow })
+  const { batch, barrier } = removeReceivedId(state, peerTable, { publisher, packetId })
+  link.acks.note(number, { batch, isAwaited: true, barrier })
 }

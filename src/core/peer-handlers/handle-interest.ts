@@ -8,7 +8,7 @@ import type { TopicFilter } from '../../protocol/index.ts'
 
 export function handleInterest(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { peer, link }: { peer: Peer; link: LinkState },
   message: PeerInterest,
 ): void {
@@ -19,7 +19,7 @@ export function handleInterest(
     removeUnconfirmedInterest(state, peer)
     link.isTheirsComplete = true
   }
-  const sent = neighbours.sentToEach()
+  const sent = peerTable.sentToEach()
   state.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
@@ -28,17 +28,17 @@ function applyInterest(state: BrokerState, peer: Peer, interest: Interest): void
   if (interest.members === 0 && interest.storedMembers === 0) return removeInterest(state, peer, filter)
   countFull(state, peer, filter, interest.isFull)
   peer.remember(filter, interest)
-  state.routes.setInterest(peer, filter, interest)
+  state.router.setInterest(peer, filter, interest)
 }
 
-function countFull({ neighbours }: BrokerState, peer: Peer, filter: TopicFilter, isFull: boolean): void {
+function countFull({ peerTable }: BrokerState, peer: Peer, filter: TopicFilter, isFull: boolean): void {
   const wasFull = peer.known.get(filter)?.interest.isFull === true
-  if (neighbours !== undefined && wasFull !== isFull) neighbours.fullElsewhere += isFull ? 1 : -1
+  if (peerTable !== undefined && wasFull !== isFull) peerTable.fullPeerFilters += isFull ? 1 : -1
 }
 
 function removeInterest(state: BrokerState, peer: Peer, filter: TopicFilter): void {
   countFull(state, peer, filter, false)
-  if (peer.known.delete(filter)) state.routes.setInterest(peer, filter, undefined)
+  if (peer.known.delete(filter)) state.router.setInterest(peer, filter, undefined)
 }
 
 /** It was so in its earlier life and is not said any more. */
@@ -73,6 +73,6 @@ export function handleInterestSeen(peer: Peer, link: LinkState, message: PeerInt
     if (next.version > link.seenVersion) return
     link.awaited.shift()
     if (next.marks !== undefined) next.marks.sentBy[peer.number] = message.sent
-    next.vow.mark()
+    next.barrier.arrive()
   }
 }

@@ -8,9 +8,9 @@ import type { PeerCommitted } from '../model/peer-messages.ts'
 
 export function handlePeerCommit(state: BrokerState, peer: Peer, committed: PeerCommitted): void {
   let hasReleased = false
-  for (const { number, vow, message } of peer.outbox.takeConfirmed(committed)) {
+  for (const { number, barrier, message } of peer.outbox.takeConfirmed(committed)) {
     const refusal = committed.refused?.find((one) => one.number === number)
-    vow?.mark(refusal?.reason)
+    barrier?.arrive(refusal?.reason)
     hasReleased ||= message.kind === 'release'
   }
   // A publisher may wait for room, or for its packet id.

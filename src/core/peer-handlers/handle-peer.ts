@@ -32,20 +32,20 @@ import { removeCleanInterest, handleInterest, handleInterestSeen } from './handl
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
 
 export function handlePeer(state: BrokerState, input: PeerInput): void {
-  const { neighbours } = state
-  assert(neighbours !== undefined, 'the only shard of a node has no peers')
-  const peer = neighbours.peer(input.peer)
+  const { peerTable } = state
+  assert(peerTable !== undefined, 'the only shard of a node has no peers')
+  const peer = peerTable.peer(input.peer)
   switch (input.kind) {
     case 'peer-joined':
-      return join(state, neighbours, peer)
+      return join(state, peerTable, peer)
     case 'peer-left':
-      return leave(state, neighbours, peer)
+      return leave(state, peerTable, peer)
     case 'peer-congested':
       peer.isCongested = input.isCongested
       if (!input.isCongested) resumeWaitingForPeers(state)
       return
     case 'peer-message':
-      return handleMessage(state, neighbours, peer, input.message)
+      return handleMessage(state, peerTable, peer, input.message)
     default:
       input satisfies never
   }
@@ -53,67 +53,67 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 
 /** What nearly every message is that comes from another shard. */
 export function handlePlainFromPeer(state: BrokerState, from: PeerNumber, message: Message): void {
-  const { neighbours } = state
-  assert(neighbours !== undefined, 'the only shard of a node has no peers')
-  const { link } = neighbours.peer(from)
+  const { peerTable } = state
+  assert(peerTable !== undefined, 'the only shard of a node has no peers')
+  const { link } = peerTable.peer(from)
   if (link === undefined) throw failedAssertion(`shard ${from} speaks, and has not joined`)
   handlePlainPublish(state, link, message)
 }
 
 /** Everything begins anew: what it is told, what both count, and what it has not confirmed. */
-function join(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
-  if (peer.link !== undefined) leave(state, neighbours, peer)
-  peer.link = new LinkState(neighbours.interest.walk(), neighbours.interest.version)
-  announceHeldFilters(state, neighbours, peer)
+function join(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+  if (peer.link !== undefined) leave(state, peerTable, peer)
+  peer.link = new LinkState(peerTable.interest.walk(), peerTable.interest.version)
+  announceHeldFilters(state, peerTable, peer)
   continueFullSync(state, peer, peer.link)
-  peer.outbox.startAnew()
-  repeatRetainedRequests(state, neighbours, peer)
+  peer.outbox.restart()
+  repeatRetainedRequests(state, peerTable, peer)
 }
 
 /** What its stored sessions want stays, and is kept for them. */
-function leave(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
+function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
   peer.link = undefined
   peer.isCongested = false
   removeCleanInterest(state, peer)
-  dropRetainedRequests(state, neighbours, peer)
-  dropExclusiveRequests(state, neighbours, peer)
+  dropRetainedRequests(state, peerTable, peer)
+  dropExclusiveRequests(state, peerTable, peer)
   // Before it has clients again it learns all of our interest.
-  for (const { vow } of link.awaited.takeAll()) vow.mark()
+  for (const { barrier } of link.awaited.takeAll()) barrier.arrive()
   resumeWaitingForPeers(state)
 }
 
-function handleMessage(state: BrokerState, neighbours: PeerTable, peer: Peer, message: PeerMessage): void {
+function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, message: PeerMessage): void {
   const { link } = peer
   if (link === undefined) throw failedAssertion(`shard ${peer.number} speaks, and has not joined`)
   switch (message.kind) {
     case 'publish':
-      return handleForwarded(state, neighbours, { from: peer.number, link }, message)
+      return handleForwarded(state, peerTable, { from: peer.number, link }, message)
     case 'release':
-      return handleReleased(state, neighbours, link, message)
+      return handleReleased(state, peerTable, link, message)
     case 'release-wanted':
       return handleReleaseRequest(state, peer, message)
     case 'interest':
-      handleInterest(state, neighbours, { peer, link }, message)
-      if (message.isComplete) neighbours.exclusive.forgetDoubtful(peer.number)
-      return answerDeferredExclusive(state, neighbours)
+      handleInterest(state, peerTable, { peer, link }, message)
+      if (message.isComplete) peerTable.exclusive.removeSuspect(peer.number)
+      return answerDeferredExclusive(state, peerTable)
     case 'interest-seen':
       handleInterestSeen(peer, link, message)
-      return answerDeferredExclusive(state, neighbours)
+      return answerDeferredExclusive(state, peerTable)
     case 'committed':
       return handlePeerCommit(state, peer, message)
     case 'retained-wanted':
-      return handleRetainedRequest(state, neighbours, peer, message)
+      return handleRetainedRequest(state, peerTable, peer, message)
     case 'retained-found':
-      return handleRetainedResponse(state, neighbours, message)
+      return handleRetainedResponse(state, peerTable, message)
     case 'retained-cancelled':
-      return cancelRequest(state, neighbours, requestKey(peer, message.question))
+      return cancelRequest(state, peerTable, requestKey(peer, message.question))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
-      return handleExclusive(state, neighbours, peer, message)
+      return handleExclusive(state, peerTable, peer, message)
     case 'exclusive-verdict':
-      return handleExclusiveResponse(state, neighbours, message)
+      return handleExclusiveResponse(state, peerTable, message)
     default:
       message satisfies never
   }

@@ -21,7 +21,7 @@ export const requestKey = ({ number }: Peer, question: number): string => `${num
 
 export function handleRetainedRequest(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   peer: Peer,
   { question, filter, after, limit }: PeerRetainedRequest,
 ): void {
@@ -40,33 +40,33 @@ export function handleRetainedRequest(
       wanted: limit,
       isReading: false,
     }
-    neighbours.questions.set(key, asked)
-    if (!isReady(state, neighbours, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
+    peerTable.receivedRetainedRequests.set(key, asked)
+    if (!isReady(state, peerTable, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
     return
   }
-  const asked = neighbours.questions.get(key)
+  const asked = peerTable.receivedRetainedRequests.get(key)
   if (asked === undefined) throw failedAssertion(`shard ${peer.number} asks for more of what it never asked for`)
   asked.wanted = limit
 }
 
 /** Some of what was asked can be answered now. */
-export function canAnswer(state: BrokerState, neighbours: PeerTable): boolean {
-  for (const asked of neighbours.questions.values()) {
-    if (asked.wanted > 0 && !asked.isReading && isReady(state, neighbours, asked)) return true
+export function canAnswer(state: BrokerState, peerTable: PeerTable): boolean {
+  for (const asked of peerTable.receivedRetainedRequests.values()) {
+    if (asked.wanted > 0 && !asked.isReading && isReady(state, peerTable, asked)) return true
   }
   return false
 }
 
-function isReady(state: BrokerState, neighbours: PeerTable, { after, giveUpAtMs }: RetainedRequest): boolean {
+function isReady(state: BrokerState, peerTable: PeerTable, { after, giveUpAtMs }: RetainedRequest): boolean {
   if (state.nowMs >= giveUpAtMs) return true
-  return neighbours.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
+  return peerTable.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
 }
 
 /** One slice for each question. */
-export function answerRetainedRequests(state: BrokerState, neighbours: PeerTable): void {
-  for (const [key, asked] of neighbours.questions) {
-    if (asked.wanted === 0 || asked.isReading || !isReady(state, neighbours, asked)) continue
-    if (asked.found.length === 0) look(neighbours, asked)
+export function answerRetainedRequests(state: BrokerState, peerTable: PeerTable): void {
+  for (const [key, asked] of peerTable.receivedRetainedRequests) {
+    if (asked.wanted === 0 || asked.isReading || !isReady(state, peerTable, asked)) continue
+    if (asked.found.length === 0) look(peerTable, asked)
     if (asked.found.length === 0 && !asked.isAtEnd) continue
     const messages = takeFound(state, asked)
     const isEnd = asked.isAtEnd && asked.found.length === 0
@@ -77,15 +77,15 @@ export function answerRetainedRequests(state: BrokerState, neighbours: PeerTable
       message: { kind: 'retained-found', question: asked.question, messages, isEnd },
     })
     if (!isEnd) continue
-    cancelRequest(state, neighbours, key)
+    cancelRequest(state, peerTable, key)
     state.deadlines.cancel('retained-wait', key)
   }
 }
 
-function look(neighbours: PeerTable, asked: RetainedRequest): void {
+function look(peerTable: PeerTable, asked: RetainedRequest): void {
   const { messages, isEnd } = asked.cursor.next(sliceTopics)
   asked.isAtEnd = isEnd
-  asked.found = messages.filter((message) => !neighbours.isNewerThan(message.arrival, asked.after))
+  asked.found = messages.filter((message) => !peerTable.isNewerThan(message.retainedOrigin, asked.after))
 }
 
 /**
@@ -116,30 +116,31 @@ function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
 }
 
 /** It is answered, or nobody waits for the answer any more. */
-export function cancelRequest(state: BrokerState, neighbours: PeerTable, key: string): void {
-  const asked = neighbours.questions.get(key)
+export function cancelRequest(state: BrokerState, peerTable: PeerTable, key: string): void {
+  const asked = peerTable.receivedRetainedRequests.get(key)
   if (asked === undefined) return
-  neighbours.questions.delete(key)
+  peerTable.receivedRetainedRequests.delete(key)
   stopReading(state, asked)
 }
 
 /** The shard that asked has died: its questions with it, and what it was asked is asked again when it is back. */
-export function dropRetainedRequests(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
-  for (const [key, asked] of neighbours.questions) if (asked.peer === peer.number) cancelRequest(state, neighbours, key)
+export function dropRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+  for (const [key, asked] of peerTable.receivedRetainedRequests)
+    if (asked.peer === peer.number) cancelRequest(state, peerTable, key)
 }
 
 export function handleRetainedResponse(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { question, messages, isEnd }: PeerRetainedResponse,
 ): void {
-  const asking = neighbours.asking.get(question)
+  const asking = peerTable.retainedRequests.get(question)
   if (asking === undefined || 'cursor' in asking.scan.source) return // Its client has gone, or wants it no more.
   const { session, scan } = asking
   asking.scan.source.isAsked = false
   asking.scan.source.hasBegun = true
   scan.found = [...messages]
   scan.isAtEnd = isEnd
-  if (isEnd) neighbours.asking.delete(question)
-  state.scanning.add(session)
+  if (isEnd) peerTable.retainedRequests.delete(question)
+  state.replaying.add(session)
 }

@@ -27,12 +27,12 @@ export interface ShardChoice {
 }
 
 /** Undefined: nobody can have it. */
-export function chooseShard(neighbours: PeerTable, hand: ShardChoice): Peer | 'here' | undefined {
-  return choose(neighbours, hand, 'present') ?? (hand.mayBeStored ? choose(neighbours, hand, 'stored') : undefined)
+export function chooseShard(peerTable: PeerTable, hand: ShardChoice): Peer | 'here' | undefined {
+  return choose(peerTable, hand, 'present') ?? (hand.mayBeStored ? choose(peerTable, hand, 'stored') : undefined)
 }
 
-function choose(neighbours: PeerTable, hand: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
-  const own = hand.mayBeHere ? neighbours.interest.of(hand.filter) : undefined
+function choose(peerTable: PeerTable, hand: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
+  const own = hand.mayBeHere ? peerTable.interest.of(hand.filter) : undefined
   const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
   for (const { subscriber, options } of hand.elsewhere.members()) total += weightOf(subscriber, options, hand, by)

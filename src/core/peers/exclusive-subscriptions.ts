@@ -16,35 +16,35 @@ import type { Session } from '../state/sessions/session.ts'
 export function canHold(state: BrokerState, session: Session, filter: TopicFilter): boolean {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return true
-  const holder = state.exclusive.get(bare)
+  const holder = state.exclusiveHolders.get(bare)
   return holder === undefined || holder === session
 }
 
 export function recordHeld(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return
-  state.exclusive.set(bare, session)
-  const { neighbours } = state
-  if (neighbours === undefined || ownerOf(bare, neighbours.place.count) !== neighbours.place.own) return
-  neighbours.exclusive.take(bare, neighbours.place.own, session.clientId)
+  state.exclusiveHolders.set(bare, session)
+  const { peerTable } = state
+  if (peerTable === undefined || ownerOf(bare, peerTable.shard.count) !== peerTable.shard.own) return
+  peerTable.exclusive.acquire(bare, peerTable.shard.own, session.clientId)
 }
 
 export function releaseExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
-  if (bare === undefined || state.exclusive.get(bare) !== session) return
-  state.exclusive.delete(bare)
-  if (state.neighbours !== undefined) releaseAtOwner(state, state.neighbours, bare, session.clientId)
+  if (bare === undefined || state.exclusiveHolders.get(bare) !== session) return
+  state.exclusiveHolders.delete(bare)
+  if (state.peerTable !== undefined) releaseAtOwner(state, state.peerTable, bare, session.clientId)
 }
 
 /** `question` of what nobody asks: a shard says what it holds. */
 export const announcement = 0
 
 /** To the shard that keeps this part of the book, on which all shards agree. One that is away hears it when it is back. */
-export function releaseAtOwner(state: BrokerState, neighbours: PeerTable, filter: TopicFilter, clientId: string): void {
-  const { own, count } = neighbours.place
+export function releaseAtOwner(state: BrokerState, peerTable: PeerTable, filter: TopicFilter, clientId: string): void {
+  const { own, count } = peerTable.shard
   const owner = ownerOf(filter, count)
-  if (owner === own) return neighbours.exclusive.giveBack(filter, own, clientId)
-  if (neighbours.peer(owner).link === undefined) return
+  if (owner === own) return peerTable.exclusive.release(filter, own, clientId)
+  if (peerTable.peer(owner).link === undefined) return
   const message = { kind: 'exclusive-given-back', question: announcement, filter, clientId } as const
   state.peerSends.push({ to: owner, message })
 }

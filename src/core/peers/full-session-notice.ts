@@ -12,16 +12,16 @@ const freePart = 1 / 64
 
 /** The others are to know, if they do not. */
 export function announceFull(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  if (state.neighbours === undefined || stored.isToldFull) return
-  stored.isToldFull = true
-  changeFullness(state.neighbours, session, 1)
+  if (state.peerTable === undefined || stored.isFullAnnounced) return
+  stored.isFullAnnounced = true
+  changeFullness(state.peerTable, session, 1)
 }
 
 /** Something has gone out of a session of which the others know that it is full. `max`: the messages that it may hold. */
 export function announceRoom(state: BrokerState, session: Session, stored: PersistentQueue, max: number): void {
   if (stored.count > max - Math.max(1, Math.floor(max * freePart))) return
-  stored.isToldFull = false
-  if (state.neighbours !== undefined) changeFullness(state.neighbours, session, -1)
+  stored.isFullAnnounced = false
+  if (state.peerTable !== undefined) changeFullness(state.peerTable, session, -1)
 }
 
 function changeFullness({ interest }: PeerTable, { subscriptions }: Session, change: 1 | -1): void {

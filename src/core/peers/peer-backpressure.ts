@@ -13,14 +13,14 @@ export type PublishPermit = 'go' | 'wait' | 'refuse'
 /** Whether a client may publish on this topic now, as far as it concerns other shards. */
 export function publishPermitFor(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   publish: { topic: Topic; qos: QoS; retain: boolean },
 ): PublishPermit {
   let passage: PublishPermit = 'go'
-  for (const peer of neighbours.peers) {
+  for (const peer of peerTable.peers) {
     const trouble = permitForPeer(state, peer, publish.qos)
-    if (trouble === 'go' || !isConcerned(state, neighbours, peer, publish)) continue
-    if (!peer.isCongested) peer.hasMadeWait = true
+    if (trouble === 'go' || !isConcerned(state, peerTable, peer, publish)) continue
+    if (!peer.isCongested) peer.hasPausedPublishers = true
     if (trouble === 'refuse') return 'refuse'
     passage = 'wait'
   }
@@ -28,8 +28,8 @@ export function publishPermitFor(
 }
 
 /** Nobody has to wait for any of them: nearly always so. */
-export function everyPeerTakes(state: BrokerState, neighbours: PeerTable, qos: QoS): boolean {
-  for (const peer of neighbours.peers) if (permitForPeer(state, peer, qos) !== 'go') return false
+export function everyPeerTakes(state: BrokerState, peerTable: PeerTable, qos: QoS): boolean {
+  for (const peer of peerTable.peers) if (permitForPeer(state, peer, qos) !== 'go') return false
   return true
 }
 
@@ -41,21 +41,21 @@ function permitForPeer(state: BrokerState, peer: Peer, qos: QoS): PublishPermit 
   return peer.link === undefined ? 'refuse' : 'wait'
 }
 
-function unconfirmedOf({ outbox, undecided }: Peer): { length: number; bytes: number } {
-  return { length: outbox.length + undecided.length, bytes: outbox.bytes + undecided.bytes }
+function unconfirmedOf({ outbox, uncommitted }: Peer): { length: number; bytes: number } {
+  return { length: outbox.length + uncommitted.length, bytes: outbox.bytes + uncommitted.bytes }
 }
 
 function isConcerned(
   state: BrokerState,
-  { place }: PeerTable,
+  { shard }: PeerTable,
   peer: Peer,
   { topic, retain }: { topic: Topic; retain: boolean },
 ): boolean {
-  const plan = state.routes.planFor(topic)
+  const plan = state.router.planFor(topic)
   return (
     plan.peers.some((part) => part.peer === peer) ||
-    plan.spanning.some(({ elsewhere }) => [...elsewhere.members()].some(({ subscriber }) => subscriber === peer)) ||
-    (retain && ownerOf(topic.name, place.count) === peer.number)
+    plan.spanning.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
+    (retain && ownerOf(topic.name, shard.count) === peer.number)
   )
 }
 
@@ -63,7 +63,7 @@ function isConcerned(
 export function resumeAfterBackpressure(state: BrokerState, peer: Peer): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
   const { length, bytes } = unconfirmedOf(peer)
-  if (!peer.hasMadeWait || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
-  peer.hasMadeWait = false
+  if (!peer.hasPausedPublishers || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
+  peer.hasPausedPublishers = false
   return true
 }

@@ -18,8 +18,8 @@ import { sendInTurn, sendNext } from './send-to-peer.ts'
 export function peerNameOf(state: BrokerState, session: Session): string {
   // A stored session is the same after a restart, and so is its name. Others do not outlive this life of the shard.
   if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
-  session.nameElsewhere ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
-  return session.nameElsewhere
+  session.peerName ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
+  return session.peerName
 }
 
 /** The client ID in `peerNameOf`; undefined: the name of one message without a session (send-to-peer.ts). */
@@ -30,8 +30,8 @@ export function clientIdOfPeerName(name: string): string | undefined {
 
 /** The peer has been told of this packet id. */
 export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
-  session.forwarded ??= new ForwardedPacketIds()
-  session.forwarded.of(packetId).peers.add(peer.number)
+  session.forwardedPacketIds ??= new ForwardedPacketIds()
+  session.forwardedPacketIds.of(packetId).peers.add(peer.number)
 }
 
 /**
@@ -39,15 +39,15 @@ export function recordForwarded(session: Session, packetId: PacketId, peer: Peer
  * has heard of it, and it may be used again at once.
  */
 export function releaseOnPeers(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
-  const { neighbours } = state
-  if (neighbours === undefined) return undefined
-  const known = session.forwarded?.get(packetId)
+  const { peerTable } = state
+  if (peerTable === undefined) return undefined
+  const known = session.forwardedPacketIds?.get(packetId)
   if (known !== undefined) {
-    if (known.isBeingReleased) return known.vow
-    return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
+    if (known.isBeingReleased) return known.barrier
+    return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => peerTable.peer(one)) })
   }
   // It may be of an earlier life of this shard, in which its release may not have reached everybody.
-  return session.isRestored ? sendReleased(state, session, { packetId, peers: neighbours.peers }) : undefined
+  return session.isRestored ? sendReleased(state, session, { packetId, peers: peerTable.peers }) : undefined
 }
 
 function sendReleased(
@@ -56,18 +56,18 @@ function sendReleased(
   { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
 ): CommitBarrier | undefined {
   if (peers.length === 0) {
-    session.forwarded?.delete(packetId)
+    session.forwardedPacketIds?.delete(packetId)
     return undefined
   }
-  const vow = new CommitBarrier()
-  session.forwarded ??= new ForwardedPacketIds()
-  const spread = session.forwarded.get(packetId)?.spread
-  session.forwarded.release(packetId, vow)
+  const barrier = new CommitBarrier()
+  session.forwardedPacketIds ??= new ForwardedPacketIds()
+  const spread = session.forwardedPacketIds.get(packetId)?.spread
+  session.forwardedPacketIds.release(packetId, barrier)
   const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state, session), packetId }
-  sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], vow })
-  vow.whenKept(() => session.forwarded?.delete(packetId))
-  vow.mark()
-  return vow
+  sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], barrier })
+  barrier.whenComplete(() => session.forwardedPacketIds?.delete(packetId))
+  barrier.arrive()
+  return barrier
 }
 
 /**
@@ -77,31 +77,31 @@ function sendReleased(
 export function sendRelease(
   state: BrokerState,
   message: PeerRelease,
-  { peers, behind, vow }: { peers: readonly Peer[]; behind: readonly CommitBarrier[]; vow: CommitBarrier },
+  { peers, behind, barrier }: { peers: readonly Peer[]; behind: readonly CommitBarrier[]; barrier: CommitBarrier },
 ): void {
   const all = new CommitBarrier()
   for (const one of behind) {
-    all.await()
-    one.whenKept(() => all.mark())
+    all.expect()
+    one.whenComplete(() => all.arrive())
   }
-  vow.await()
-  all.whenKept(() => {
-    for (const peer of peers) release(state, peer, message, vow)
-    vow.mark()
+  barrier.expect()
+  all.whenComplete(() => {
+    for (const peer of peers) release(state, peer, message, barrier)
+    barrier.arrive()
   })
-  all.mark()
+  all.arrive()
 }
 
 /** In its place: what nobody waits for may not have left yet. */
-function release(state: BrokerState, peer: Peer, message: PeerRelease, vow: CommitBarrier): void {
-  vow.await()
+function release(state: BrokerState, peer: Peer, message: PeerRelease, barrier: CommitBarrier): void {
+  barrier.expect()
   sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
-    peer.outbox.push(message, vow)
+    peer.outbox.push(message, barrier)
     sendNext(state, peer)
   })
 }
 
 /** The session is over: nothing of it is to be remembered anywhere. */
 export function releaseAllOnPeers(state: BrokerState, session: Session): void {
-  for (const packetId of session.forwarded?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
+  for (const packetId of session.forwardedPacketIds?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
 }

@@ -20,7 +20,7 @@ export function sendNumbered(
 /** The same of a plain message (`PeerLine`): it needs nothing said beside it. */
 export function sendPlainNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
   link.sent++
-  state.peerSends.pass(peer.number, message)
+  state.peerSends.sendPlain(peer.number, message)
 }
 
 /**
@@ -31,7 +31,7 @@ export function storeAndSend(
   state: BrokerState,
   peer: Peer,
   send: PeerPublish,
-  vow: CommitBarrier | undefined,
+  barrier: CommitBarrier | undefined,
 ): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
   // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
@@ -39,10 +39,10 @@ export function storeAndSend(
     state.countDrop(undefined, send.message, 'peer-behind')
     return false
   }
-  copyOut(send.message, state.slabs)
-  vow?.await()
-  if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderOwnName(state, peer, send, vow)
-  else peer.outbox.push(send, vow)
+  copyOut(send.message, state.buffers)
+  barrier?.expect()
+  if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderOwnName(state, peer, send, barrier)
+  else peer.outbox.push(send, barrier)
   sendNext(state, peer)
   return true
 }
@@ -54,13 +54,18 @@ const onlyPacketId = 1
  * QoS 2 of nobody who would send it again (an operator, a will) goes twice all the same, where the peer dies that has it
  * on disk and has not said so. So it has a name there like that of a client, which is over once the peer has it.
  */
-function storeUnderOwnName(state: BrokerState, peer: Peer, send: PeerPublish, vow: CommitBarrier | undefined): void {
+function storeUnderOwnName(
+  state: BrokerState,
+  peer: Peer,
+  send: PeerPublish,
+  barrier: CommitBarrier | undefined,
+): void {
   const name = { publisher: `${state.identity}.${state.nextSerial().toString(36)}`, packetId: onlyPacketId }
   const taken = new CommitBarrier()
-  taken.whenKept(() => {
+  taken.whenComplete(() => {
     peer.outbox.push({ kind: 'release', ...name }, undefined)
     sendNext(state, peer)
-    vow?.mark(taken.refusal)
+    barrier?.arrive(taken.refusal)
   })
   peer.outbox.push({ ...send, exactlyOnce: name }, taken)
 }
@@ -71,17 +76,17 @@ function storeUnderOwnName(state: BrokerState, peer: Peer, send: PeerPublish, vo
  */
 export function sendInTurn(
   state: BrokerState,
-  { undecided }: Peer,
+  { uncommitted }: Peer,
   { message, isDecided }: { message: Message | undefined; isDecided: boolean },
   leave: () => void,
 ): void {
-  if (isDecided && undecided.length === 0) return leave()
-  if (message !== undefined) copyOut(message, state.slabs)
-  const decide = undecided.push(message?.payloadBytes ?? 0, leave)
+  if (isDecided && uncommitted.length === 0) return leave()
+  if (message !== undefined) copyOut(message, state.buffers)
+  const decide = uncommitted.push(message?.payloadBytes ?? 0, leave)
   if (isDecided) return decide()
   const onDisk = new CommitBarrier()
-  onDisk.whenKept(decide)
-  state.untilBatch.push({ batch: state.gathering.number, vow: onDisk })
+  onDisk.whenComplete(decide)
+  state.barriersByBatch.push({ batch: state.openBatch.number, barrier: onDisk })
 }
 
 /** What was just put into the outbox leaves at once, if nothing is in front of it. */

@@ -11,28 +11,28 @@ const maxFiltersAtOnce = 1_000
 const maxKeptAtOnce = 256
 
 /** Called when the outputs of a turn are taken. */
-export function syncPeers(state: BrokerState, neighbours: PeerTable): void {
-  const { interest } = neighbours
-  if (interest.hasNews) {
-    const changes = interest.takeNews()
-    for (const peer of neighbours.peers) {
+export function syncPeers(state: BrokerState, peerTable: PeerTable): void {
+  const { interest } = peerTable
+  if (interest.hasChanges) {
+    const changes = interest.takeChanges()
+    for (const peer of peerTable.peers) {
       if (peer.link !== undefined) sendInterest(state, peer, { changes, isFirst: false, isComplete: false })
     }
   }
-  for (const peer of neighbours.peers) {
+  for (const peer of peerTable.peers) {
     if (peer.link === undefined) continue
-    if (peer.link.telling !== undefined) continueFullSync(state, peer, peer.link)
-    const committed = peer.link.confirmations.take()
+    if (peer.link.fullSync !== undefined) continueFullSync(state, peer, peer.link)
+    const committed = peer.link.acks.take()
     if (committed !== undefined) state.peerSends.push({ to: peer.number, message: committed })
     if (peer.outbox.hasUnsent) sendStored(state, peer, peer.link)
   }
 }
 
 /** `tellPeers` is to be called again soon: not everything has been said. */
-export function hasUnsentState(neighbours: PeerTable): boolean {
-  return neighbours.peers.some(
+export function hasUnsentState(peerTable: PeerTable): boolean {
+  return peerTable.peers.some(
     ({ link, outbox, isCongested }) =>
-      link !== undefined && (link.telling !== undefined || (outbox.hasUnsent && !isCongested)),
+      link !== undefined && (link.fullSync !== undefined || (outbox.hasUnsent && !isCongested)),
   )
 }
 
@@ -41,7 +41,7 @@ function sendInterest(
   peer: Peer,
   what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
 ): void {
-  const version = state.neighbours?.interest.version ?? 0
+  const version = state.peerTable?.interest.version ?? 0
   if (peer.link !== undefined && what.isComplete) peer.link.completeVersion = version
   state.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
 }
@@ -50,17 +50,17 @@ function sendInterest(
 export function continueFullSync(state: BrokerState, peer: Peer, link: LinkState): void {
   const changes: Interest[] = []
   while (changes.length < maxFiltersAtOnce) {
-    const next = link.telling?.next()
+    const next = link.fullSync?.next()
     if (next === undefined) {
-      link.telling = undefined
+      link.fullSync = undefined
       break
     }
     const { interest } = next[1]
     if (interest !== undefined) changes.push(interest)
   }
-  const isFirst = !link.hasBegunTelling
-  link.hasBegunTelling = true
-  sendInterest(state, peer, { changes, isFirst, isComplete: link.telling === undefined })
+  const isFirst = !link.hasStartedSync
+  link.hasStartedSync = true
+  sendInterest(state, peer, { changes, isFirst, isComplete: link.fullSync === undefined })
 }
 
 function sendStored(state: BrokerState, peer: Peer, link: LinkState): void {

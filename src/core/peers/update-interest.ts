@@ -19,39 +19,43 @@ export function sendSubackWhenSeen(
   answer: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
 ): void {
   const waits = answer.session.stored !== undefined
-  const vow = state.neighbours === undefined ? undefined : barrierForFilters(state.neighbours, answer.granted)
-  if (vow === undefined) return sendPacket(state, connection, answer.suback, waits)
-  ackWhenCommitted(state, connection, { what: answer.suback, vow, waits })
-  vow.mark()
+  const barrier = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, answer.granted)
+  if (barrier === undefined) return sendPacket(state, connection, answer.suback, waits)
+  ackWhenCommitted(state, connection, { what: answer.suback, barrier, waits })
+  barrier.arrive()
 }
 
 /** Undefined where everybody has seen these filters already; with its maker's mark to come. */
-export function barrierForFilters(neighbours: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
+export function barrierForFilters(peerTable: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
   const version = Math.max(
     0,
-    ...filters.map((filter) => neighbours.interest.versionOf(splitExclusiveFilter(filter) ?? filter)),
+    ...filters.map((filter) => peerTable.interest.versionOf(splitExclusiveFilter(filter) ?? filter)),
   )
-  return barrierForVersion(neighbours, version)
+  return barrierForVersion(peerTable, version)
 }
 
 /**
  * Kept when every shard that is there has seen the interest of this version; undefined where all have. One that is away
  * learns it before it has clients.
  */
-export function barrierForVersion(neighbours: PeerTable, version: number): CommitBarrier | undefined {
-  let vow: CommitBarrier | undefined
-  for (const { link } of neighbours.peers) {
+export function barrierForVersion(peerTable: PeerTable, version: number): CommitBarrier | undefined {
+  let barrier: CommitBarrier | undefined
+  for (const { link } of peerTable.peers) {
     if (link === undefined || link.seenVersion >= version) continue
-    vow ??= new CommitBarrier()
-    vow.await()
-    link.awaited.push({ version, vow })
+    barrier ??= new CommitBarrier()
+    barrier.expect()
+    link.awaited.push({ version, barrier })
   }
-  return vow
+  return barrier
 }
 
 /** How a session counts for the other shards. */
 export function presenceOf({ connection, stored }: Session): SessionPresence {
-  return { isPresent: connection !== undefined, isStored: stored !== undefined, isFull: stored?.isToldFull === true }
+  return {
+    isPresent: connection !== undefined,
+    isStored: stored !== undefined,
+    isFull: stored?.isFullAnnounced === true,
+  }
 }
 
 /** A subscription of a session here has come, changed or gone; `undefined` on the side where there is none. */
@@ -61,7 +65,7 @@ export function updateInterest(
   filter: TopicFilter,
   change: { before: SubscriptionOptions | undefined; after: SubscriptionOptions | undefined },
 ): void {
-  const interest = state.neighbours?.interest
+  const interest = state.peerTable?.interest
   if (interest === undefined) return
   const { before, after } = change
   // Who else may hold it is another question: what is published reaches it as any other.
@@ -72,7 +76,7 @@ export function updateInterest(
 
 /** The client of a session has come (1) or gone (-1): shared subscriptions are dealt out by that. */
 export function updatePresence(state: BrokerState, session: Session, change: 1 | -1): void {
-  const interest = state.neighbours?.interest
+  const interest = state.peerTable?.interest
   if (interest === undefined || session.subscriptions === undefined) return
   for (const filter of session.subscriptions.keys()) {
     if (filter.startsWith('$share/')) interest.changePresence(filter, change)

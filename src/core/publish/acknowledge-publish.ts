@@ -18,26 +18,26 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
 /** With the word of which shards it went to: the batch has what it brought here as well. */
 export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
-  const dealt = session.forwarded?.get(packetId)?.dealt?.toRecords() ?? []
+  const dealt = session.forwardedPacketIds?.get(packetId)?.dealt?.toRecords() ?? []
   putRecord(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt })
 }
 
 /** The first answer to a message that has just been given out. */
 export function acknowledgePublish(state: BrokerState, connection: Connection, session: Session, ack: Ack): void {
-  const forwarded = state.neighbours?.takeVow()
-  const mayBeCounted = ack.type === 'puback' || !connection.takesRefusals
+  const forwarded = state.peerTable?.takeBarrier()
+  const mayBeCounted = ack.type === 'puback' || !connection.canRefuseMessages
   if (forwarded === undefined) {
     const isHeld = sendAck(state, connection, ack)
     if (isHeld && mayBeCounted) countUnacknowledged(state, connection)
     return
   }
-  const vow =
+  const barrier =
     ack.type === 'pubrec'
       ? barrierOfExchange(state, connection, { session, packetId: ack.packetId, forwarded })
       : forwarded
-  ackWhenCommitted(state, connection, { what: ack, vow, waits: ack.waits })
+  ackWhenCommitted(state, connection, { what: ack, barrier, waits: ack.waits })
   if (mayBeCounted) countUnacknowledged(state, connection)
-  forwarded.mark()
+  forwarded.arrive()
 }
 
 /**
@@ -50,33 +50,33 @@ function barrierOfExchange(
   connection: Connection,
   { session, packetId, forwarded }: { session: Session; packetId: PacketId; forwarded: CommitBarrier },
 ): CommitBarrier {
-  const vow = new CommitBarrier()
-  session.forwarded ??= new ForwardedPacketIds()
-  const known = session.forwarded.of(packetId)
-  known.vow = vow
+  const barrier = new CommitBarrier()
+  session.forwardedPacketIds ??= new ForwardedPacketIds()
+  const known = session.forwardedPacketIds.of(packetId)
+  known.barrier = barrier
   known.spread = forwarded
-  forwarded.whenKept(() => {
-    const refusal = connection.takesRefusals ? forwarded.refusal : undefined
-    const waiting = refusal === undefined ? undefined : connectionToAck(session, vow)
+  forwarded.whenComplete(() => {
+    const refusal = connection.canRefuseMessages ? forwarded.refusal : undefined
+    const waiting = refusal === undefined ? undefined : connectionToAck(session, barrier)
     if (refusal === undefined || waiting === undefined) {
-      session.forwarded?.confirm(packetId, refusal)
-      return vow.mark()
+      session.forwardedPacketIds?.confirm(packetId, refusal)
+      return barrier.arrive()
     }
-    if (waiting.unansweredPublishes > 0) waiting.unansweredPublishes--
-    markRefused(vow, refusal, removeIncoming(state, session, packetId))
+    if (waiting.unacknowledgedPublishes > 0) waiting.unacknowledgedPublishes--
+    markRefused(barrier, refusal, removeIncoming(state, session, packetId))
   })
-  return vow
+  return barrier
 }
 
 /** The connection that an answer is held for: the client may have come again on another one. */
-function connectionToAck({ connection }: Session, vow: CommitBarrier): Connection | undefined {
-  const isHeld = connection?.heldAnswers?.some((held) => held.vow === vow) === true
-  return isHeld && connection.takesRefusals ? connection : undefined
+function connectionToAck({ connection }: Session, barrier: CommitBarrier): Connection | undefined {
+  const isHeld = connection?.deferredAcks?.some((held) => held.barrier === barrier) === true
+  return isHeld && connection.canRefuseMessages ? connection : undefined
 }
 
-function markRefused(vow: CommitBarrier, refusal: ReasonCode, released: CommitBarrier | undefined): void {
-  if (released === undefined) return vow.mark(refusal)
-  released.whenKept(() => vow.mark(refusal))
+function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: CommitBarrier | undefined): void {
+  if (released === undefined) return barrier.arrive(refusal)
+  released.whenComplete(() => barrier.arrive(refusal))
 }
 
 function removeIncoming(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
@@ -98,17 +98,17 @@ export function acknowledgeDuplicate(
   { message, packetId, isRefused }: { message: Message; packetId: PacketId; isRefused: boolean },
 ): void {
   const ack: Ack = { type: 'pubrec', packetId, waits: session.stored !== undefined }
-  const known = session.forwarded?.get(packetId)
-  if (known?.vow !== undefined && !known.vow.isKept) {
-    ackWhenCommitted(state, connection, { what: ack, vow: known.vow, waits: false })
-  } else if (known?.refusal !== undefined && connection.takesRefusals) {
-    const vow = new CommitBarrier()
-    ackWhenCommitted(state, connection, { what: ack, vow, waits: true })
-    markRefused(vow, known.refusal, removeIncoming(state, session, packetId))
-  } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true && !isRefused) {
-    const plan = state.routes.planFor(message.topic)
+  const known = session.forwardedPacketIds?.get(packetId)
+  if (known?.barrier !== undefined && !known.barrier.isComplete) {
+    ackWhenCommitted(state, connection, { what: ack, barrier: known.barrier, waits: false })
+  } else if (known?.refusal !== undefined && connection.canRefuseMessages) {
+    const barrier = new CommitBarrier()
+    ackWhenCommitted(state, connection, { what: ack, barrier, waits: true })
+    markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))
+  } else if (state.peerTable !== undefined && known?.isOfEarlierLife === true && !isRefused) {
+    const plan = state.router.planFor(message.topic)
     const isNewlyDealt = known.dealt === undefined
-    forwardToPeers(state, state.neighbours, { message, plan }, { publisher: session, packetId, isAgain: true })
+    forwardToPeers(state, state.peerTable, { message, plan }, { publisher: session, packetId, isAgain: true })
     if (isNewlyDealt) recordIncoming(state, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else {

@@ -17,11 +17,11 @@ export function authorizePublish(
 ): Permission {
   const { permissions } = state
   if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
-  if (permissions.keepsNothing) return permissions.mayPublish(identity, topic, how)
-  connection.verdicts ??= new AuthorizationCache()
-  const known = connection.verdicts.get(topic, how, permissions.epoch)
+  if (permissions.isUncacheable) return permissions.canPublish(identity, topic, how)
+  connection.authorizationCache ??= new AuthorizationCache()
+  const known = connection.authorizationCache.get(topic, how, permissions.epoch)
   if (known !== undefined) return known
-  const permission = permissions.mayPublish(identity, topic, how)
-  if (permission !== 'ask') connection.verdicts.set(how, permission)
+  const permission = permissions.canPublish(identity, topic, how)
+  if (permission !== 'ask') connection.authorizationCache.set(how, permission)
   return permission
 }

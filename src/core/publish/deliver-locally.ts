@@ -11,7 +11,7 @@ import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
 /** Gives the message to every session that matches; the number of them. */
 export function deliverLocally(state: BrokerState, message: Message, publisher: Session | undefined): number {
-  const plan = state.routes.planFor(message.topic)
+  const plan = state.router.planFor(message.topic)
   const isShared =
     plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   let matched = 0
@@ -23,22 +23,22 @@ export function deliverLocally(state: BrokerState, message: Message, publisher: 
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
   if (isShared) releasePayload(state, message.bodyId)
-  if (message.retain && state.neighbours !== undefined) recordLive(state.neighbours, message)
+  if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
   return matched
 }
 
 /** What another shard has sent: to the plain subscribers here. Of shared subscriptions that shard names those to be served. */
 export function deliverFromPeer(state: BrokerState, message: Message): void {
-  const plan = state.routes.planFor(message.topic)
+  const plan = state.router.planFor(message.topic)
   const isShared = plan.recipients.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
   if (isShared) releasePayload(state, message.bodyId)
-  if (message.retain && state.neighbours !== undefined) recordLive(state.neighbours, message)
+  if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
 }
 
 /** Whether somebody's stored queue, on whatever shard, would keep the message: its acknowledgement waits for the one disk. */
 export function needsStorage(state: BrokerState, message: Message): boolean {
-  const plan = state.routes.planFor(message.topic)
+  const plan = state.router.planFor(message.topic)
   if (plan.recipients.some((recipient) => isStoredFor(state, recipient, message)) || plan.groups.length > 0) return true
   if (message.qos > 0 && plan.rules?.some(({ spools }) => spools.length > 0) === true) return true
   return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
@@ -47,7 +47,7 @@ export function needsStorage(state: BrokerState, message: Message): boolean {
 /** Whether a stored session that is to have the message, or a whole shared group, holds as many as it may. */
 export function matchesFullSession(state: BrokerState, message: Message): boolean {
   if (state.fullSessions.size === 0) return false
-  const plan = state.routes.planFor(message.topic)
+  const plan = state.router.planFor(message.topic)
   const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.fullSessions.has(subscriber)
   const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
   return (
@@ -58,9 +58,9 @@ export function matchesFullSession(state: BrokerState, message: Message): boolea
 
 /** The same of a stored session of another shard, as far as that has told. */
 export function matchesFullPeerSession(state: BrokerState, message: Message): boolean {
-  const { neighbours } = state
-  if (neighbours === undefined || neighbours.fullElsewhere === 0 || message.qos === 0) return false
-  const { peers } = state.routes.planFor(message.topic)
+  const { peerTable } = state
+  if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
+  const { peers } = state.router.planFor(message.topic)
   return peers.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state, message.qos, storedQoS) > 0)
 }
 
@@ -85,7 +85,7 @@ function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, mes
   for (const recipient of plan.recipients) if (isStoredFor(state, recipient, message)) stored++
   if (stored <= 1) return false
   storePayload(state, message)
-  state.bodies.add(message.bodyId, 1)
+  state.payloadRefcounts.add(message.bodyId, 1)
   return true
 }
 
@@ -146,7 +146,7 @@ export function deliverToGroup(
     group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
-  const given = except === undefined ? message : state.moved.forSession(message, subscriber)
+  const given = except === undefined ? message : state.sharedRedelivery.forSession(message, subscriber)
   const qos = effectiveQoS(state, message.qos, options.qos)
   enqueueForSession(state, subscriber, given, {
     qos,

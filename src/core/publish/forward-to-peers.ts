@@ -63,46 +63,46 @@ interface PeerDeliveries {
  */
 export function forwardToPeers(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
   origin: ForwardOrigin,
 ): number {
-  const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
+  const owner = message.retain ? ownerOf(message.topic.name, peerTable.shard.count) : peerTable.shard.own
   const dealt = earlierAssignments(origin)
-  if (owner === neighbours.place.own && dealt === undefined) {
+  if (owner === peerTable.shard.own && dealt === undefined) {
     if (!plan.leadsElsewhere) return 0
     if (isStoredNowhere(state, plan, message, origin)) return forwardUnstored(state, plan, message)
   }
   const wanted =
-    dealt === undefined ? deliveriesFor(state, plan, message, origin) : earlierSubscriberDeliveries(neighbours, dealt)
-  if (owner !== neighbours.place.own) {
-    const part = deliveryFor(wanted, neighbours.peer(owner))
+    dealt === undefined ? deliveriesFor(state, plan, message, origin) : earlierSubscriberDeliveries(peerTable, dealt)
+  if (owner !== peerTable.shard.own) {
+    const part = deliveryFor(wanted, peerTable.peer(owner))
     part.isToBeRetained = true
     part.isKept ||= message.qos > 0 || origin.awaitsRetained === true
   }
-  const shared = dealt === undefined ? [] : repeatAssignments(neighbours, dealt)
+  const shared = dealt === undefined ? [] : repeatAssignments(peerTable, dealt)
   const parts = { wanted, shared }
   let matched = plan.peers.length + shared.length
   if (dealt === undefined) {
     for (const group of plan.spanning)
-      if (assignToMember(state, neighbours, message, { group, parts, origin })) matched++
+      if (assignToMember(state, peerTable, message, { group, parts, origin })) matched++
   }
-  for (const part of wanted) sendDelivery(state, neighbours, message, { part, origin })
-  for (const part of shared) sendAssigned(state, neighbours, message, { part, origin })
+  for (const part of wanted) sendDelivery(state, peerTable, message, { part, origin })
+  for (const part of shared) sendAssigned(state, peerTable, message, { part, origin })
   return matched
 }
 
 /** Where it went in an earlier life of this shard; undefined: it is new. */
 function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
-  return isAgain ? publisher?.forwarded?.get(packetId)?.dealt : undefined
+  return isAgain ? publisher?.forwardedPacketIds?.get(packetId)?.dealt : undefined
 }
 
 /** By those who subscribed then: who has come since is not to hear it behind what was published later. */
-function earlierSubscriberDeliveries(neighbours: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
+function earlierSubscriberDeliveries(peerTable: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
   for (const number of dealt.toSubscribersOf) {
-    if (number === neighbours.place.own || number >= neighbours.place.count) continue
-    const part = deliveryFor(wanted, neighbours.peer(number))
+    if (number === peerTable.shard.own || number >= peerTable.shard.count) continue
+    const part = deliveryFor(wanted, peerTable.peer(number))
     part.isForSubscribers = true
     part.isKept = true
   }
@@ -110,11 +110,11 @@ function earlierSubscriberDeliveries(neighbours: PeerTable, dealt: SharedAssignm
 }
 
 /** To the same shards, whoever is a member there by now; what is here was stored with the word of it. */
-function repeatAssignments(neighbours: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
+function repeatAssignments(peerTable: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
   const shared: PeerDelivery[] = []
   for (const [filter, { to }] of dealt.entries()) {
-    if (to === neighbours.place.own || to >= neighbours.place.count) continue
-    sharedDeliveryFor(shared, neighbours.peer(to), filter).isKept = true
+    if (to === peerTable.shard.own || to >= peerTable.shard.count) continue
+    sharedDeliveryFor(shared, peerTable.peer(to), filter).isKept = true
   }
   return shared
 }
@@ -174,44 +174,44 @@ function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilt
 /** One member of the group gets it, here or elsewhere; false where there is none that could. */
 function assignToMember(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   message: Message,
   { group, parts, origin }: { group: SpanningGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
 ): boolean {
-  const { filter, own, elsewhere } = group
-  const hand = { filter, elsewhere, turn: elsewhere.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
-  let chosen = chooseShard(neighbours, { ...hand, mayBeHere: own !== undefined })
+  const { filter, local, onPeers } = group
+  const hand = { filter, elsewhere: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
+  let chosen = chooseShard(peerTable, { ...hand, mayBeHere: local !== undefined })
   if (chosen === 'here') {
     // The body that it shares with others may be gone already: the last of them may have been done with it.
-    if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
-    if (own !== undefined && deliverToGroup(state, own, message, undefined)) {
-      assignmentsOf(origin)?.note(filter, { to: neighbours.place.own, kept: undefined })
+    if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
+    if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
+      assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
       return true
     }
-    chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
+    chosen = chooseShard(peerTable, { ...hand, mayBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
   // With what is for subscribers there, if nothing keeps it back.
-  const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.undecided.length === 0)
+  const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
   const part = sharedDeliveryFor(goesAlong ? parts.wanted : parts.shared, chosen, filter)
-  const interest = interestOf(elsewhere, chosen)
+  const interest = interestOf(onPeers, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
   const dealt = assignmentsOf(origin)
   if (dealt !== undefined) {
-    dealt.note(filter, { to: chosen.number, kept: undefined })
+    dealt.note(filter, { to: chosen.number, barrier: undefined })
     part.isKept = true
     part.isDecided = false
   }
-  if ((interest?.members ?? 0) > 0) neighbours.dealtToPresent++
-  else neighbours.dealtToAbsent++
+  if ((interest?.members ?? 0) > 0) peerTable.sentToShared++
+  else peerTable.queuedForShared++
   return true
 }
 
 /** What goes to the disk with its packet id; undefined: it does not, as its client will not send it again if this shard dies. */
 function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
   if (publisher?.stored === undefined || packetId === 0) return undefined
-  publisher.forwarded ??= new ForwardedPacketIds()
-  const known = publisher.forwarded.of(packetId)
+  publisher.forwardedPacketIds ??= new ForwardedPacketIds()
+  const known = publisher.forwardedPacketIds.of(packetId)
   known.dealt ??= new SharedAssignments()
   return known.dealt
 }
@@ -223,7 +223,7 @@ function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | 
 
 function sendDelivery(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   message: Message,
   { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
 ): void {
@@ -231,34 +231,34 @@ function sendDelivery(
   const send = toSend(state, message, part, origin)
   // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
   if (isKept || (isToBeRetained && peer.link === undefined)) {
-    const vow = isKept ? (neighbours.spreading ??= new CommitBarrier()) : undefined
-    storeAndSend(state, peer, send, vow)
+    const barrier = isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
+    storeAndSend(state, peer, send, barrier)
   } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
 }
 
 /** For members of shared subscriptions there. */
 function sendAssigned(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   message: Message,
   { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
 ): void {
   const { peer, isDecided } = part
-  if (isDecided && peer.undecided.length === 0) return sendDelivery(state, neighbours, message, { part, origin })
-  const vow = part.isKept ? (neighbours.spreading ??= new CommitBarrier()) : undefined
+  if (isDecided && peer.uncommitted.length === 0) return sendDelivery(state, peerTable, message, { part, origin })
+  const barrier = part.isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
   const send = toSend(state, message, part, origin)
-  vow?.await()
+  barrier?.expect()
   sendInTurn(state, peer, { message, isDecided }, () => {
-    if (vow !== undefined) storeAndSend(state, peer, send, vow)
+    if (barrier !== undefined) storeAndSend(state, peer, send, barrier)
     else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
-    vow?.mark()
+    barrier?.arrive()
   })
 }
 
 function toSend(state: BrokerState, message: Message, part: PeerDelivery, origin: ForwardOrigin): PeerPublish {
-  const { isForSubscribers, isToBeRetained, groups, isKept } = part
+  const { isForSubscribers: hasSubscribers, isToBeRetained: isRetained, groups, isKept } = part
   const exactlyOnce = deduplicationKeyFor(state, part, origin)
-  return { kind: 'publish', message, isForSubscribers, isToBeRetained, groups, isAwaited: isKept, exactlyOnce }
+  return { kind: 'publish', message, hasSubscribers, isRetained, groups, isAwaited: isKept, exactlyOnce }
 }
 
 /** The publisher may send it again, or we may: where either outlives what has heard of it already. */

@@ -38,24 +38,24 @@ export function routeToPeers(
   awaitsRetained = false,
 ): number {
   let matched = 0
-  const { neighbours } = state
-  if (neighbours !== undefined) {
-    const plan = state.routes.planFor(message.topic)
+  const { peerTable } = state
+  if (peerTable !== undefined) {
+    const plan = state.router.planFor(message.topic)
     if (message.retain || plan.leadsElsewhere)
       matched += forwardToPeers(
         state,
-        neighbours,
+        peerTable,
         { message, plan },
         { publisher, packetId, isAgain: false, awaitsRetained },
       )
   }
   if (message.retain && isOwn(state, message))
-    retainForTopic(state, message, localOrigin(neighbours ?? state, state.place.own))
+    retainForTopic(state, message, localOrigin(peerTable ?? state, state.shard.own))
   return matched
 }
 
 function isOwn(state: BrokerState, message: Message): boolean {
-  const { own, count } = state.place
+  const { own, count } = state.shard
   return count === 1 || ownerOf(message.topic.name, count) === own
 }
 

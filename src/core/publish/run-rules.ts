@@ -63,9 +63,9 @@ function failureOf(state: BrokerState, message: Message): RuleActionFailure | un
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
-  const { neighbours } = state
-  if (neighbours === undefined) return undefined
-  return publishPermitFor(state, neighbours, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+  const { peerTable } = state
+  if (peerTable === undefined) return undefined
+  return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 /** Stores a message in a session for an action. Undefined: done. */
@@ -90,8 +90,8 @@ export function spool(
 }
 
 /** Whether a rule that runs for the message stores for an action that has no room. A publisher waits until it has. */
-export function isBlockedByActions({ sessions, fullSessions, routes }: BrokerState, topic: Topic): boolean {
-  const { rules } = routes.planFor(topic)
+export function isBlockedByActions({ sessions, fullSessions, router }: BrokerState, topic: Topic): boolean {
+  const { rules } = router.planFor(topic)
   if (rules === undefined) return false
   const isBlocked = (clientId: string): boolean => {
     const session = sessions.get(clientId)

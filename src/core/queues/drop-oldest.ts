@@ -21,7 +21,7 @@ export function dropToMakeRoom(state: BrokerState, session: Session, stored: Per
   if (session.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return false
-  if (stored.trimming === undefined) requestOldest(state, session, stored)
+  if (stored.oldestRequest === undefined) requestOldest(state, session, stored)
   return stored.count < maxStoredOf(state, session) + maxBeyondLimit
 }
 
@@ -40,10 +40,10 @@ function drop(state: BrokerState, session: Session, delivery: SessionDelivery): 
 }
 
 function requestOldest(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  const question = state.ask({ for: 'oldest', session })
-  stored.trimming = question
-  const { gathering } = state
-  state.questions.push({
+  const question = state.request({ for: 'oldest', session })
+  stored.oldestRequest = question
+  const { openBatch } = state
+  state.requests.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,
@@ -51,7 +51,7 @@ function requestOldest(state: BrokerState, session: Session, stored: PersistentQ
     limit: Math.max(0, stored.count - maxStoredOf(state, session)) + 1,
     part: undefined,
     // An empty batch is never written, so nobody may wait for it.
-    afterBatch: gathering.changes.length > 0 ? gathering.number : gathering.number - 1,
+    afterBatch: openBatch.changes.length > 0 ? openBatch.number : openBatch.number - 1,
   })
 }
 
@@ -70,8 +70,8 @@ export function handleOldestLoaded(
   answer: { readonly question: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
-  if (stored === undefined || stored.trimming !== answer.question) return
-  stored.trimming = undefined
+  if (stored === undefined || stored.oldestRequest !== answer.question) return
+  stored.oldestRequest = undefined
   const limit = maxStoredOf(state, session)
   let dropped = 0
   for (const record of answer.records) {
@@ -86,7 +86,7 @@ export function handleOldestLoaded(
 
 function dropStored(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
   stored.trimmedTo = record.sequence + 1
-  stored.partsRead = 0
+  stored.partNumber = 0
   if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
   else noteGapsBelow(stored, stored.trimmedTo)
   const message = messageOfRecord(state, record)

@@ -90,7 +90,7 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
   const connection = session.connection
   const isNext =
     session.pendingCount === 0 &&
-    session.resends === undefined &&
+    session.postponed === undefined &&
     (stored === undefined || stored.diskFrom === delivery.sequence)
   if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
     if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
@@ -103,7 +103,8 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
 /** Whether one more delivery may be in flight to this client now. */
 export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
   // What still has to be sent, anew or again, has its packet id and takes no room yet.
-  const notSent = (session.stored?.packetIds?.size ?? 0) + (session.resends === undefined ? 0 : session.resends.length)
+  const notSent =
+    (session.stored?.packetIds?.size ?? 0) + (session.postponed === undefined ? 0 : session.postponed.length)
   const inFlight = session.inflightCount - notSent
   if (inFlight >= session.windowLimit || connection.unsentBytes > state.settings.maxUnsentBytes) return false
   // One may always be in flight, however large: of those that are held back the window counts the bytes as well.
@@ -116,24 +117,24 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
   // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
-  const { behind } = stored
-  const waiting = session.pendingCount + (behind === undefined ? 0 : behind.length)
+  const { tailInMemory } = stored
+  const waiting = session.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
   const isFull = waiting >= maxInMemory(state, session, message) || !fitsInMemory(state, session, message)
-  if ((!isNextInMemory && behind === undefined) || isFull) {
+  if ((!isNextInMemory && tailInMemory === undefined) || isFull) {
     forgetBehind(state, session, stored)
     return commitWithoutDelay(state, session, delivery)
   }
-  copyOut(message, state.slabs)
+  copyOut(message, state.buffers)
   holdDelivery(state, session, delivery, message)
-  if (behind !== undefined) return void behind.push(delivery)
+  if (tailInMemory !== undefined) return void tailInMemory.push(delivery)
   stored.diskFrom = delivery.sequence + 1
   session.queue().push(delivery)
 }
 
 /** What waits on disk alone has to be read again, which takes longer than most bridges need to be rid of it. */
-function maxInMemory({ settings }: BrokerState, { pace }: Session, message: Message): number {
+function maxInMemory({ settings }: BrokerState, { ackLatency }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
-  if (pace === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
+  if (ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
   return Math.max(maxQueuedMessages, Math.min(maxSmallInMemory, maxQueuedMessages * smallFrameFactor))
 }
 
@@ -145,9 +146,9 @@ function fitsInMemory({ settings, memory }: BrokerState, session: Session, messa
 
 /** What came while all before it was read is on disk alone. */
 export function forgetBehind(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  if (stored.behind === undefined) return
-  for (const delivery of stored.behind) releaseDelivery(state, session, delivery)
-  stored.behind = undefined
+  if (stored.tailInMemory === undefined) return
+  for (const delivery of stored.tailInMemory) releaseDelivery(state, session, delivery)
+  stored.tailInMemory = undefined
 }
 
 function enqueueInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
@@ -159,7 +160,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
     if (!dropOldestWaiting(state, session, 'queue-full')) break
   }
   state.counts.publishesLeftWaiting++
-  copyOut(message, state.slabs)
+  copyOut(message, state.buffers)
   holdDelivery(state, session, delivery, message)
   queue.push(delivery)
 }
@@ -192,7 +193,7 @@ export function sendFirst(
   const isExpired = mayExpire && message.expiresAtMs <= state.nowMs
   const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
-  copyOut(message, state.slabs)
+  copyOut(message, state.buffers)
   holdDelivery(state, session, delivery, message)
   if (delivery.packetId === 0) session.window().add(delivery)
   else session.window().noteSent(delivery)
@@ -230,7 +231,7 @@ export function removeDelivery(state: BrokerState, session: Session, delivery: S
  */
 function abandonSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
-  session.window().giveUp(delivery)
+  session.window().abandon(delivery)
   if (delivery.sequence === 0) return
   putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
 }
@@ -261,7 +262,7 @@ export function transmit(
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
   // What comes behind it waits too, or messages of one topic would pass each other by their QoS.
   const list = mustBeStored && !isStored ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
-  delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
+  delivery.sentWithBatch = list === state.sends ? 0 : state.openBatch.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
     sendPublish(list, connection, message, head)

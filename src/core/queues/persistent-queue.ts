@@ -14,11 +14,11 @@ import { neverExpires, type Session, type PersistentQueue, type SessionDelivery 
 const headRecordInterval = 1_000
 
 export function putRecord(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
-  state.gathering.changes.push({ change: 'put', record })
+  state.openBatch.changes.push({ change: 'put', record })
 }
 
 export function deleteRecord(state: BrokerState, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
-  state.gathering.changes.push({ change: 'delete', key })
+  state.openBatch.changes.push({ change: 'delete', key })
 }
 
 /** Undefined: it is damaged, and goes without being told of. */
@@ -42,12 +42,12 @@ export function storeDelivery(
   message: Message,
 ): void {
   delivery.sequence = stored.nextSequence++
-  delivery.putBatch = state.gathering.number
-  delivery.putIndex = state.gathering.changes.length
+  delivery.putBatch = state.openBatch.number
+  delivery.putIndex = state.openBatch.changes.length
   stored.count++
   if (delivery.group !== undefined) stored.mayHoldShared = true
   if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
-  if (message.bodyId !== 0) state.bodies.add(message.bodyId, 1)
+  if (message.bodyId !== 0) state.payloadRefcounts.add(message.bodyId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
     clientId: session.clientId,
@@ -59,7 +59,7 @@ export function storeDelivery(
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
   putRecord(state, record)
-  if (session.pace !== undefined && delivery.qos === 1) deferCommitForAck(state, session, session.pace)
+  if (session.ackLatency !== undefined && delivery.qos === 1) deferCommitForAck(state, session, session.ackLatency)
 }
 
 /** Messages that may wait on disk for it. */
@@ -89,24 +89,24 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   releaseDelivery(state, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.bodyId === 0)
-  const isPutOff = session.pace !== undefined && isPlain
+  const isPutOff = session.ackLatency !== undefined && isPlain
   const batch = state.batches.open(delivery.putBatch)
   if (batch !== undefined)
-    state.batches.strike(batch, delivery.putIndex, session.pace !== undefined && delivery.qos === 1)
+    state.batches.cancelWrite(batch, delivery.putIndex, session.ackLatency !== undefined && delivery.qos === 1)
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
-    if (isPutOff) state.batches.putOff({ change: 'delete', key })
+    if (isPutOff) state.batches.deferWrite({ change: 'delete', key })
     else deleteRecord(state, key)
     stored.deletedSinceRecord++
   }
   stored.count--
   if (state.fullSessions.delete(session)) state.hasActionRoom = true
-  if (stored.isToldFull) announceRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored.isFullAnnounced) announceRoom(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
   if (bodyId !== 0) releasePayload(state, bodyId)
   if (stored.deletedSinceRecord < headRecordInterval) return
-  if (isPutOff) state.batches.putOff({ change: 'put', record: recordOf(session, stored) })
+  if (isPutOff) state.batches.deferWrite({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state, session, stored)
 }
 
@@ -114,22 +114,22 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
 function deferCommitForAck(state: BrokerState, { connection }: Session, pace: AckLatency): void {
   const { batches, nowMs, committedBatch } = state
   // Behind QoS 2 it does not leave before the batch is written: there is nothing to wait for.
-  const isHeld = connection !== undefined && connection.heldUntilBatch > committedBatch
-  batches.hope(!isHeld && pace.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
+  const isHeld = connection !== undefined && connection.sendsDeferredUntilBatch > committedBatch
+  batches.deferCommit(!isHeld && pace.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
 }
 
 /** What was put last is on the disk alone until it is read again: its client is told of it later. */
 export function commitWithoutDelay({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
-  if (session.pace !== undefined && qos === 1) batches.hopeNoMore()
+  if (session.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
 
 export function releasePayload(state: BrokerState, bodyId: number): void {
-  if (state.bodies.add(bodyId, -1) === 0) deleteRecord(state, { kind: 'body', id: bodyId })
+  if (state.payloadRefcounts.add(bodyId, -1) === 0) deleteRecord(state, { kind: 'body', id: bodyId })
 }
 
 export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {
   // An earlier record of it may have been put off.
-  if (session.pace !== undefined) state.batches.bringIn()
+  if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
   putRecord(state, recordOf(session, stored))
 }
 

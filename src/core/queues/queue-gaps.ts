@@ -26,11 +26,11 @@ export function mustReadAgain(
   const lacks = firstLacking(stored, part)
   if (!stored.isReadAgain) {
     stored.isReadAgain = lacks !== undefined
-    if (stored.isReadAgain) stored.partsRead = 0
+    if (stored.isReadAgain) stored.partNumber = 0
     return stored.isReadAgain
   }
   stored.isReadAgain = false
-  stored.partsRead = 0
+  stored.partNumber = 0
   if (lacks !== undefined) noteGapsBelow(stored, lacks.end)
   else state.events.push({ event: 'queue-records-skipped', clientId: session.clientId, fromSequence: stored.diskFrom })
   return false
@@ -44,7 +44,7 @@ export function noteGapsBelow(stored: PersistentQueue, sequence: number): void {
 /** The first gap of a part that the session does not know of; `end`: where the part goes on behind it. */
 function firstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedPart): { end: number } | undefined {
   // What is in memory is not taken from the part.
-  const last = Math.min(upTo, stored.behind?.[0]?.sequence ?? Infinity)
+  const last = Math.min(upTo, stored.tailInMemory?.[0]?.sequence ?? Infinity)
   let next = stored.diskFrom
   for (const record of records) {
     if (record.kind !== 'queued' || record.sequence < next) continue

@@ -30,39 +30,39 @@ type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
 /** Here and elsewhere, as the filter may match. */
 export function sourcesOf(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   session: Session,
   filter: TopicFilter,
 ): RetainedSource[] {
-  const { own, count } = neighbours.place
+  const { own, count } = peerTable.shard
   const bare = bareFilter(filter)
-  const marks = startMarks(state, neighbours, session)
+  const marks = startMarks(state, peerTable, session)
   const here: RetainedSource = { cursor: state.retained.matching(bare), marks, begunAfter: 0 }
   const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, question: 0, isAsked: false, hasBegun: false })
-  neighbours.scanners.add(session)
-  if (hasWildcard(bare)) return [here, ...neighbours.peers.map(({ number }) => away(number))]
+  peerTable.waitingForRetained.add(session)
+  if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => away(number))]
   const owner = ownerOf(bare, count)
   return [owner === own ? here : away(owner)]
 }
 
 /** Complete when every shard that is there has said how far it was. */
-function startMarks(state: BrokerState, neighbours: PeerTable, session: Session): RetainedMarks {
-  const marks: RetainedMarks = { sentBy: Array.from({ length: neighbours.place.count }), isComplete: false }
-  marks.sentBy[neighbours.place.own] = neighbours.sentToEach()
-  const version = neighbours.interest.nextVersion()
-  const vow = new CommitBarrier()
-  for (const { link } of neighbours.peers) {
+function startMarks(state: BrokerState, peerTable: PeerTable, session: Session): RetainedMarks {
+  const marks: RetainedMarks = { sentBy: Array.from({ length: peerTable.shard.count }), isComplete: false }
+  marks.sentBy[peerTable.shard.own] = peerTable.sentToEach()
+  const version = peerTable.interest.nextVersion()
+  const barrier = new CommitBarrier()
+  for (const { link } of peerTable.peers) {
     if (link === undefined) continue
-    vow.await()
-    link.awaited.push({ version, vow, marks })
+    barrier.expect()
+    link.awaited.push({ version, barrier, marks })
   }
   // SUBACK waits for the same, and comes first.
-  if (session.stored !== undefined) deferUntilBatch(state, vow)
-  vow.whenKept(() => {
+  if (session.stored !== undefined) deferUntilBatch(state, barrier)
+  barrier.whenComplete(() => {
     marks.isComplete = true
-    if (session.scans !== undefined) state.scanning.add(session)
+    if (session.retainedReplays !== undefined) state.replaying.add(session)
   })
-  vow.mark()
+  barrier.arrive()
   return marks
 }
 
@@ -73,12 +73,12 @@ export function hasMarks({ marks }: RetainedSource): boolean {
 /** Asks for the next messages, if that has not been done. One that is away is asked when it is back. */
 export function askForMore(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   session: Session,
   { scan, source }: { scan: RetainedReplay; source: RemoteSource },
 ): void {
   const { owner } = source
-  if (source.isAsked || neighbours.peer(owner).link === undefined) return
+  if (source.isAsked || peerTable.peer(owner).link === undefined) return
   source.isAsked = true
   const limit = maxAskedAtOnce
   if (source.hasBegun) {
@@ -87,7 +87,7 @@ export function askForMore(
     return
   }
   source.question = state.nextSerial()
-  neighbours.asking.set(source.question, { session, scan })
+  peerTable.retainedRequests.set(source.question, { session, scan })
   const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
   const { question } = source
   state.peerSends.push({
@@ -98,47 +98,47 @@ export function askForMore(
 
 /** The client has heard it, or will: its answer would be the second, or older. */
 export function arrivesLive(
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   session: Session,
   { scan, message }: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (session.heardSinceAsked?.has(message.topic.name) === true) return true
+  if (session.liveTopics?.has(message.topic.name) === true) return true
   const { source } = scan
   if (!('cursor' in source) || source.marks === undefined) return false
-  const { own } = neighbours.place
+  const { own } = peerTable.shard
   const after = source.marks.sentBy.map((sent) => sent?.[own] ?? 0)
-  return neighbours.isNewerThan(message.arrival, after)
+  return peerTable.isNewerThan(message.retainedOrigin, after)
 }
 
 /** A message that its topic remembers is on its way to the sessions here. */
-export function recordLive(neighbours: PeerTable, message: Message): void {
+export function recordLive(peerTable: PeerTable, message: Message): void {
   const { name } = message.topic
-  for (const session of neighbours.scanners) {
-    if (session.scans?.awaits(name) !== true) continue
-    session.heardSinceAsked ??= new Set()
-    if (session.heardSinceAsked.size < maxLiveTopics) session.heardSinceAsked.add(name)
+  for (const session of peerTable.waitingForRetained) {
+    if (session.retainedReplays?.awaits(name) !== true) continue
+    session.liveTopics ??= new Set()
+    if (session.liveTopics.size < maxLiveTopics) session.liveTopics.add(name)
   }
 }
 
 /** Nobody waits for the answer any more. */
-export function cancelRetainedRequest(state: BrokerState, neighbours: PeerTable, { source }: RetainedReplay): void {
-  if ('cursor' in source || !neighbours.asking.delete(source.question)) return
-  if (neighbours.peer(source.owner).link === undefined) return
+export function cancelRetainedRequest(state: BrokerState, peerTable: PeerTable, { source }: RetainedReplay): void {
+  if ('cursor' in source || !peerTable.retainedRequests.delete(source.question)) return
+  if (peerTable.peer(source.owner).link === undefined) return
   state.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
 }
 
-export function endRetainedWait(neighbours: PeerTable, session: Session): void {
-  neighbours.scanners.delete(session)
-  session.heardSinceAsked = undefined
+export function endRetainedWait(peerTable: PeerTable, session: Session): void {
+  peerTable.waitingForRetained.delete(session)
+  session.liveTopics = undefined
 }
 
 /** A shard is back, and knows of no question: those to it are put from their beginning. */
-export function repeatRetainedRequests(state: BrokerState, neighbours: PeerTable, peer: Peer): void {
-  for (const session of neighbours.scanners) {
-    for (const { source } of session.scans?.all() ?? []) {
+export function repeatRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+  for (const session of peerTable.waitingForRetained) {
+    for (const { source } of session.retainedReplays?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue
-      neighbours.asking.delete(source.question)
-      source.marks = startMarks(state, neighbours, session)
+      peerTable.retainedRequests.delete(source.question)
+      source.marks = startMarks(state, peerTable, session)
       source.isAsked = false
       source.hasBegun = false
     }

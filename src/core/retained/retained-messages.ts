@@ -34,8 +34,8 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
   if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
   const kept = copyAlone(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
-  kept.arrival = arrival
-  putRetained(state, kept, state.gathering.number)
+  kept.retainedOrigin = arrival
+  putRetained(state, kept, state.openBatch.number)
   if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
   return undefined
 }
@@ -50,11 +50,11 @@ function deleteRetained(state: BrokerState, topic: TopicName): void {
 }
 
 /** The room is that of the node, though each shard keeps the messages of its topics. */
-function isFull({ settings, retained, retainedOfBroker, retainedElsewhere, place }: BrokerState): boolean {
+function isFull({ settings, retained, retainedOfBroker, retainedOnPeers, shard }: BrokerState): boolean {
   const { maxRetainedMessages: max } = settings
   if (max === undefined) return false
   const here = retained.count - retainedOfBroker
-  return retainedElsewhere === undefined ? here >= Math.ceil(max / place.count) : here + retainedElsewhere() >= max
+  return retainedOnPeers === undefined ? here >= Math.ceil(max / shard.count) : here + retainedOnPeers() >= max
 }
 
 /** Shards that keep messages of one namespace at the same moment may keep one each beyond it. */

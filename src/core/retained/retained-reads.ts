@@ -42,8 +42,8 @@ export function readAhead(
 }
 
 function ask(state: BrokerState, retained: StoredRetained): void {
-  const question = state.ask({ for: 'retained', retained })
-  state.questions.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topic.name } })
+  const question = state.request({ for: 'retained', retained })
+  state.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topic.name } })
 }
 
 /** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
@@ -84,7 +84,7 @@ export function wakeInLine(state: BrokerState): void {
 
 function wake(state: BrokerState, readers: readonly RetainedReader[]): void {
   for (const reader of readers) {
-    if (reader instanceof Session) state.scanning.add(reader)
+    if (reader instanceof Session) state.replaying.add(reader)
     else reader.isReading = false
   }
 }

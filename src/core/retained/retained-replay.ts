@@ -42,48 +42,48 @@ export function startRetainedReplay(
   const { retainHandling } = how.options
   if (retainHandling === 2 || (retainHandling === 1 && !how.isNew)) return
   if (splitSharedFilter(filter) !== undefined) return
-  const { neighbours } = state
-  if (neighbours === undefined && state.retained.count === 0) return
+  const { peerTable } = state
+  if (peerTable === undefined && state.retained.count === 0) return
   cancelReplays(state, session, filter)
   const cursor = state.retained.matching(bareFilter(filter))
   const sources =
-    neighbours === undefined
+    peerTable === undefined
       ? [{ cursor, marks: undefined, begunAfter: state.retainedHere }]
-      : sourcesOf(state, neighbours, session, filter)
-  session.scans ??= new RetainedReplayQueue()
+      : sourcesOf(state, peerTable, session, filter)
+  session.retainedReplays ??= new RetainedReplayQueue()
   const { options } = how
-  for (const source of sources) session.scans.add({ filter, options, source, found: [], isAtEnd: false })
-  state.scanning.add(session)
+  for (const source of sources) session.retainedReplays.add({ filter, options, source, found: [], isAtEnd: false })
+  state.replaying.add(session)
 }
 
 /** The subscription is gone, or begins anew; undefined: all of them, as the client has gone. */
 export function cancelReplays(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
-  const { scans } = session
-  if (scans === undefined) return
-  const dropped = filter === undefined ? [...scans.all()] : scans.drop(filter)
-  if (state.neighbours !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.neighbours, scan)
-  if (filter === undefined || scans.isEmpty) return endReplays(state, session)
+  const { retainedReplays } = session
+  if (retainedReplays === undefined) return
+  const dropped = filter === undefined ? [...retainedReplays.all()] : retainedReplays.drop(filter)
+  if (state.peerTable !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.peerTable, scan)
+  if (filter === undefined || retainedReplays.isEmpty) return endReplays(state, session)
   // What it has read ahead may have been for those: the rest asks again for what it needs.
   stopReading(state, session)
-  state.scanning.add(session)
+  state.replaying.add(session)
 }
 
 function endReplays(state: BrokerState, session: Session): void {
-  session.scans = undefined
+  session.retainedReplays = undefined
   stopReading(state, session)
-  state.scanning.delete(session)
-  if (state.neighbours !== undefined) endRetainedWait(state.neighbours, session)
+  state.replaying.delete(session)
+  if (state.peerTable !== undefined) endRetainedWait(state.peerTable, session)
 }
 
 /** One slice for each session that has room. */
 export function continueReplays(state: BrokerState): void {
-  for (const session of state.scanning) {
+  for (const session of state.replaying) {
     if (!hasRoomForRetained(state, session)) {
       waitForRoom(state, session)
       continue
     }
     for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirstReplay(state, session)) break
-    if (session.scans?.first === undefined) endReplays(state, session)
+    if (session.retainedReplays?.first === undefined) endReplays(state, session)
   }
   wakeInLine(state)
 }
@@ -91,17 +91,17 @@ export function continueReplays(state: BrokerState): void {
 /** `drainQueue` puts it back when there is room. */
 function waitForRoom(state: BrokerState, session: Session): void {
   stopReading(state, session)
-  state.scanning.delete(session)
+  state.replaying.delete(session)
 }
 
 /** True if it is over and was about one topic: there is time for the next. */
 function continueFirstReplay(state: BrokerState, session: Session): boolean {
-  const { scans } = session
-  const scan = scans?.first
-  if (scans === undefined || scan === undefined) return false
+  const { retainedReplays } = session
+  const scan = retainedReplays?.first
+  if (retainedReplays === undefined || scan === undefined) return false
   continueReplay(state, session, scan)
   if (!scan.isAtEnd || scan.found.length > 0) return false
-  scans.end(scan)
+  retainedReplays.end(scan)
   return !hasWildcard(scan.filter)
 }
 
@@ -113,7 +113,7 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
     const outcome = deliverRetained(state, session, scan, message)
     if (outcome === 'no-room') waitForRoom(state, session)
     if (outcome === 'is-read') {
-      state.scanning.delete(session)
+      state.replaying.delete(session)
       readAhead(state, session, scan.found, given)
     }
     if (outcome !== 'done') break
@@ -126,13 +126,13 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
 /** False where others have to say something first: it is looked at again when they have. */
 function findMore(state: BrokerState, session: Session, scan: RetainedReplay): boolean {
   const { source } = scan
-  if (state.neighbours !== undefined && !hasMarks(source)) {
-    state.scanning.delete(session)
+  if (state.peerTable !== undefined && !hasMarks(source)) {
+    state.replaying.delete(session)
     return false
   }
   if (!('cursor' in source)) {
-    if (state.neighbours !== undefined) askForMore(state, state.neighbours, session, { scan, source })
-    state.scanning.delete(session)
+    if (state.peerTable !== undefined) askForMore(state, state.peerTable, session, { scan, source })
+    state.replaying.delete(session)
     return false
   }
   const slice = source.cursor.next(sliceTopics)
@@ -179,7 +179,7 @@ function isForSession(state: BrokerState, session: Session, scan: RetainedReplay
 }
 
 function isOfBridge({ clientId, connection }: Session): boolean {
-  return isBridgeClient(clientId) || connection?.wantsNoEcho === true
+  return isBridgeClient(clientId) || connection?.hasNoLocal === true
 }
 
 /** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */
@@ -188,9 +188,9 @@ function wasDeliveredLive(
   session: Session,
   found: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (state.neighbours !== undefined) return arrivesLive(state.neighbours, session, found)
+  if (state.peerTable !== undefined) return arrivesLive(state.peerTable, session, found)
   const { source } = found.scan
-  return 'cursor' in source && (found.message.arrival?.number ?? 0) > source.begunAfter
+  return 'cursor' in source && (found.message.retainedOrigin?.number ?? 0) > source.begunAfter
 }
 
 /** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
@@ -201,7 +201,7 @@ function canDeliverRetained(state: BrokerState, session: Session, message: Retai
   // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
   if (message.publisher === '' || message.isByOwnRight) return true
   const publisher = { clientId: message.publisher, username: message.publisherUsername }
-  return permissions.mayRemain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
+  return permissions.canRetain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
 }
 
 /** Retained messages fill at most half of what may wait, so that live ones still find room. */

@@ -33,9 +33,9 @@ const maxTailInMemory = 8_192
 export function drainQueue(state: BrokerState, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
-  if (session.resends !== undefined) sendPostponed(state, session, connection, session.resends)
+  if (session.postponed !== undefined) sendPostponed(state, session, connection, session.postponed)
   const pending = session.pending
-  if (pending !== undefined && session.resends === undefined) {
+  if (pending !== undefined && session.postponed === undefined) {
     for (let next = pending.peek(); next !== undefined; next = pending.peek()) {
       if (!hasRoom(state, session, connection)) break
       pending.shift()
@@ -45,7 +45,7 @@ export function drainQueue(state: BrokerState, session: Session): void {
   if (session.onDiskCount > 0) {
     // While memory is short nothing is read ahead of what can be sent.
     if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
-  } else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
+  } else if (session.retainedReplays !== undefined && session.pendingCount === 0) state.replaying.add(session)
 }
 
 function sendPostponed(
@@ -60,7 +60,7 @@ function sendPostponed(
     resends.shift()
     if (!isOver) resendOne(state, session, connection, next)
   }
-  session.resends = undefined
+  session.postponed = undefined
 }
 
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
@@ -98,7 +98,7 @@ export function resumeDelivery(state: BrokerState, session: Session, connection:
 
 /** [MQTT5-3.3.4-9] Of what was in flight only so many go at once as the client takes now; the others as it answers. */
 function postponeResends(session: Session): void {
-  session.resends = undefined
+  session.postponed = undefined
   if (session.inflightCount <= session.windowLimit) return
   const sent = session
     .window()
@@ -107,8 +107,8 @@ function postponeResends(session: Session): void {
   const released = session.inflightCount - sent.length
   const held = sent.slice(Math.max(0, session.windowLimit - released))
   if (held.length === 0) return
-  session.resends = new PendingQueue()
-  for (const delivery of held) session.resends.push(delivery)
+  session.postponed = new PendingQueue()
+  for (const delivery of held) session.postponed.push(delivery)
 }
 
 /**
@@ -116,7 +116,7 @@ function postponeResends(session: Session): void {
  * connection and may not have any more keeps its place and its packet id until it is answered: it is under way.
  */
 export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
-  const held = new Set(session.resends?.all())
+  const held = new Set(session.postponed?.all())
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
     // What still waits for the disk has not been sent late: sent once more it would come after the client's PUBREC.
@@ -142,25 +142,25 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
 
 function askForMore(state: BrokerState, session: Session): void {
   const stored = session.stored
-  if (stored === undefined || stored.loading !== undefined) return
+  if (stored === undefined || stored.readRequest !== undefined) return
   const room = state.settings.maxQueuedMessages - session.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   if (session.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
-  const limit = Math.min(room, maxInPart, partGrowth * (stored.partsRead + 1))
+  const limit = Math.min(room, maxInPart, partGrowth * (stored.partNumber + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
-  const question = state.ask({ for: 'queue', session, upTo })
-  stored.loading = question
+  const question = state.request({ for: 'queue', session, upTo })
+  stored.readRequest = question
   // A spool that goes without its oldest reads these on disk, and what is there is not to be in memory as well.
-  const keepsLast = session.pace !== undefined && session.spool?.dropsOldest !== true
-  if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.behind ??= []
-  state.questions.push({
+  const keepsLast = session.ackLatency !== undefined && session.spool?.dropsOldest !== true
+  if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.tailInMemory ??= []
+  state.requests.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,
     fromSequence: stored.diskFrom,
     limit,
-    part: stored.isReadAgain ? undefined : stored.partsRead,
+    part: stored.isReadAgain ? undefined : stored.partNumber,
     afterBatch,
   })
 }
@@ -172,7 +172,7 @@ function readableUpTo(
   wanted: number,
 ): { upTo: number; afterBatch: number } {
   const { nextSequence, mark } = stored
-  const newest = state.batches.lastBegun
+  const newest = state.batches.lastOpenNumber
   if (mark !== undefined && mark.batch <= state.committedBatch) {
     stored.writtenUpTo = mark.sequence
     stored.mark = undefined
@@ -190,11 +190,11 @@ export function handleQueueLoaded(
 ): void {
   const stored = session.stored
   // The session has ended, or lost its client meanwhile: what was read is read again when it is wanted.
-  if (stored === undefined || stored.loading !== answer.question) return
-  stored.loading = undefined
+  if (stored === undefined || stored.readRequest !== answer.question) return
+  stored.readRequest = undefined
   if (session.connection === undefined) return
   if (mustReadAgain(state, session, stored, answer)) return drainQueue(state, session)
-  const end = stored.behind?.[0]?.sequence ?? Infinity
+  const end = stored.tailInMemory?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
     if (record.sequence < end) restoreDelivery(state, session, stored, record)
@@ -204,19 +204,19 @@ export function handleQueueLoaded(
   appendTail(session, stored)
   // What was dropped unread is still there as of an earlier moment.
   const mayReadOn = !answer.isEnd && stored.trimmedTo <= stored.diskFrom
-  stored.partsRead = mayReadOn ? stored.partsRead + 1 : 0
-  if (answer.isEnd) stored.settled = undefined
+  stored.partNumber = mayReadOn ? stored.partNumber + 1 : 0
+  if (answer.isEnd) stored.completed = undefined
   drainQueue(state, session)
 }
 
 /** What is kept in memory follows, when nothing is left to be read before it. */
 function appendTail(session: Session, stored: PersistentQueue): void {
-  const { behind } = stored
-  const next = behind?.[0]?.sequence ?? stored.nextSequence
-  if (behind === undefined || stored.diskFrom < next) return
-  stored.behind = undefined
+  const { tailInMemory } = stored
+  const next = tailInMemory?.[0]?.sequence ?? stored.nextSequence
+  if (tailInMemory === undefined || stored.diskFrom < next) return
+  stored.tailInMemory = undefined
   stored.diskFrom = stored.nextSequence
-  for (const delivery of behind) session.queue().push(delivery)
+  for (const delivery of tailInMemory) session.queue().push(delivery)
 }
 
 function restoreDelivery(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
@@ -257,7 +257,7 @@ function sharedGroupOf(
   })
   const [only] = bringing
   const shared = only === undefined || bringing.length > 1 ? undefined : splitSharedFilter(only)
-  return shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
+  return shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
 }
 
 /** In place of what has kept its packet id since the restart. */

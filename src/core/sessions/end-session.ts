@@ -55,8 +55,8 @@ export function startStoring(state: BrokerState, session: Session): PersistentQu
 export function moveQueueToDisk(state: BrokerState, session: Session): void {
   const { stored, pending } = session
   if (stored === undefined) return
-  stored.loading = undefined
-  stored.partsRead = 0
+  stored.readRequest = undefined
+  stored.partNumber = 0
   stored.isReadAgain = false
   forgetBehind(state, session, stored)
   const first = pending?.peek()
@@ -76,7 +76,7 @@ const sessionDeadlines = ['session-expiry', 'will-due', 'retry'] as const
 export function endSession(state: BrokerState, session: Session): void {
   state.clientFilters?.forget(session)
   state.sessions.remove(session)
-  session.rest = undefined
+  session.absence = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   if (state.fullSessions.delete(session)) state.hasActionRoom = true
   const moving = sharedDeliveries(session)
@@ -88,9 +88,9 @@ export function endSession(state: BrokerState, session: Session): void {
   if (session.willDueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
     // Another session may begin under the same name.
-    if (session.pace !== undefined) state.batches.bringIn()
+    if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
     if (!keepForMembers(state, session, session.stored))
-      state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
+      state.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
     storePendingWill(state, session.clientId)
   }
   releaseReferences(session)
@@ -102,7 +102,7 @@ function releaseReferences(session: Session): void {
   session.stored = undefined
   session.outgoing = undefined
   session.pending = undefined
-  session.resends = undefined
+  session.postponed = undefined
   session.incoming = undefined
 }
 
@@ -129,7 +129,7 @@ function reassignSharedOf(state: BrokerState, session: Session): void {
   const all = sharedDeliveries(session)
   const moved = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
   const kept = all.filter((delivery) => !moved.has(delivery))
-  if (state.neighbours !== undefined) copyToPeers(state, session, kept)
+  if (state.peerTable !== undefined) copyToPeers(state, session, kept)
   if (moved.size === 0) return
   const staying = session.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
   for (const delivery of staying) session.pending?.push(delivery)
@@ -149,14 +149,14 @@ function reassignDelivery(state: BrokerState, session: Session, delivery: Sessio
 /** Of no other member here the client is there: one on another shard gets it, and it is kept here until that has it. */
 function copyToPeers(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
   const rest = {}
-  session.rest = rest
+  session.absence = rest
   for (const delivery of deliveries) {
     // QoS 2 stays: a copy of it would be a second one if the client comes back before the other shard has answered.
     if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
     const kept = reassignToPeer(state, delivery, false)
-    kept?.whenKept(() => {
+    kept?.whenComplete(() => {
       // Its client was here meanwhile: then it may have had it as well, which QoS 1 allows.
-      const mayGo = kept.refusal === undefined && session.rest === rest
+      const mayGo = kept.refusal === undefined && session.absence === rest
       if (mayGo) completeReassignment(state, session, delivery)
     })
   }

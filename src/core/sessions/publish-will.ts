@@ -44,14 +44,14 @@ export function publishWill(state: BrokerState, session: Session): void {
 /** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
 export function publishDelayedWill(state: BrokerState, key: string, { will }: OrphanWill): void {
   const { name, message } = will
-  state.orphanWills.delete(key)
+  state.delayedWills.delete(key)
   releaseWill(state, will)
   publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
 }
 
 /** Neither published nor kept. */
 export function dropOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
-  state.orphanWills.delete(key)
+  state.delayedWills.delete(key)
   releaseWill(state, will)
   deleteWill(state, will.name)
 }
@@ -71,8 +71,8 @@ function publishNext(state: BrokerState, will: DueWill): void {
 
 function loadNext(state: BrokerState): void {
   for (let will = state.willLoads.next(); will !== undefined; will = state.willLoads.next()) {
-    const question = state.ask({ for: 'will', will })
-    state.questions.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+    const question = state.request({ for: 'will', will })
+    state.requests.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
   }
 }
 
@@ -91,21 +91,21 @@ export function handleWillLoaded(state: BrokerState, will: DueWill, stored: Stor
   else deleteWill(state, will.name)
   let next = state.willLoads.end(will)
   for (; next?.message !== undefined; next = state.willLoads.end(next)) publishLoaded(state, next, next.message)
-  state.willLoads.noteRead(state.gathering.number)
+  state.willLoads.noteRead(state.openBatch.number)
   loadNext(state)
 }
 
 function publishLoaded(state: BrokerState, { name, session }: DueWill, message: Message): void {
   deleteWill(state, name)
-  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
+  if (message.isRepeat && state.peerTable !== undefined) tellOthersAgain(state, state.peerTable, name, message)
   else publishWillMessage(state, name, message, session)
 }
 
 /** What it brought here was stored with the word that it was published. */
-function tellOthersAgain(state: BrokerState, neighbours: PeerTable, name: string, message: Message): void {
+function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string, message: Message): void {
   if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
-  const plan = state.routes.planFor(message.topic)
-  forwardToPeers(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
+  const plan = state.router.planFor(message.topic)
+  forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
   storeUntilCommitted(state, name, message)
 }
 
@@ -131,9 +131,9 @@ function mayStillBePublished(state: BrokerState, message: Message, session: Sess
   const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
   if (session === undefined || session.identityIsFromDisk) {
     if (message.isByOwnRight) return true
-    return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
+    return permissions.canRetain({ clientId: message.publisher, username: message.publisherUsername }, topic)
   }
-  const permission = permissions.mayPublish(session.identity, topic, message)
+  const permission = permissions.canPublish(session.identity, topic, message)
   return permission === 'allow' || permission === 'ask'
 }
 

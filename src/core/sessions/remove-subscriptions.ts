@@ -20,17 +20,18 @@ export function removeSubscriptions(state: BrokerState, session: Session): void 
   if (subscriptions === undefined) return
   // One by one they are not taken out of the map, which would then be made anew several times.
   const leaving = { session, rest: subscriptions.entries(), standing: presenceOf(session) }
-  if (subscriptions.size > 0) state.held.subscribers--
+  if (subscriptions.size > 0) state.subscriptionCounts.subscribers--
   session.subscriptions = undefined
   if (subscriptions.size <= mostAtOnce) return void takeOut(state, leaving, Infinity)
-  if (state.exclusive.size > 0) for (const filter of subscriptions.keys()) releaseExclusive(state, session, filter)
-  state.leaving.push(leaving)
+  if (state.exclusiveHolders.size > 0)
+    for (const filter of subscriptions.keys()) releaseExclusive(state, session, filter)
+  state.endingSessions.push(leaving)
 }
 
 /** The next slice, of the session that has ended first. */
 export function continueRemovingSubscriptions(state: BrokerState): void {
-  const first = state.leaving.peek()
-  if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.leaving.shift()
+  const first = state.endingSessions.peek()
+  if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.endingSessions.shift()
 }
 
 function takeOut(state: BrokerState, { session, rest, standing }: EndingSession, most: number): 'all' | 'some' {
@@ -39,7 +40,7 @@ function takeOut(state: BrokerState, { session, rest, standing }: EndingSession,
     if (next.done === true) return 'all'
     const [filter, before] = next.value
     state.countFilter(filter, -1)
-    state.routes.unsubscribe(filter, session)
+    state.router.unsubscribe(filter, session)
     releaseExclusive(state, session, filter)
     updateInterest(state, standing, filter, { before, after: undefined })
   }

@@ -14,7 +14,7 @@ export function setIdentity(state: BrokerState, connection: Connection, session:
   session.identity = identity
   session.identityIsFromDisk = false
   session.mountpoint = connection.mountpoint
-  connection.verdicts = undefined
+  connection.authorizationCache = undefined
   if (identity.expiresAtMs === undefined) state.deadlines.cancel('identity-expiry', connection)
   else state.deadlines.set('identity-expiry', connection, identity.expiresAtMs)
   if (isOther && !state.permissions.allowsEverything) forgetItsPlans(state, session)
@@ -34,6 +34,6 @@ function isSame(one: Identity, other: Identity): boolean {
 function forgetItsPlans(state: BrokerState, session: Session): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return
-  if (subscriptions.size > mostFiltersTouched) return state.routes.forgetPlans()
-  for (const filter of subscriptions.keys()) state.routes.forgetPlansFor(filter)
+  if (subscriptions.size > mostFiltersTouched) return state.router.forgetPlans()
+  for (const filter of subscriptions.keys()) state.router.forgetPlansFor(filter)
 }

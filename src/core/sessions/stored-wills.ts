@@ -30,7 +30,7 @@ export function createWill(
   const name = isLarge(state, message) ? reserveInternalName(state, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs: state.nowMs })
   recordWill(state, will, message, undefined)
-  if (isInternalName(name)) state.unwrittenWills.push({ batch: state.gathering.number, will })
+  if (isInternalName(name)) state.unwrittenWills.push({ batch: state.openBatch.number, will })
   countWill(state, will)
   return will
 }
@@ -57,7 +57,7 @@ export function restoredWill(state: BrokerState, record: WillRecord): SessionWil
   if (isLargeWill) {
     deleteRecord(state, { kind: 'will', clientId })
     recordWill(state, will, message, record.dueAtMs)
-    state.unwrittenWills.push({ batch: state.gathering.number, will })
+    state.unwrittenWills.push({ batch: state.openBatch.number, will })
   }
   countWill(state, will)
   return will
@@ -80,26 +80,26 @@ function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Messag
 /** Of one that was not published, or whose publishing is stored in this batch. `name`: the client id, or a reserved one. */
 export function deleteWill(state: BrokerState, name: string): void {
   forgetOwed(state, name)
-  if (isInternalName(name)) state.gathering.changes.push({ change: 'delete-session', clientId: name })
+  if (isInternalName(name)) state.openBatch.changes.push({ change: 'delete-session', clientId: name })
   else deleteRecord(state, { kind: 'will', clientId: name })
 }
 
 /** The will has just been given out: what it has to wait for on other shards, if anything, is waited for. */
 export function storeUntilCommitted(state: BrokerState, name: string, message: Message): void {
-  const vow = state.neighbours?.takeVow()
-  if (vow === undefined) return
+  const barrier = state.peerTable?.takeBarrier()
+  if (barrier === undefined) return
   renamePendingWill(state, name)
   const owed = { name, message }
   recordPendingWill(state, owed)
-  vow.whenKept(() => {
-    if (state.owedWills.get(owed.name) === owed) deleteWill(state, owed.name)
+  barrier.whenComplete(() => {
+    if (state.pendingWills.get(owed.name) === owed) deleteWill(state, owed.name)
   })
-  vow.mark()
+  barrier.arrive()
 }
 
 /** The session has been deleted, and with it all that is on disk of its client. */
 export function storePendingWill(state: BrokerState, clientId: string): void {
-  const owed = state.owedWills.get(clientId)
+  const owed = state.pendingWills.get(clientId)
   if (owed !== undefined) recordPendingWill(state, owed)
 }
 
@@ -116,14 +116,14 @@ function recordPendingWill(state: BrokerState, owed: PendingWill): void {
   const stored = { ...toStored(owed.message), isRepeat: true }
   putRecord(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
   forgetOwed(state, owed.name)
-  state.owedWills.set(owed.name, owed)
+  state.pendingWills.set(owed.name, owed)
   state.memory.add('wills', pendingWillBytes(owed.message))
 }
 
 function forgetOwed(state: BrokerState, name: string): PendingWill | undefined {
-  const owed = state.owedWills.get(name)
+  const owed = state.pendingWills.get(name)
   if (owed === undefined) return undefined
-  state.owedWills.delete(name)
+  state.pendingWills.delete(name)
   state.memory.add('wills', -pendingWillBytes(owed.message))
   return owed
 }

@@ -35,14 +35,14 @@ const elsewherePauseMs = 20
 export function keepForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   // What waits for a bridge is no other's: its sessions do not take part in shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
-  if (state.neighbours === undefined && state.held.shared === 0) return false
+  if (state.peerTable === undefined && state.subscriptionCounts.shared === 0) return false
   const name = reserveInternalName(state, session.clientId)
-  state.gathering.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
+  state.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // It is published by now; where it is still owed it is put again, and not with these records.
   deleteRecord(state, { kind: 'will', clientId: name })
   putRecord(state, { ...recordOf(session, stored), ...nobodys })
-  add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastBegun })
+  add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastOpenNumber })
   return true
 }
 
@@ -67,9 +67,9 @@ export function continueEndedQueues(state: BrokerState): void {
   const [queue] = state.endedQueues.values()
   if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
   queue.isAsked = true
-  state.questions.push({
+  state.requests.push({
     kind: 'load-queue',
-    question: state.ask({ for: 'ended', queue }),
+    question: state.request({ for: 'ended', queue }),
     clientId: queue.name,
     fromSequence: queue.from,
     limit: Math.min(mostInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),
@@ -93,21 +93,21 @@ export function handleEndedQueueRead(
     const kept = giveToOthers(state, queue, record)
     if (kept === undefined) continue
     isElsewhere = true
-    taken.await()
-    kept.whenKept(() => taken.mark())
+    taken.expect()
+    kept.whenComplete(() => taken.arrive())
   }
   queue.partsRead++
   if (answer.isEnd) {
     state.endedQueues.delete(queue.name)
-    state.gathering.changes.push({ change: 'delete-session', clientId: queue.name })
+    state.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
-  taken.whenKept(() => {
+  taken.whenComplete(() => {
     queue.isAsked = false
-    queue.afterBatch = state.batches.lastBegun
+    queue.afterBatch = state.batches.lastOpenNumber
     if (isElsewhere && !answer.isEnd) pause(state, queue, elsewherePauseMs)
     continueEndedQueues(state)
   })
-  taken.mark()
+  taken.arrive()
 }
 
 /** Members here whose sessions are not stored have more before them than they should get from this. */

@@ -23,12 +23,12 @@ interface Homeless {
 /** The shard whose turn it is; undefined: there is nobody. */
 export function chooseOtherShard(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   { group, tried, mayBeStored }: Homeless,
 ): Peer | undefined {
-  const elsewhere = state.routes.groupElsewhere(group.name, group.filter)
+  const elsewhere = state.router.groupOnPeers(group.name, group.filter)
   if (elsewhere === undefined) return undefined
-  const chosen = chooseShard(neighbours, {
+  const chosen = chooseShard(peerTable, {
     filter: elsewhere.sharedFilter,
     elsewhere,
     turn: elsewhere.nextTurn(),
@@ -52,11 +52,11 @@ export interface ForwardedShared {
  */
 export function forwardShared(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   to: Peer,
   { isAwaited, ...passed }: ForwardedShared & { readonly isAwaited: boolean },
 ): CommitBarrier | undefined {
-  const send = { ...toGroup(neighbours, passed), isAwaited }
+  const send = { ...toGroup(peerTable, passed), isAwaited }
   if (isAwaited) {
     const kept = new CommitBarrier()
     leave(state, to, send, kept)
@@ -72,12 +72,12 @@ export function forwardShared(
  */
 export function forwardSharedOnce(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   to: Peer,
   once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isDecided: boolean },
 ): CommitBarrier {
   const { message, exactlyOnce, isDecided } = once
-  const send = { ...toGroup(neighbours, once), isAwaited: true, exactlyOnce }
+  const send = { ...toGroup(peerTable, once), isAwaited: true, exactlyOnce }
   const kept = new CommitBarrier()
   sendInTurn(state, to, { message, isDecided }, () => leave(state, to, send, kept))
   return kept
@@ -85,9 +85,9 @@ export function forwardSharedOnce(
 
 function leave(state: BrokerState, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
   const isTaken = storeAndSend(state, to, send, kept)
-  kept.mark(isTaken ? undefined : reasonCodes.quotaExceeded)
+  kept.arrive(isTaken ? undefined : reasonCodes.quotaExceeded)
 }
 
-function toGroup({ place }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {
-  return { ...plainPublish(message), isForSubscribers: false, groups: [filter], tried: [...tried, place.own] }
+function toGroup({ shard }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {
+  return { ...plainPublish(message), hasSubscribers: false, groups: [filter], tried: [...tried, shard.own] }
 }

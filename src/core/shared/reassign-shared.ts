@@ -14,20 +14,20 @@ import { deliverToGroup } from '../publish/deliver-locally.ts'
 export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<Session> | undefined {
   const shared = splitSharedFilter(sharedFilter as TopicFilter)
   if (shared === undefined) return undefined
-  return state.routes.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
+  return state.router.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
 }
 
 /** True if a member here has it now. `session`: whose it was, undefined where that has ended. */
 export function reassignToMember(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
-  if (delivery.wasSent && session !== undefined) state.moved.noteSent(delivery.message, session)
+  if (delivery.wasSent && session !== undefined) state.sharedRedelivery.noteSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
 /** Those that its body was stored for have had it, and it is gone: a record that named it would name nothing. */
 function letGoOfOldBody(state: BrokerState, message: Message): void {
-  if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
+  if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
 }
 
 /**
@@ -39,18 +39,18 @@ export function reassignToPeer(
   delivery: SessionDelivery,
   isGivenUp: boolean,
 ): CommitBarrier | undefined {
-  const { neighbours } = state
+  const { peerTable } = state
   const { group, message } = delivery
-  if (neighbours === undefined || group === undefined || message === undefined) return undefined
-  const to = chooseOtherShard(state, neighbours, { group, tried: [], mayBeStored: isGivenUp })
+  if (peerTable === undefined || group === undefined || message === undefined) return undefined
+  const to = chooseOtherShard(state, peerTable, { group, tried: [], mayBeStored: isGivenUp })
   if (to === undefined) return undefined
   const filter = group.sharedFilter
-  if (!isGivenUp) return forwardShared(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
+  if (!isGivenUp) return forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
   const kept =
     delivery.sequence === 0
-      ? forwardShared(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
-      : storeHandoff(state, neighbours, to, { message, filter })
-  kept?.whenKept(() => countIfLost(state, message, kept))
+      ? forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
+      : storeHandoff(state, peerTable, to, { message, filter })
+  kept?.whenComplete(() => countIfLost(state, message, kept))
   return kept
 }
 

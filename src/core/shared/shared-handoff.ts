@@ -24,57 +24,57 @@ const onlyPacketId = 1
 /** The session lets go of it with this batch. The vow is that of `passOnce`. */
 export function storeHandoff(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   to: Peer,
   { message, filter }: { message: Message; filter: TopicFilter },
 ): CommitBarrier {
-  const key = { shard: neighbours.place.own, name: `${state.identity}.${state.nextSerial().toString(36)}` }
+  const key = { shard: peerTable.shard.own, name: `${state.identity}.${state.nextSerial().toString(36)}` }
   putRecord(state, { kind: 'moving', ...key, to: to.number, filter, message: toStored(message) })
-  return send(state, neighbours, to, { key, message, filter, isDecided: false })
+  return send(state, peerTable, to, { key, message, filter, isDecided: false })
 }
 
 /** Everything is restored: what was on its way goes on. */
 export function resumeHandoffs(state: BrokerState): void {
-  for (const moving of state.restoredMoving.splice(0)) moveOn(state, moving)
+  for (const moving of state.restoredHandoffs.splice(0)) moveOn(state, moving)
 }
 
 /** To its shard; where the node has another number of shards since, to one that finds out who has members. */
 function moveOn(state: BrokerState, moving: SharedHandoff): void {
-  const { place, neighbours } = state
-  const target = moving.to % place.count
-  if (target === place.own && isTakenHere(state, moving)) return deleteRecord(state, { kind: 'moving', ...moving.key })
-  if (neighbours === undefined) {
+  const { shard, peerTable } = state
+  const target = moving.to % shard.count
+  if (target === shard.own && isTakenHere(state, moving)) return deleteRecord(state, { kind: 'moving', ...moving.key })
+  if (peerTable === undefined) {
     state.countDrop(undefined, moving.message, 'session-ended')
     return deleteRecord(state, { kind: 'moving', ...moving.key })
   }
-  const to = neighbours.peer(target === place.own ? (place.own + 1) % place.count : target)
-  send(state, neighbours, to, { ...moving, isDecided: true })
+  const to = peerTable.peer(target === shard.own ? (shard.own + 1) % shard.count : target)
+  send(state, peerTable, to, { ...moving, isDecided: true })
 }
 
 function isTakenHere(state: BrokerState, { message, filter }: SharedHandoff): boolean {
   const shared = splitSharedFilter(filter)
-  const group = shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
+  const group = shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
   return group !== undefined && deliverToGroup(state, group, message, undefined)
 }
 
 function send(
   state: BrokerState,
-  neighbours: PeerTable,
+  peerTable: PeerTable,
   to: Peer,
   { key, message, filter, isDecided }: Omit<SharedHandoff, 'to'> & { readonly isDecided: boolean },
 ): CommitBarrier {
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
-  const kept = forwardSharedOnce(state, neighbours, to, { message, filter, tried: [], exactlyOnce, isDecided })
-  kept.whenKept(() => {
+  const kept = forwardSharedOnce(state, peerTable, to, { message, filter, tried: [], exactlyOnce, isDecided })
+  kept.whenComplete(() => {
     deleteRecord(state, { kind: 'moving', ...key })
     if (exactlyOnce === undefined) return
     // Forgotten there before the record is off the disk here, it would be sent again after a crash, as something new.
     const removed = new CommitBarrier()
     deferUntilBatch(state, removed)
-    removed.mark()
+    removed.arrive()
     const released = new CommitBarrier()
-    sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], vow: released })
-    released.mark()
+    sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], barrier: released })
+    released.arrive()
   })
   return kept
 }

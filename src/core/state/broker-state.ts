@@ -97,7 +97,7 @@ export interface BrokerOptions {
   /** Undefined: nobody is denied anything. */
   readonly permissions?: Permissions
   /** Undefined: the only one. */
-  readonly place?: ShardPlace
+  readonly shard?: ShardPlace
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
   readonly namespaces?: NamespaceSettings | undefined
   /** What each namespace may have; undefined: as much as it likes. */
@@ -106,15 +106,15 @@ export interface BrokerOptions {
    * How many retained messages the other shards have, as far as is known: they count for `maxRetainedMessages`. Undefined:
    * nobody knows, and each shard has its part of the room.
    */
-  readonly retainedElsewhere?: (() => number) | undefined
+  readonly retainedOnPeers?: (() => number) | undefined
   /** What the bridges of this broker mark their messages with; undefined: nobody is told. */
-  readonly nameAmongBridges?: string | undefined
+  readonly brokerName?: string | undefined
   /** Undefined: the core makes an account that nobody else reads. */
   readonly memory?: MemoryAccount | undefined
   /** Undefined: there are no rules. */
   readonly ruleHook?: RuleHook | undefined
   /** Drops that are told as events in a tenth of a second; undefined: 64. */
-  readonly mostDropEvents?: number | undefined
+  readonly maxDropEvents?: number | undefined
 }
 
 /** Who waits for the answer to a question. */
@@ -129,55 +129,55 @@ export type PendingRequest =
 export class BrokerState {
   settings: CoreSettings
   readonly identity: string
-  readonly nameAmongBridges: string | undefined
+  readonly brokerName: string | undefined
   readonly topics: TopicTable
   readonly permissions: Permissions
-  readonly place: ShardPlace
+  readonly shard: ShardPlace
   readonly namespaces: NamespaceSettings | undefined
   readonly quotas: NamespaceQuotas | undefined
   /** The other shards of the node; undefined where there are none. */
-  readonly neighbours: PeerTable | undefined
+  readonly peerTable: PeerTable | undefined
   nowMs = 0
   readonly sessions: SessionTable
-  readonly routes: Routes<Session, Peer>
+  readonly router: Routes<Session, Peer>
   readonly retained = new RetainedTree<RetainedMessage>((message) => message.payloadBytes)
   readonly retainedPayloads: RetainedPayloads<RetainedReader>
   /** Those among them that the broker has said of itself: they take nobody's room. */
   retainedOfBroker = 0
   /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
   retainedHere = 0
-  readonly retainedElsewhere: (() => number) | undefined
+  readonly retainedOnPeers: (() => number) | undefined
   readonly deadlines = new Deadlines()
   /** Bytes held for clients, by use. */
   readonly memory: MemoryAccount
-  readonly slabs = new BufferPool()
-  readonly bodies = new PayloadRefcounts()
-  readonly moved = new SharedRedelivery<Session>()
+  readonly buffers = new BufferPool()
+  readonly payloadRefcounts = new PayloadRefcounts()
+  readonly sharedRedelivery = new SharedRedelivery<Session>()
   /** Vows that wait for the disk, by batch. */
-  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: CommitBarrier }>()
+  readonly barriersByBatch = new PendingQueue<{ readonly batch: number; readonly barrier: CommitBarrier }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */
-  readonly unsettledCommands = new Set<RequestId>()
+  readonly pendingCommands = new Set<RequestId>()
   /**
    * Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were
    * owed or were to be published before another of the same client, by the names of their records.
    */
-  readonly orphanWills = new Map<string, OrphanWill>()
+  readonly delayedWills = new Map<string, OrphanWill>()
   /** Large wills that are in memory because their records are not durable, by batch. */
   readonly unwrittenWills = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
   readonly willLoads = new WillLoads<Session, Message>()
   /** By the names of their records. */
-  readonly owedWills = new Map<string, PendingWill>()
+  readonly pendingWills = new Map<string, PendingWill>()
   /** Read at the start, and to be sent on when everything is: see `shared/shared-handoff.ts`. */
-  readonly restoredMoving: SharedHandoff[] = []
+  readonly restoredHandoffs: SharedHandoff[] = []
   /** By name, the first to end first: see `shared/expired-session-redelivery.ts`. */
   readonly endedQueues = new Map<string, EndedSessionQueue>()
-  readonly asked = new Map<RequestId, PendingRequest>()
+  readonly pendingRequests = new Map<RequestId, PendingRequest>()
   /** Connections that wait for an older one of the same client id to be heard to its end. */
-  readonly comingAgain = new Map<string, Set<Connection>>()
+  readonly waitingForTakeover = new Map<string, Set<Connection>>()
   /** Sessions that have retained messages to be given and room for them. */
-  readonly scanning = new Set<Session>()
+  readonly replaying = new Set<Session>()
   /** In the order in which they ended. */
-  readonly leaving = new PendingQueue<EndingSession>()
+  readonly endingSessions = new PendingQueue<EndingSession>()
   /** Connections whose reader stands still until the disk serves again. */
   readonly waitingForStorage = new Set<Connection>()
   /** Connections whose reader stands still until the next look at the memory of the node. */
@@ -187,11 +187,11 @@ export class BrokerState {
   /** Stored sessions that hold as many messages as they may. */
   readonly fullSessions = new Set<Session>()
   /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
-  stayChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
+  accessChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
   /** What clients are subscribed to, for bridges that want to know; undefined: none does. */
   clientFilters: ClientFilters | undefined = undefined
   /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
-  readonly exclusive = new Map<TopicFilter, Session>()
+  readonly exclusiveHolders = new Map<TopicFilter, Session>()
   /** Runs rules; undefined: there are none. */
   readonly ruleHook: RuleHook | undefined
   /** Of the message that is being routed; undefined: none. */
@@ -201,7 +201,7 @@ export class BrokerState {
   /** A session that was full is so no longer: who waits for actions tries again. */
   hasActionRoom = false
   openConnections = 0
-  readonly held: SubscriptionCounts = { subscriptions: 0, shared: 0, subscribers: 0 }
+  readonly subscriptionCounts: SubscriptionCounts = { subscriptions: 0, shared: 0, subscribers: 0 }
   storageIsHealthy = true
   isShuttingDown = false
   committedBatch = 0
@@ -213,7 +213,7 @@ export class BrokerState {
     dropped: newDropCounts(),
   }
   readonly sends = new SendList()
-  readonly questions: CoreRequest[] = []
+  readonly requests: CoreRequest[] = []
   readonly closes: Close[] = []
   readonly readers: ReaderChange[] = []
   readonly events: BrokerEvent[] = []
@@ -230,63 +230,63 @@ export class BrokerState {
   constructor(settings: CoreSettings, options: BrokerOptions) {
     this.settings = settings
     this.identity = options.identity
-    this.nameAmongBridges = options.nameAmongBridges
+    this.brokerName = options.brokerName
     this.topics = options.topics
     this.ruleHook = options.ruleHook
     this.memory = options.memory ?? new MemoryAccount()
     this.sessions = new SessionTable(this.memory)
     this.retainedPayloads = new RetainedPayloads(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
-    this.place = options.place ?? { own: 0, count: 1 }
-    const { own } = this.place
-    this.routes = new Routes(
+    this.shard = options.shard ?? { own: 0, count: 1 }
+    const { own } = this.shard
+    this.router = new Routes(
       (session, topic) => canReceive(this, session, topic),
       ({ number }) => number < own,
     )
     this.namespaces = options.namespaces
     this.quotas = options.quotas
-    this.retainedElsewhere = options.retainedElsewhere
-    this.#mostDropEvents = options.mostDropEvents ?? defaultDropEvents
-    this.neighbours = this.place.count > 1 ? new PeerTable(this.place) : undefined
-    this.#lastBody = this.place.own
-    const { sends, questions, closes, readers, events, peerSends } = this
-    this.outputs = { sends, questions, closes, readers, events, peerSends }
+    this.retainedOnPeers = options.retainedOnPeers
+    this.#mostDropEvents = options.maxDropEvents ?? defaultDropEvents
+    this.peerTable = this.shard.count > 1 ? new PeerTable(this.shard) : undefined
+    this.#lastBody = this.shard.own
+    const { sends, requests, closes, readers: readScheduler, events, peerSends } = this
+    this.outputs = { sends, requests, closes, readScheduler, events, peerSends }
   }
 
   /** From here on messages run these. */
   setRules(rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>): void {
-    this.routes.setRules(rules)
+    this.router.setRules(rules)
     // Who waits for actions may have nothing to wait for.
     this.hasActionRoom = true
   }
 
   /** A subscription of the session has come (1) or gone (-1); what the session holds is as it is afterwards. */
   countSubscription(session: Session, filter: TopicFilter, change: 1 | -1): void {
-    const { held } = this
+    const { subscriptionCounts } = this
     const now = session.subscriptions?.size ?? 0
     this.countFilter(filter, change)
-    if (now === (change === 1 ? 1 : 0)) held.subscribers += change
+    if (now === (change === 1 ? 1 : 0)) subscriptionCounts.subscribers += change
   }
 
   countFilter(filter: TopicFilter, change: 1 | -1): void {
-    const { held } = this
-    held.subscriptions += change
+    const { subscriptionCounts } = this
+    subscriptionCounts.subscriptions += change
     this.memory.add('filters', change * (filterOverheadBytes + filter.length))
-    if (filter.startsWith('$share/')) held.shared += change
+    if (filter.startsWith('$share/')) subscriptionCounts.shared += change
   }
 
   clearOutputs(): void {
     this.sends.clear()
-    empty(this.questions)
+    empty(this.requests)
     empty(this.closes)
     empty(this.readers)
     empty(this.events)
     this.peerSends.clear()
   }
 
-  ask(asked: PendingRequest): RequestId {
+  request(pendingRequests: PendingRequest): RequestId {
     const question = ++this.#lastQuestion
-    this.asked.set(question, asked)
+    this.pendingRequests.set(question, pendingRequests)
     return question
   }
 
@@ -305,24 +305,24 @@ export class BrokerState {
 
   /** Its session lives on this shard. */
   isOwn(clientId: string): boolean {
-    return shardOf(clientId, this.place.count) === this.place.own
+    return shardOf(clientId, this.shard.count) === this.shard.own
   }
 
   /** Shards choose from ids of their own: own + count, own + 2 * count, ... */
   nextBodyId(): number {
-    this.#lastBody += this.place.count
+    this.#lastBody += this.shard.count
     return this.#lastBody
   }
 
   /** Body ids up to here are in use since before a restart. */
   bodyIdsUsedUpTo(bodyId: number): void {
-    const { own, count } = this.place
+    const { own, count } = this.shard
     const lastOfOwn = bodyId - ((((bodyId - own) % count) + count) % count)
     this.#lastBody = Math.max(this.#lastBody, lastOfOwn)
   }
 
-  get gathering(): Batch {
-    return this.batches.gathering
+  get openBatch(): Batch {
+    return this.batches.openBatch
   }
 
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {

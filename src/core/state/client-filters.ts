@@ -37,7 +37,7 @@ interface Subscribers {
 export class ClientFilters {
   readonly #holders = new Map<TopicFilter, Holders>()
   readonly #told = new Map<TopicFilter, QoS>()
-  readonly #untold = new Set<TopicFilter>()
+  readonly #unreported = new Set<TopicFilter>()
   readonly #changed = new Set<TopicFilter>()
   readonly #most: number
   /** Sessions in places below have been counted, and those that come there are. */
@@ -53,8 +53,8 @@ export class ClientFilters {
   }
 
   /** Filters beyond what is told of. */
-  get untold(): number {
-    return this.#untold.size
+  get unreported(): number {
+    return this.#unreported.size
   }
 
   /** A subscription has come, changed or gone; `undefined` on the side where there is none. */
@@ -94,18 +94,18 @@ export class ClientFilters {
     for (const filter of this.#changed) {
       const qos = highest(this.#holders.get(filter))
       const told = this.#told.get(filter)
-      if (qos === undefined) this.#untold.delete(filter)
+      if (qos === undefined) this.#unreported.delete(filter)
       if (qos === told) continue
       if (qos === undefined) this.#told.delete(filter)
-      else if (told === undefined && this.#told.size >= this.#most) this.#untold.add(filter)
+      else if (told === undefined && this.#told.size >= this.#most) this.#unreported.add(filter)
       else this.#told.set(filter, qos)
       if (told !== undefined || this.#told.has(filter)) changes.push([filter, qos])
     }
     this.#changed.clear()
-    for (const filter of this.#untold) {
+    for (const filter of this.#unreported) {
       if (this.#told.size >= this.#most) break
       const qos = highest(this.#holders.get(filter))
-      this.#untold.delete(filter)
+      this.#unreported.delete(filter)
       if (qos === undefined) continue
       this.#told.set(filter, qos)
       changes.push([filter, qos])

@@ -67,7 +67,7 @@ export interface Open {
 export interface AuthorizationWait {
   readonly packet: Packet
   readonly questions: Set<RequestId>
-  readonly asked: Set<string>
+  readonly requested: Set<string>
 }
 
 /** `question`: ours to answer; undefined: it is the client's turn. */

@@ -33,7 +33,7 @@ const gapShare = 5 / 6
 
 export function handleTick(state: BrokerState): void {
   // A will that were published before the others have said what they want would reach nobody there.
-  if (state.neighbours?.isReady === false) return
+  if (state.peerTable?.isReady === false) return
   for (let count = 0; count < maxDeadlinesPerTick; count++) {
     const deadline = state.deadlines.takeDue(state.nowMs)
     if (deadline === undefined) break
@@ -42,7 +42,7 @@ export function handleTick(state: BrokerState): void {
   continueReplays(state)
   continueRemovingSubscriptions(state)
   continueRelief(state, endGreedy)
-  if (state.neighbours !== undefined) answerRetainedRequests(state, state.neighbours)
+  if (state.peerTable !== undefined) answerRetainedRequests(state, state.peerTable)
   continueAccessChecks(state)
   if (state.hasActionRoom && state.waitingForActions.size > 0) resumeWaitingForActions(state)
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
@@ -130,7 +130,7 @@ function publishDueWill(state: BrokerState, session: Session): void {
 }
 
 function publishDueOrphan(state: BrokerState, clientId: string): void {
-  const orphan = state.orphanWills.get(clientId)
+  const orphan = state.delayedWills.get(clientId)
   if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishDelayedWill(state, clientId, orphan)
 }
 
@@ -141,11 +141,11 @@ function retry(state: BrokerState, session: Session): void {
   session.isRetryScheduled = false
   const { connection } = session
   if (connection === undefined || connection.version === 5 || session.inflightCount === 0) return
-  const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
-  const isHeld = held > state.committedBatch || connection.heldAnswers !== undefined
+  const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
+  const isHeld = held > state.committedBatch || connection.deferredAcks !== undefined
   const isWaiting = isHeld || !state.storageIsHealthy
   if (!isWaiting && connection.unsentBytes <= maxUnsentBytesForRetry) {
-    connection.hasSentAgain = true
+    connection.hasRedelivered = true
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
   }
   if (!session.isRetryScheduled) scheduleRetry(state, session)

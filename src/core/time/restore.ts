@@ -37,7 +37,7 @@ import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
 
 /** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
 export function restore(state: BrokerState, record: StoredRecord): void {
-  if (state.neighbours !== undefined && !isOwn(state, state.neighbours, record)) return
+  if (state.peerTable !== undefined && !isOwn(state, state.peerTable, record)) return
   if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
     return restoreReserved(state, record)
   switch (record.kind) {
@@ -82,15 +82,15 @@ function restoreReserved(state: BrokerState, record: StoredRecord): void {
 }
 
 function restoreForwarded(state: BrokerState, { shard, publisher, packetId, dealt }: ForwardedRecord): void {
-  if (state.neighbours?.place.own !== shard) return
+  if (state.peerTable?.shard.own !== shard) return
   const dealings =
-    dealt === undefined ? new SharedAssignments({ to: shard, kept: undefined }) : SharedAssignments.restored(dealt)
-  state.neighbours.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, dealt: dealings })
+    dealt === undefined ? new SharedAssignments({ to: shard, barrier: undefined }) : SharedAssignments.restored(dealt)
+  state.peerTable.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, dealt: dealings })
   scheduleExpiry(state)
 }
 
-function isOwn(state: BrokerState, { place }: PeerTable, record: StoredRecord): boolean {
-  if (record.kind === 'retained') return ownerOf(record.message.topic, place.count) === place.own
+function isOwn(state: BrokerState, { shard }: PeerTable, record: StoredRecord): boolean {
+  if (record.kind === 'retained') return ownerOf(record.message.topic, shard.count) === shard.own
   return !('clientId' in record) || state.isOwn(record.clientId)
 }
 
@@ -115,7 +115,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
     nextSequence: head,
     diskFrom: head,
     sentBelow: record.sentBelow,
-    lostItsClientInCrash: record.disconnectedAtMs === undefined,
+    wasConnectedInCrash: record.disconnectedAtMs === undefined,
   }
   session.isRestored = true
   state.sessions.add(session)
@@ -136,7 +136,7 @@ export function restoreQueue(
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
   if (queue.count < queue.lastSequence - queue.firstSequence + 1) noteGapsBelow(stored, queue.lastSequence + 1)
-  if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
+  if (stored.wasConnectedInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
 }
 
@@ -155,7 +155,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   if (isNew) state.countSubscription(session, filter, 1)
   // What waits in it is not read for the sake of one that was over before: most queues have nothing from any, and are long.
   if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
-  state.routes.subscribe(filter, session, options)
+  state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
   updateInterest(state, presenceOf(session), filter, { before: undefined, after: options })
 }
@@ -164,11 +164,11 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
   const session = state.sessions.get(clientId)
   if (session === undefined) return
   session.unreleased().add(packetId, state.nowMs)
-  if (state.neighbours !== undefined) {
-    session.forwarded ??= new ForwardedPacketIds()
-    session.forwarded.restore(
+  if (state.peerTable !== undefined) {
+    session.forwardedPacketIds ??= new ForwardedPacketIds()
+    session.forwardedPacketIds.restore(
       packetId,
-      state.neighbours.peers.map(({ number }) => number),
+      state.peerTable.peers.map(({ number }) => number),
       dealt === undefined ? undefined : SharedAssignments.restored(dealt),
     )
   }
@@ -178,7 +178,7 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
 function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   const session = state.sessions.get(record.clientId)
   if (session?.stored === undefined || session.window().get(record.packetId) !== undefined) return
-  if (record.sequence === givenUpSequence) return session.window().keepGivenUp(record.packetId)
+  if (record.sequence === givenUpSequence) return session.window().restoreAbandoned(record.packetId)
   const delivery = new Delivery<SharedGroup<Session>>(undefined, {
     qos: 2,
     retain: false,
@@ -218,8 +218,8 @@ function restoreMoving(state: BrokerState, record: MovingRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
   const message = messageOf(state, { ...record.message, isRepeat: true })
-  if (filter === undefined || message === undefined || shard % state.place.count !== state.place.own) return
-  state.restoredMoving.push({ key: { shard, name }, to, filter, message })
+  if (filter === undefined || message === undefined || shard % state.shard.count !== state.shard.own) return
+  state.restoredHandoffs.push({ key: { shard, name }, to, filter, message })
 }
 
 function restoreWill(state: BrokerState, record: WillRecord): void {
@@ -231,7 +231,7 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   if (record.message.isRepeat) return restoreOrphan(state, will.name, { will, dueAtMs: state.nowMs })
   const delayMs = record.delaySeconds * 1_000
   if (session === undefined) {
-    const before = state.orphanWills.get(clientId)?.will
+    const before = state.delayedWills.get(clientId)?.will
     const later = laterOf(state, before, will)
     return restoreOrphan(state, clientId, { will: later, dueAtMs: record.dueAtMs ?? state.nowMs + delayMs })
   }
@@ -250,6 +250,6 @@ function laterOf(state: BrokerState, before: SessionWill | undefined, will: Sess
 }
 
 function restoreOrphan(state: BrokerState, key: string, orphan: OrphanWill): void {
-  state.orphanWills.set(key, orphan)
+  state.delayedWills.set(key, orphan)
   state.deadlines.set('will-due', key, orphan.dueAtMs)
 }

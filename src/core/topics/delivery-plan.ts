@@ -170,7 +170,7 @@ export function makePlan<S extends object, P extends object>(
   if (peerAudiences.length === 0)
     return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups), nothingElsewhere, rules)
   const spanning = crossShardGroupsOf(peerAudiences, groups)
-  const groupsHere = groups.filter((group) => !spanning.some(({ own }) => own === group))
+  const groupsHere = groups.filter((group) => !spanning.some(({ local }) => local === group))
   return new DeliveryPlan(
     trimmed(recipients),
     trimmed(groupsHere),

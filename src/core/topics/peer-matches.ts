@@ -30,9 +30,9 @@ export interface CrossShardGroup<S extends object, P extends object> {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
   /** Undefined where no session here is a member. */
-  readonly own: SharedGroup<S> | undefined
+  readonly local: SharedGroup<S> | undefined
   /** The living one: what is told of it later is seen without a new plan. */
-  readonly elsewhere: SharedGroup<P, Interest>
+  readonly onPeers: SharedGroup<P, Interest>
 }
 
 /** Each shard of the audiences once. */
@@ -60,11 +60,11 @@ export function crossShardGroupsOf<S extends object, P extends object>(
 ): CrossShardGroup<S, P>[] {
   const groups: CrossShardGroup<S, P>[] = []
   for (const audience of audiences) {
-    audience.forEachGroup((elsewhere) => {
+    audience.forEachGroup((onPeers) => {
       groups.push({
-        filter: `$share/${elsewhere.name}/${elsewhere.filter}` as TopicFilter,
-        own: own.find(({ name, filter }) => name === elsewhere.name && filter === elsewhere.filter),
-        elsewhere,
+        filter: `$share/${onPeers.name}/${onPeers.filter}` as TopicFilter,
+        local: own.find(({ name, filter }) => name === onPeers.name && filter === onPeers.filter),
+        onPeers,
       })
     })
   }

@@ -138,7 +138,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   }
 
   /** The members on other shards of `$share/name/filter`. */
-  groupElsewhere(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
+  groupOnPeers(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
     return this.#elsewhere.group(name, filter)
   }
 

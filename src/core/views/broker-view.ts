@@ -37,19 +37,20 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    const { neighbours, scanning, stayChecks, clientFilters, leaving, reliefFrom } = this.#state
-    if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0 || reliefFrom !== undefined) return true
+    const { peerTable, replaying, accessChecks, clientFilters, endingSessions, reliefFrom } = this.#state
+    if (replaying.size > 0 || accessChecks !== undefined || endingSessions.length > 0 || reliefFrom !== undefined)
+      return true
     if (this.#state.hasActionRoom && this.#state.waitingForActions.size > 0) return true
-    return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
+    return (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) || clientFilters?.isComplete === false
   }
 
-  #hasMoreForPeers(neighbours: PeerTable): boolean {
-    return hasUnsentState(neighbours) || (neighbours.isReady && canAnswer(this.#state, neighbours))
+  #hasMoreForPeers(peerTable: PeerTable): boolean {
+    return hasUnsentState(peerTable) || (peerTable.isReady && canAnswer(this.#state, peerTable))
   }
 
   /** Whoever publishes now reaches everybody, on all shards: the listeners may open. */
   get isReadyForClients(): boolean {
-    return this.#state.neighbours?.isReady !== false
+    return this.#state.peerTable?.isReady !== false
   }
 
   /** Something has gathered for the disk, or for an answer that makes it needless to ask that. */
@@ -58,14 +59,14 @@ export class BrokerView {
   }
 
   /** A shard that is there has not said yet that it has on disk what it was given. */
-  get isOwedConfirmations(): boolean {
-    const { neighbours } = this.#state
-    return neighbours?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
+  get isAwaitingPeers(): boolean {
+    const { peerTable } = this.#state
+    return peerTable?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
   }
 
   /** Payloads that are kept for other shards until these have them. */
   get unconfirmedBytes(): number {
-    return this.#state.neighbours?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
+    return this.#state.peerTable?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
   }
 
   /** Wills are due whose messages are not read from disk yet. */
@@ -83,12 +84,12 @@ export class BrokerView {
 
   /** Subscriptions of all sessions. */
   get held(): Readonly<SubscriptionCounts> {
-    return this.#state.held
+    return this.#state.subscriptionCounts
   }
 
   /** Different filters that sessions here hold; those that sessions of a shard with a lower number hold too count there. */
   get filters(): number {
-    return this.#state.routes.filters
+    return this.#state.router.filters
   }
 
   get retainedMessages(): number {
@@ -125,7 +126,7 @@ export class BrokerView {
   /** What a client that is connected was told about publishing, as far as it is remembered; undefined: it is not there. */
   rememberedVerdicts(clientId: string): readonly CachedAuthorization[] | undefined {
     const connection = this.#state.sessions.get(clientId)?.connection
-    return connection === undefined ? undefined : [...(connection.verdicts?.remembered() ?? [])]
+    return connection === undefined ? undefined : [...(connection.authorizationCache?.cachedEntries() ?? [])]
   }
 
   subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
@@ -138,7 +139,7 @@ export class BrokerView {
   }
 
   /** Who the client is and what is left to it at that time; undefined: it has no session here. */
-  standing(clientId: string, nowMs: number): ClientStatus | undefined {
+  clientStatus(clientId: string, nowMs: number): ClientStatus | undefined {
     return clientStatusOf(this.#state, clientId, nowMs)
   }
 
@@ -158,7 +159,7 @@ export class BrokerView {
   }
 
   /** What sessions here would do with a message of this QoS, over all of these topics. */
-  foresee(topics: readonly string[], qos: QoS): DeliveryEstimate {
+  estimateDelivery(topics: readonly string[], qos: QoS): DeliveryEstimate {
     return estimateDelivery(this.#state, topics, qos)
   }
 

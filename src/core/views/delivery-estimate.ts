@@ -15,17 +15,17 @@ export interface DeliveryEstimate {
 }
 
 export function estimateDelivery(state: BrokerState, topics: readonly string[], qos: QoS): DeliveryEstimate {
-  const outlook = { matched: 0, sent: 0, queued: 0 }
+  const estimate = { matched: 0, sent: 0, queued: 0 }
   for (const text of topics) {
     const name = parseTopicName(text)
     if (name === undefined) continue
-    for (const recipient of state.routes.planFor(state.topics.named(name)).recipients) {
-      outlook.matched++
+    for (const recipient of state.router.planFor(state.topics.named(name)).recipients) {
+      estimate.matched++
       const fate = outcomeOf(state, recipient.subscriber, effectiveQoS(state, qos, recipient.qos))
-      if (fate !== 'missed') outlook[fate]++
+      if (fate !== 'missed') estimate[fate]++
     }
   }
-  return outlook
+  return estimate
 }
 
 /** `missed`: at QoS 0, or by a clean session, nothing waits for a client that is away. */

@@ -56,11 +56,11 @@ function quotasOf({ settings }: BrokerState, session: Session, nowMs: number): Q
     })
   if (connection === undefined) return quotas
   quotas.push(
-    { name: 'receive_maximum', used: connection.unansweredPublishes, limit: settings.receiveMaximum },
+    { name: 'receive_maximum', used: connection.unacknowledgedPublishes, limit: settings.receiveMaximum },
     { name: 'max_inflight_window', used: session.inflightCount, limit: session.windowLimit },
     { name: 'max_unsent_bytes', used: connection.unsentBytes, limit: settings.maxUnsentBytes },
   )
-  const { messages, bytes } = connection.meter?.left(nowMs) ?? {}
+  const { messages, bytes } = connection.rateLimiter?.left(nowMs) ?? {}
   const rates = [
     { name: 'messages_rate', rate: messages },
     { name: 'bytes_rate', rate: bytes },
@@ -120,7 +120,7 @@ function* walk(
   state: BrokerState,
   topic: TopicName,
 ): IterableIterator<readonly [session: Session, filter: string, options: SubscriptionOptions]> {
-  for (const [filter, audience] of state.routes.matching(topic)) {
+  for (const [filter, audience] of state.router.matching(topic)) {
     for (const [session, options] of audience.entries()) yield [session, filter, options]
     const groups: { name: string; members(): Iterable<{ subscriber: Session; options: SubscriptionOptions }> }[] = []
     audience.forEachGroup((group) => groups.push(group))

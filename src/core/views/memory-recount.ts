@@ -28,6 +28,6 @@ export function recountMemory(state: BrokerState): Record<RecountedUse, number> 
 /** The deliveries of the session that have their message in memory, each once. */
 function heldBy(session: Session): Set<SessionDelivery> {
   const { outgoing, pending, stored } = session
-  const all = [...(outgoing?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.behind ?? [])]
+  const all = [...(outgoing?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
   return new Set(all.filter(({ message }) => message !== undefined))
 }

@@ -59,10 +59,10 @@ export function listSubscriptions(
 }
 
 /** Who subscribes to the one topic that is asked for, in the order of walks. Undefined: all have to be looked at. */
-function holdersOf({ routes }: BrokerState, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
+function holdersOf({ router }: BrokerState, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
   const topic = bare ?? (filter === undefined ? undefined : bareFilter(filter as TopicFilter))
   if (topic === undefined) return undefined
-  const audience = routes.audienceOf(topic as TopicFilter)
+  const audience = router.audienceOf(topic as TopicFilter)
   if (audience === undefined) return []
   let subscribers = audience.size
   audience.forEachGroup((group) => void (subscribers += group.size))
@@ -116,10 +116,10 @@ function isMatching(held: TopicFilter, matching: string): boolean {
 }
 
 /** Of the shards that have subscribers to a topic the first one tells of it, by the subscriber that stands for all it has. */
-function isFirstOfTopic({ routes }: BrokerState, session: Session, held: TopicFilter): boolean {
+function isFirstOfTopic({ router }: BrokerState, session: Session, held: TopicFilter): boolean {
   const bare = bareFilter(held)
-  const first = routes.audienceOf(bare)?.first
+  const first = router.audienceOf(bare)?.first
   if (first?.subscriber !== session || first.group !== splitSharedFilter(held)?.group) return false
   if (first.group === undefined && held !== bare && session.subscriptions?.has(bare) === true) return false
-  return !routes.isCountedElsewhere(bare)
+  return !router.isCountedElsewhere(bare)
 }

@@ -1,7 +1,7 @@
 // The dashboard over HTTP: `/dashboard/` and the files that it loads. No sign-in: they are the same for everybody.
 
-import { type Refusal, refuse } from '../api-error.ts'
-import { refuseAbsent } from '../not-found.ts'
+import { type ApiError, refuse } from '../api-error.ts'
+import { refuseUnknownPath } from '../not-found.ts'
 import type { DashboardFile, DashboardFiles } from './dashboard-files.ts'
 
 /** Of the section `dashboard` of the configuration. */
@@ -24,7 +24,7 @@ export interface PageRequest {
 export type PageAnswer =
   | { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
   | { readonly redirect: string }
-  | { readonly refusal: Refusal }
+  | { readonly refusal: ApiError }
 
 /**
  * The page runs its own files and talks to its own origin, and nothing else. Trusted Types: no text becomes markup. The
@@ -44,9 +44,9 @@ const signInNeeded = 'data-sign-in="needed"'
 const signInNotNeeded = 'data-sign-in="none"'
 
 /** `files` undefined: this server has no dashboard. */
-export async function answerPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageAnswer> {
+export async function replyWithPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageAnswer> {
   const { url, asset, acceptEncoding, isOpen } = request
-  const absent = { refusal: refuseAbsent('GET', url) }
+  const absent = { refusal: refuseUnknownPath('GET', url) }
   if (files === undefined) return absent
   if (asset !== undefined) {
     const file = await files.asset(asset)

@@ -2,16 +2,16 @@ import type { accountEndpoints, ReplyOf, RequestOf } from '../../contract/index.
 import { refuseAccount } from '../account-refusals.ts'
 import type { Handlers } from '../handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from '../api-error.ts'
+import { type ApiError, refuse, ApiError as RefusalValue } from '../api-error.ts'
 import { saidRole } from '../said-role.ts'
-import type { Doorkeeper } from '../request-authenticator.ts'
+import type { Authenticator } from '../request-authenticator.ts'
 
 type Known = typeof accountEndpoints
 
-export function accountHandlers(accounts: AccountOperations, doorkeeper: () => Doorkeeper): Handlers<Known> {
+export function accountHandlers(accounts: AccountOperations, authenticator: () => Authenticator): Handlers<Known> {
   return {
     check_password: async ({ body: { username, password }, caller, gone }) => {
-      const found = await doorkeeper().signIn(username, password, caller.address, gone)
+      const found = await authenticator().signIn(username, password, caller.address, gone)
       return found instanceof RefusalValue ? found : { code: 0 }
     },
     ...userHandlers(accounts),
@@ -19,9 +19,9 @@ export function accountHandlers(accounts: AccountOperations, doorkeeper: () => D
   }
 }
 
-type OfUsers = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'change_password'
+type UserEndpoints = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'change_password'
 
-function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfUsers>> {
+function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEndpoints>> {
   return {
     list_users: () => {
       const data = accounts.users().map(({ name, role, namespace }) => ({
@@ -60,9 +60,9 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfUsers
   }
 }
 
-type OfApps = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete_app'
+type AppEndpoints = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete_app'
 
-function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>> {
+function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpoints>> {
   return {
     list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
     create_app: async ({ body, caller }) => {
@@ -94,15 +94,15 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>>
 
 const msPerSecond = 1_000
 
-type WrittenApp = ReplyOf<Known['lookup_app']>['data']
+type AppReply = ReplyOf<Known['lookup_app']>['data']
 
-function written({ id, name, description, role, namespace, isEnabled, expiresAtMs }: App): WrittenApp {
+function written({ id, name, description, role, namespace, isEnabled, expiresAtMs }: App): AppReply {
   const expired = expiresAtMs === undefined ? null : Math.floor(expiresAtMs / msPerSecond)
   const ofNamespace = namespace === undefined ? {} : { namespace }
   return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role, ...ofNamespace }
 }
 
-function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | Refusal {
+function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
   const { name, desc, status, expired } = body
   const role = saidRole(body)
   if (role instanceof RefusalValue) return role
@@ -118,7 +118,7 @@ function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | Ref
 const passwordForm = /^[\x20-\x7e]{8,64}$/
 
 /** Whether it is one that may be kept. */
-export function refusalOfPassword(accounts: AccountOperations, name: string, password: string): Refusal | undefined {
+export function refusalOfPassword(accounts: AccountOperations, name: string, password: string): ApiError | undefined {
   if (!passwordForm.test(password)) {
     return refuse(
       'invalidParameter',
@@ -129,6 +129,6 @@ export function refusalOfPassword(accounts: AccountOperations, name: string, pas
   return refuse('invalidParameter', 'that is a password that everybody tries first: take another one')
 }
 
-function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | Refusal {
+function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
   return refused === undefined ? { code: 0 } : refuseAccount(refused, name)
 }

@@ -1,7 +1,7 @@
 import type { alarmEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { AlarmOperations, AlarmRecord } from '../operations/alarms.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 import { localTime } from '../format-time.ts'
 import { refuseNode } from './metrics.ts'
 
@@ -27,7 +27,7 @@ export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alar
     list_node_alarms: ({ params }) => ofNode(params.node, all),
     list_node_activated_alarms: ({ params }) => ofNode(params.node, active),
     list_node_deactivated_alarms: ({ params }) => ofNode(params.node, history),
-    deactivate_alarm: ({ body }): Refusal | { code: 0 } => {
+    deactivate_alarm: ({ body }): ApiError | { code: 0 } => {
       const { name, node = nodeName } = body
       if (node !== nodeName) return refuseNode(node, nodeName)
       if (operations.deactivate(name)) return { code: 0 }

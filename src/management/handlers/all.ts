@@ -4,11 +4,11 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { alarmHandlers } from './alarms.ts'
-import { bridgeHandlers, shownBridges } from './bridges.ts'
-import type { Doorkeeper } from '../request-authenticator.ts'
+import { bridgeHandlers, listBridges } from './bridges.ts'
+import type { Authenticator } from '../request-authenticator.ts'
 import { accountHandlers } from './accounts.ts'
 import { brokerHandlers } from './brokers.ts'
-import { insightHandlers } from './diagnostics.ts'
+import { diagnosticsHandlers } from './diagnostics.ts'
 import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
 import { configurationHandlers } from './configuration.ts'
@@ -33,11 +33,11 @@ import { monitorHandlers } from './v5/monitor.ts'
 import { namespaceHandlers } from './v5/namespaces.ts'
 import { userV5Handlers } from './v5/users.ts'
 
-export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper): Handlers<typeof endpoints> {
+export function createHandlers(operations: Operations, authenticator: () => Authenticator): Handlers<typeof endpoints> {
   return {
     ...bridgeHandlers(operations.bridges),
     ...brokerHandlers(operations.brokers),
-    ...configurationHandlers(operations.configuration, (areOfAws) => shownBridges(operations.bridges, areOfAws)),
+    ...configurationHandlers(operations.configuration, (areOfAws) => listBridges(operations.bridges, areOfAws)),
     ...controlHandlers(operations.control),
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),
@@ -50,8 +50,8 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...metricHandlers(operations.metrics),
     ...alarmHandlers(operations.alarms),
     ...traceHandlers(operations.traces),
-    ...accountHandlers(operations.accounts, doorkeeper),
-    ...insightHandlers(operations.insight),
+    ...accountHandlers(operations.accounts, authenticator),
+    ...diagnosticsHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
     ...ruleHandlers(operations.rules),
@@ -59,7 +59,7 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),
-    ...loginHandlers(operations.brokers, doorkeeper),
+    ...loginHandlers(operations.brokers, authenticator),
     ...userV5Handlers(operations.accounts),
     ...monitorHandlers(operations.metrics),
     ...liveHandlers(operations.live),

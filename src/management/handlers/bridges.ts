@@ -1,14 +1,14 @@
 import { type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
-import { awsSettingsOf, withoutShown } from '../aws-bridge-node.ts'
+import { awsSettingsOf, removeUnchanged } from '../aws-bridge-node.ts'
 import { type BridgeNode, bridgeNodeOf } from '../bridge-node.ts'
 import type { Handlers } from '../handler.ts'
 import type { BridgeOperations, NewBridgeSettings } from '../operations/bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
-import { Refusal, refuse } from '../api-error.ts'
+import { ApiError, refuse } from '../api-error.ts'
 
 type Listing = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>
-type Done = { code: 0 } | Refusal
+type Done = { code: 0 } | ApiError
 
 interface Asked {
   readonly params: { readonly bridge_name: string }
@@ -25,7 +25,7 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
     },
     put_mqtt_bridge: async (asked) => {
       const outcome = await putBridge(bridges, asked)
-      if (outcome instanceof Refusal) return outcome
+      if (outcome instanceof ApiError) return outcome
       const name = asked.params.bridge_name
       const bridge = bridges.list().get(name)
       if (bridge === undefined) return noSuchBridge(bridges, name)
@@ -41,21 +41,21 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
 }
 
 /** Shown where none is written: what NanoMQ has then. */
-const usualCacheSize = 102_400
+const defaultCacheSize = 102_400
 
 /** What `GET /bridges` answers, of those to AWS IoT alone or of all others. */
-export async function shownBridges(bridges: BridgeOperations, areOfAws: boolean): Promise<object> {
+export async function listBridges(bridges: BridgeOperations, areOfAws: boolean): Promise<object> {
   const chosen = [...bridges.list()].filter(([name]) => (nameAtAws(name) !== undefined) === areOfAws)
   const { nodes, sqlite } = (await listingOf(bridges, new Map(chosen))).data.bridge
   return areOfAws ? { nodes } : { nodes, sqlite }
 }
 
 async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
-  const standings = await bridges.standings()
+  const reports = await bridges.reports()
   const nodes = []
-  for (const [name, bridge] of chosen) nodes.push(await shownNode(bridges, name, bridge, standings))
+  for (const [name, bridge] of chosen) nodes.push(await shownNode(bridges, name, bridge, reports))
   const { enable, flush_mem_threshold, resend_interval, mounted_file_path = null, ...cache } = bridges.cache()
-  const { disk_cache_size = usualCacheSize } = cache
+  const { disk_cache_size = defaultCacheSize } = cache
   const sqlite = { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path }
   return { code: 0, data: { bridge: { nodes, sqlite } } }
 }
@@ -64,11 +64,11 @@ async function shownNode(
   bridges: BridgeOperations,
   name: string,
   bridge: MqttBridgeConfig,
-  standings?: Awaited<ReturnType<BridgeOperations['standings']>>,
+  reports?: Awaited<ReturnType<BridgeOperations['reports']>>,
 ): Promise<BridgeNode> {
   return bridgeNodeOf(name, bridge, {
     readPem: (file) => bridges.certificatesIn(file),
-    standing: (standings ?? (await bridges.standings())).get(name),
+    report: (reports ?? (await bridges.reports())).get(name),
     spoolMessages: spoolMessagesIn(bridges.cache()),
   })
 }
@@ -86,7 +86,7 @@ async function putBridge(bridges: BridgeOperations, { params, body, caller }: As
   if (!hasServer(node))
     return refuse('missingParameter', `${JSON.stringify(name)} has no server: give it the URL of a broker`)
   const isOfAws = nameAtAws(name) !== undefined
-  const read = readBridgeNode(isOfAws ? withoutShown(node, await shownNode(bridges, name, bridge)) : node, bridge)
+  const read = readBridgeNode(isOfAws ? removeUnchanged(node, await shownNode(bridges, name, bridge)) : node, bridge)
   if ('problem' in read) return refuse('invalidParameter', read.problem)
   const settings = await withFiles(bridges, name, read)
   return change(bridges, { name, settings: isOfAws ? awsSettingsOf(settings) : settings, caller })
@@ -99,7 +99,7 @@ function hasServer({ server, connector }: Sent): boolean {
 /** What came as text is written to files, which the configuration then names. */
 async function withFiles(bridges: BridgeOperations, name: string, { settings, pems }: ReadBridge): Promise<Sent> {
   const tls = { ...(settings['tls'] as Sent) }
-  for (const { file, pem } of pems) tls[file] = await bridges.keepPem(name, file, pem)
+  for (const { file, pem } of pems) tls[file] = await bridges.storePem(name, file, pem)
   return { ...settings, tls }
 }
 
@@ -115,7 +115,7 @@ async function switchBridge(bridges: BridgeOperations, { params, body, caller }:
 async function subscribe(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
   const name = params.bridge_name
   const list = listIn(body, 'subscription')
-  if (list instanceof Refusal) return list
+  if (list instanceof ApiError) return list
   if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
   const added: Sent[] = []
   for (const [index, item] of list.entries()) {
@@ -138,7 +138,7 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: As
 async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
   const name = params.bridge_name
   const list = listIn(body, 'unsubscription')
-  if (list instanceof Refusal) return list
+  if (list instanceof ApiError) return list
   const bridge = bridges.list().get(name)
   if (bridge === undefined) return noSuchBridge(bridges, name)
   if (!bridge.enable) {
@@ -169,7 +169,7 @@ async function change(
   return refuse(refused.isAbout === 'disk' ? 'configNotWritten' : 'invalidParameter', refused.problem)
 }
 
-function listIn(body: unknown, key: string): readonly unknown[] | Refusal {
+function listIn(body: unknown, key: string): readonly unknown[] | ApiError {
   if (!isSentObject(body)) return notAnObject('the body')
   const list = dataOf(body)[key]
   return Array.isArray(list) ? list : refuse('notJson', `data.${key} must be an array`)
@@ -192,11 +192,11 @@ function plainOf(rule: ReadonlyMap<string, unknown>): Sent {
   return Object.fromEntries(rule)
 }
 
-function notAnObject(what: string): Refusal {
+function notAnObject(what: string): ApiError {
   return refuse('notJson', `${what} is not a JSON object`)
 }
 
-function noSuchBridge(bridges: BridgeOperations, name: string): Refusal {
+function noSuchBridge(bridges: BridgeOperations, name: string): ApiError {
   const names = [...bridges.list().keys()].join(', ')
   const known = names === '' ? 'none is configured' : `there are: ${names}`
   return refuse('invalidParameter', `there is no bridge ${JSON.stringify(name)}; ${known}`, 404)

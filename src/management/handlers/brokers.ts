@@ -2,13 +2,13 @@ import type { brokerEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import { otherNode } from '../lists/other-node.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
-import type { Refusal } from '../api-error.ts'
-import { localTime, uptimeInWords } from '../format-time.ts'
+import type { ApiError } from '../api-error.ts'
+import { localTime, uptimeText } from '../format-time.ts'
 
 const sysdescr = 'Godwit MQTT broker'
 
 export function brokerHandlers(broker: BrokerOperations): Handlers<typeof brokerEndpoints> {
-  const unknown = (node: string): Refusal | undefined => otherNode(broker.describe(), node)
+  const unknown = (node: string): ApiError | undefined => otherNode(broker.describe(), node)
   return {
     list_brokers: () => ({ code: 0, data: [brokerRecord(broker.describe())] }),
     get_broker: ({ params }) => unknown(params.node) ?? { code: 0, data: brokerRecord(broker.describe()) },
@@ -24,7 +24,7 @@ function brokerRecord({ nowMs, uptimeMs, version }: Described): ReplyOf<typeof b
     datetime: localTime(nowMs),
     node_status: 'Running',
     sysdescr,
-    uptime: uptimeInWords(uptimeMs),
+    uptime: uptimeText(uptimeMs),
     version,
   }
 }
@@ -40,5 +40,5 @@ function nodeRecord({
 }: Described): ReplyOf<typeof brokerEndpoints.get_node>['data'] {
   const ours = { node: nodeName, security_profile: securityProfile, shards }
   const memory = { memory_used: memoryBytes, memory_limit: memoryLimitBytes, memory_level: memoryLevel }
-  return { connections, node_status: 'Running', uptime: uptimeInWords(uptimeMs), version, ...ours, ...memory }
+  return { connections, node_status: 'Running', uptime: uptimeText(uptimeMs), version, ...ours, ...memory }
 }

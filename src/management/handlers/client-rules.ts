@@ -1,18 +1,18 @@
 import type { clientRuleEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import { metaOf, type PagingQuery, pageWanted } from '../lists/numbered-pages.ts'
-import type { Ban, ClientRule, ClientRuleOperations, RuleQuestion } from '../operations/client-rules.ts'
+import type { Ban, ClientRule, ClientRuleOperations, RuleListQuery } from '../operations/client-rules.ts'
 import type { NotStored } from '../operations/credentials.ts'
-import { type Refusal, refuse } from '../api-error.ts'
-import { refuseNotStored } from './credentials.ts'
-import { actionWords, readRule, type RuleFault } from './read-rule.ts'
+import { type ApiError, refuse } from '../api-error.ts'
+import { notStoredError } from './credentials.ts'
+import { actionNames, readRule, type RuleFault } from './read-rule.ts'
 
-type Fate = Extract<ReplyOf<typeof clientRuleEndpoints.create_acl>['data'], readonly unknown[]>[number]
+type RuleResult = Extract<ReplyOf<typeof clientRuleEndpoints.create_acl>['data'], readonly unknown[]>[number]
 type ShownBan = ReplyOf<typeof clientRuleEndpoints.create_banned>['data']
 
 const msPerSecond = 1_000
 /** A ban of which nobody says how long it holds. */
-const usualBanMs = 300_000
+const defaultBanMs = 300_000
 
 export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof clientRuleEndpoints> {
   return {
@@ -58,7 +58,7 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
       }
       const ban = newBan(body)
       const outcome = await rules.storeBan(ban)
-      return outcome === undefined ? { code: 0, data: showBan(ban) } : refuseNotStored(outcome)
+      return outcome === undefined ? { code: 0, data: showBan(ban) } : notStoredError(outcome)
     },
     delete_banned: async ({ params: { as, who } }) => {
       if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
@@ -79,7 +79,7 @@ interface RuleQuery extends PagingQuery {
 
 const actionsByWord = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' } as const
 
-function questionOf(query: RuleQuery, name: Pick<RuleQuestion, 'who' | 'like'> = {}): RuleQuestion {
+function questionOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
   const { topic, action, access } = query
   const wanted = action === undefined ? undefined : actionsByWord[action]
   return { ...name, topic, action: wanted, permit: access, page: pageWanted(query) }
@@ -89,39 +89,42 @@ async function deleteRules(
   rules: ClientRuleOperations,
   about: ClientRule['about'],
   params: Readonly<Record<string, unknown>>,
-): Promise<{ code: 0 } | Refusal> {
+): Promise<{ code: 0 } | ApiError> {
   const who = about === 'all' ? '' : String(params[about])
   const outcome = await rules.deleteRules({ about, who, topic: String(params.topic) })
   return doneOr(outcome, 'nothing is stored about this topic')
 }
 
-function doneOr(outcome: 'deleted' | 'missing' | NotStored, whatIsMissing: string): { code: 0 } | Refusal {
+function doneOr(outcome: 'deleted' | 'missing' | NotStored, whatIsMissing: string): { code: 0 } | ApiError {
   if (outcome === 'missing') return refuse('invalidParameter', whatIsMissing, 404)
-  return outcome === 'deleted' ? { code: 0 } : refuseNotStored(outcome)
+  return outcome === 'deleted' ? { code: 0 } : notStoredError(outcome)
 }
 
-async function createOne(rules: ClientRuleOperations, item: unknown): Promise<{ code: 0; data: Fate } | Refusal> {
+async function createOne(
+  rules: ClientRuleOperations,
+  item: unknown,
+): Promise<{ code: 0; data: RuleResult } | ApiError> {
   const rule = readRule(item, (topic) => rules.problemOfTopic(topic))
   if ('code' in rule) return refuse(rule.code, rule.message)
   const outcome = await rules.storeRules([rule])
-  return outcome === undefined ? { code: 0, data: { ...show(rule), result: 'ok' } } : refuseNotStored(outcome)
+  return outcome === undefined ? { code: 0, data: { ...show(rule), result: 'ok' } } : notStoredError(outcome)
 }
 
 async function createEach(
   rules: ClientRuleOperations,
   items: readonly unknown[],
-): Promise<{ code: 0; data: Fate[] } | Refusal> {
+): Promise<{ code: 0; data: RuleResult[] } | ApiError> {
   const read = items.map((item) => readRule(item, (topic) => rules.problemOfTopic(topic)))
   const outcome = await rules.storeRules(read.filter((rule): rule is ClientRule => !('code' in rule)))
-  if (outcome !== undefined) return refuseNotStored(outcome)
-  return { code: 0, data: read.map((rule, index) => fateOf(rule, items[index])) }
+  if (outcome !== undefined) return notStoredError(outcome)
+  return { code: 0, data: read.map((rule, index) => ruleResult(rule, items[index])) }
 }
 
 /** Of what cannot be stored so much comes back as is text. */
-function fateOf(rule: ClientRule | RuleFault, item: unknown): Fate {
+function ruleResult(rule: ClientRule | RuleFault, item: unknown): RuleResult {
   if (!('code' in rule)) return { ...show(rule), result: 'ok' }
   const said = typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>) : {}
-  const texts: Fate = { result: `{error,${rule.word}}` }
+  const texts: RuleResult = { result: `{error,${rule.word}}` }
   for (const key of ['clientid', 'username', 'topic', 'action', 'access'] as const) {
     const text = said[key]
     if (typeof text === 'string') texts[key] = text
@@ -129,7 +132,7 @@ function fateOf(rule: ClientRule | RuleFault, item: unknown): Fate {
   return texts
 }
 
-function show(rule: ClientRule): Omit<Fate, 'result'> {
+function show(rule: ClientRule): Omit<RuleResult, 'result'> {
   if (rule.about === 'clientid') return showByClientId(rule)
   return rule.about === 'username' ? showByUsername(rule) : showForAll(rule)
 }
@@ -137,7 +140,7 @@ function show(rule: ClientRule): Omit<Fate, 'result'> {
 type ShownRule = { topic: string; action: 'pub' | 'sub' | 'pubsub'; access: 'allow' | 'deny' }
 
 function spelled({ topic, action, permit }: ClientRule): ShownRule {
-  return { topic, action: actionWords[action], access: permit }
+  return { topic, action: actionNames[action], access: permit }
 }
 
 function showByClientId(rule: ClientRule): { clientid: string } & ShownRule {
@@ -152,7 +155,7 @@ function showForAll(rule: ClientRule): { all: '$all' } & ShownRule {
   return { all: '$all', ...spelled(rule) }
 }
 
-interface WantedBan {
+interface BanInput {
   readonly who: string
   readonly as: Ban['as']
   readonly reason?: string
@@ -161,9 +164,9 @@ interface WantedBan {
   readonly until?: number | null
 }
 
-function newBan({ who, as, reason = '', by = 'user', at, until }: WantedBan): Ban {
+function newBan({ who, as, reason = '', by = 'user', at, until }: BanInput): Ban {
   const nowMs = Date.now()
-  const untilMs = until === null ? undefined : until === undefined ? nowMs + usualBanMs : until * msPerSecond
+  const untilMs = until === null ? undefined : until === undefined ? nowMs + defaultBanMs : until * msPerSecond
   return { who, as, reason, by, atMs: at === undefined ? nowMs : at * msPerSecond, untilMs }
 }
 

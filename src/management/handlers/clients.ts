@@ -1,15 +1,15 @@
 import type { clientEndpoints } from '../../contract/index.ts'
 import type { ClientFilter, ClientView } from '../../core/index.ts'
 import type { Handlers } from '../handler.ts'
-import { answerList, type ListSource, refuseSilent } from '../lists/answer-list.ts'
+import { replyWithList, type ListSource, shardUnavailableError } from '../lists/answer-list.ts'
 import { clientFilterOf, type ClientQuery, type WantedClients } from '../lists/client-query.ts'
 import { clientRecord } from '../lists/client-record.ts'
 import { otherNode } from '../lists/other-node.ts'
 import { beginning, pagingOf } from '../lists/paging.ts'
 import type { ClientOperations } from '../operations/clients.ts'
-import type { ListPosition, ListSlice, Unanswered } from '../operations/lists.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from '../api-error.ts'
-import type { WrittenJson } from '../json-text.ts'
+import type { ListPosition, ListSlice, ShardUnavailable } from '../operations/lists.ts'
+import { type ApiError, refuse, ApiError as RefusalValue } from '../api-error.ts'
+import type { JsonText } from '../json-text.ts'
 
 export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
   return {
@@ -28,30 +28,31 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
     set_keepalive: async ({ params: { clientid }, body }) =>
       doneOr(await clients.changeKeepAlive(clientid, body.interval), clientid),
     list_acl_cache: async ({ params: { clientid } }) => {
-      const found = await clients.verdicts(clientid)
+      const found = await clients.cachedAuthorizations(clientid)
       if (found === false) return refuseOffline(clientid)
-      if ('silentShard' in found) return refuseSilent(found)
+      if ('silentShard' in found) return shardUnavailableError(found)
       const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
       return { code: 0, data }
     },
-    clean_acl_cache_all: () => forgetAllVerdicts(clients),
-    clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? forgetAllVerdicts(clients),
-    clean_acl_cache: async ({ params: { clientid } }) => doneOr(await clients.forgetVerdicts(clientid), clientid),
+    clean_acl_cache_all: () => clearAuthorizationCaches(clients),
+    clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? clearAuthorizationCaches(clients),
+    clean_acl_cache: async ({ params: { clientid } }) =>
+      doneOr(await clients.clearAuthorizationCache(clientid), clientid),
   }
 }
 
 /** So many clients at a time are told to forget. */
-const clientsTogether = 64
+const maxClientsAtOnce = 64
 
 /** Slice by slice, so that everybody else has a turn between. Whoever comes meanwhile has nothing to forget. */
-async function forgetAllVerdicts(clients: ClientOperations): Promise<{ code: 0 } | Refusal> {
+async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
-    const wanted = { from: at, skip: 0, most: clientsTogether }
-    const slice: ListSlice<ClientView> | Unanswered = await clients.clients({ isConnected: true }, wanted)
-    if ('silentShard' in slice) return refuseSilent(slice)
-    const told = await Promise.all(slice.rows.map(({ clientId }) => clients.forgetVerdicts(clientId)))
+    const wanted = { from: at, skip: 0, most: maxClientsAtOnce }
+    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients({ isConnected: true }, wanted)
+    if ('silentShard' in slice) return shardUnavailableError(slice)
+    const told = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
     const silent = told.find((outcome) => typeof outcome === 'object')
-    if (silent !== undefined) return refuseSilent(silent)
+    if (silent !== undefined) return shardUnavailableError(silent)
     at = slice.next
   }
   return { code: 0 }
@@ -61,11 +62,11 @@ async function listClients(
   clients: ClientOperations,
   query: ClientQuery,
   path: ClientFilter,
-): Promise<WrittenJson | Refusal> {
+): Promise<JsonText | ApiError> {
   const filter = clientFilterOf(query, path)
   if (filter instanceof RefusalValue) return filter
   const paging = pagingOf(query)
-  return paging instanceof RefusalValue ? paging : answerList(sourceOf(clients, filter), paging)
+  return paging instanceof RefusalValue ? paging : replyWithList(sourceOf(clients, filter), paging)
 }
 
 function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<ClientView> {
@@ -76,11 +77,11 @@ function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<
   return isForAll ? { record, slice, count: () => clients.countClients() } : { record, slice }
 }
 
-function doneOr(isDone: boolean | Unanswered, clientId: string): { code: 0 } | Refusal {
-  if (typeof isDone === 'object') return refuseSilent(isDone)
+function doneOr(isDone: boolean | ShardUnavailable, clientId: string): { code: 0 } | ApiError {
+  if (typeof isDone === 'object') return shardUnavailableError(isDone)
   return isDone ? { code: 0 } : refuseOffline(clientId)
 }
 
-function refuseOffline(clientId: string): Refusal {
+function refuseOffline(clientId: string): ApiError {
   return refuse('clientOffline', `the client ${JSON.stringify(clientId)} is not connected`)
 }

@@ -13,9 +13,9 @@ import type {
   ListedSetting,
   SettingDifference,
 } from '../operations/configuration.ts'
-import { isNanomqSection, nanomqSection, type NanomqSection, successorOf } from '../nanomq-sections.ts'
+import { isNanomqSection, nanomqSection, type NanomqSection, replacementSection } from '../nanomq-sections.ts'
 import { isSentObject, type Sent } from '../read-bridge-node.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 
 type Endpoints = typeof configurationEndpoints
 
@@ -66,7 +66,7 @@ async function changeHot(
   configuration: ConfigurationOperations,
   { sent, place }: { readonly sent: object; readonly place: string },
   change: Change,
-): Promise<ReplyOf<Endpoints['update_config']> | Refusal> {
+): Promise<ReplyOf<Endpoints['update_config']> | ApiError> {
   const fault = hotShape.faultOf(sent)
   if (fault !== undefined) {
     return refuse('invalidParameter', `${place}${fault.path.replaceAll('/', '.')} in the body ${fault.message}`)
@@ -79,7 +79,7 @@ const msPerSecond = 1_000
 const bytesPerKibibyte = 1_024
 const thousand = 1_000
 /** A factor of a hundred is nobody's wish; so much and more are thousandths. */
-const leastThousandths = 100
+const minThousandths = 100
 
 function shownSettings(configuration: ConfigurationOperations): Required<HotSettings> {
   const hot = configuration.hotSettings()
@@ -109,7 +109,7 @@ function settingsOf(sent: HotSettings, shown: Required<HotSettings>): Record<str
   put('max_packet_size', news('max_packet_size'), `${sent.max_packet_size}KB`)
   put('client_max_packet_size', news('client_max_packet_size'), `${sent.client_max_packet_size}KB`)
   const factor = news('keepalive_backoff')
-  put('keepalive_multiplier', factor, factor === undefined || factor < leastThousandths ? factor : factor / thousand)
+  put('keepalive_multiplier', factor, factor === undefined || factor < minThousandths ? factor : factor / thousand)
   if (news('allow_anonymous') !== undefined) auth['allow_anonymous'] = sent.allow_anonymous
   return {
     ...(Object.keys(mqtt).length > 0 ? { mqtt } : {}),
@@ -127,7 +127,7 @@ function sectionHandlers(
   configuration: ConfigurationOperations,
   bridges: (areOfAws: boolean) => Promise<object>,
 ): Pick<Handlers<Endpoints>, SectionNames> {
-  const unknownSection = (section: string): Refusal | undefined => {
+  const unknownSection = (section: string): ApiError | undefined => {
     const sections = Object.keys(configuration.sections())
     if (sections.includes(section)) return undefined
     const known = sections.join(', ')
@@ -142,7 +142,7 @@ function sectionHandlers(
       return !Object.hasOwn(hotSettings.properties, key) && JSON.stringify(sent[key]) !== JSON.stringify(shown[key])
     })
     if (other === undefined) return changeHot(configuration, { sent, place: `data.${section}` }, change)
-    const words = `data.${section}.${other} in the body is not changed by this name; change ${successorOf(section)}`
+    const words = `data.${section}.${other} in the body is not changed by this name; change ${replacementSection(section)}`
     return refuse('invalidParameter', words)
   }
   return {
@@ -179,7 +179,7 @@ type HistoryNames =
   | 'rollback_configuration'
 
 function historyHandlers(configuration: ConfigurationOperations): Pick<Handlers<Endpoints>, HistoryNames> {
-  const find = (number: string): ConfigurationVersion | Refusal => {
+  const find = (number: string): ConfigurationVersion | ApiError => {
     const found = configuration.versions().find((version) => String(version.number) === number)
     return found ?? refuse('invalidParameter', `configuration ${number.slice(0, 20)} is not in the history`, 404)
   }
@@ -246,12 +246,12 @@ function settingRow(setting: ListedSetting): SchemaRow {
   }
 }
 
-function refusalOf({ why, message }: Extract<ConfigurationOutcome, { readonly isDone: false }>): Refusal {
+function refusalOf({ why, message }: Extract<ConfigurationOutcome, { readonly isDone: false }>): ApiError {
   if (why === 'unknown-version') return refuse('invalidParameter', message, 404)
   return why === 'forbidden' ? refuse('wrongCredentials', message, 403) : refuse(refusals[why], message)
 }
 
-function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | Refusal {
+function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | ApiError {
   if (!outcome.isDone) return refusalOf(outcome)
   const { changed, needsRestart, withoutEngine, pinned, warnings } = outcome
   return {

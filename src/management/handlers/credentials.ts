@@ -8,13 +8,13 @@ import type {
   StoredCredential,
 } from '../operations/credentials.ts'
 import { metaOf, type PageMeta, pageWanted } from '../lists/numbered-pages.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 import { isEntry, type ListSpelling, readEntry, readSecret, refuseEntry } from './read-credential.ts'
 
 /** Each is some milliseconds of work for the processor. */
-const largestScramBatch = 1_000
+const maxScramBatch = 1_000
 
-type Looked = Readonly<Record<string, unknown>>
+type CredentialReply = Readonly<Record<string, unknown>>
 type BatchReply = { code: 0; data?: Record<string, string> }
 
 /** The same five for each list; `show` is an entry as the list spells it. */
@@ -24,33 +24,33 @@ function operationsOn<Item>(
   show: (stored: StoredCredential) => Item,
 ) {
   const { list, id: key } = spelling
-  const missing = (id: string): Refusal =>
+  const missing = (id: string): ApiError =>
     refuse('userNotFound', `there is no ${key} ${JSON.stringify(id)} in this list`)
-  const idIn = (params: Looked): string => String(params[key])
+  const idIn = (params: CredentialReply): string => String(params[key])
   return {
-    list: async ({ query }: { query: Looked }): Promise<{ code: 0; data: Item[]; meta: PageMeta }> => {
+    list: async ({ query }: { query: CredentialReply }): Promise<{ code: 0; data: Item[]; meta: PageMeta }> => {
       const page = pageWanted(query)
       const text = (name: string): string | undefined => (typeof query[name] === 'string' ? query[name] : undefined)
       const found = await credentials.list(list, { id: text(key), like: text(`_like_${key}`), page })
       return { code: 0, data: found.items.map(show), meta: metaOf(page, found) }
     },
-    lookup: ({ params }: { params: Looked }): { code: 0; data: Item } | Refusal => {
+    lookup: ({ params }: { params: CredentialReply }): { code: 0; data: Item } | ApiError => {
       const stored = credentials.find(list, idIn(params))
       return stored === undefined ? missing(idIn(params)) : { code: 0, data: show(stored) }
     },
-    create: async ({ body }: { body: unknown }): Promise<BatchReply | Refusal> =>
+    create: async ({ body }: { body: unknown }): Promise<BatchReply | ApiError> =>
       Array.isArray(body) ? createEach(credentials, spelling, body) : createOne(credentials, spelling, body),
-    update: async ({ params, body }: { params: Looked; body: unknown }): Promise<{ code: 0 } | Refusal> => {
+    update: async ({ params, body }: { params: CredentialReply; body: unknown }): Promise<{ code: 0 } | ApiError> => {
       const entry = readSecret(body, idIn(params), spelling)
       if (!isEntry(entry)) return refuseEntry(entry)
       const outcome = await credentials.update(list, entry)
       if (outcome === 'missing') return missing(entry.id)
-      return outcome === 'updated' ? { code: 0 } : refuseNotStored(outcome)
+      return outcome === 'updated' ? { code: 0 } : notStoredError(outcome)
     },
-    delete: async ({ params }: { params: Looked }): Promise<{ code: 0 } | Refusal> => {
+    delete: async ({ params }: { params: CredentialReply }): Promise<{ code: 0 } | ApiError> => {
       const outcome = await credentials.delete(list, idIn(params))
       if (outcome === 'missing') return missing(idIn(params))
-      return outcome === 'deleted' ? { code: 0 } : refuseNotStored(outcome)
+      return outcome === 'deleted' ? { code: 0 } : notStoredError(outcome)
     },
   }
 }
@@ -59,11 +59,11 @@ async function createOne(
   credentials: CredentialOperations,
   spelling: ListSpelling,
   item: unknown,
-): Promise<BatchReply | Refusal> {
+): Promise<BatchReply | ApiError> {
   const entry = readEntry(item, spelling)
   if (!isEntry(entry)) return refuseEntry(entry)
   const outcome = await credentials.create(spelling.list, [entry])
-  if ('notStored' in outcome) return refuseNotStored(outcome)
+  if ('notStored' in outcome) return notStoredError(outcome)
   return outcome[0] === 'created' ? { code: 0 } : refuse('userExists', 'existed')
 }
 
@@ -71,18 +71,15 @@ async function createEach(
   credentials: CredentialOperations,
   spelling: ListSpelling,
   items: readonly unknown[],
-): Promise<BatchReply | Refusal> {
-  if (spelling.list === 'scram' && items.length > largestScramBatch) {
-    return refuse(
-      'invalidParameter',
-      `a batch of SCRAM users has ${largestScramBatch} at most: each takes time on purpose`,
-    )
+): Promise<BatchReply | ApiError> {
+  if (spelling.list === 'scram' && items.length > maxScramBatch) {
+    return refuse('invalidParameter', `a batch of SCRAM users has ${maxScramBatch} at most: each takes time on purpose`)
   }
   const entries: NewCredential[] = []
   const read = items.map((item) => readEntry(item, spelling))
   for (const entry of read) if (isEntry(entry)) entries.push(entry)
   const outcomes = await credentials.create(spelling.list, entries)
-  if ('notStored' in outcomes) return refuseNotStored(outcomes)
+  if ('notStored' in outcomes) return notStoredError(outcomes)
   let next = 0
   const fates = read.map((entry, index): [string, string] => {
     if (isEntry(entry)) return [entry.id, outcomes[next++] === 'created' ? 'ok' : '{error,existed}']
@@ -93,12 +90,12 @@ async function createEach(
 }
 
 function nameOf(item: unknown, { id }: ListSpelling): string | undefined {
-  const name = typeof item === 'object' && item !== null ? (item as Looked)[id] : undefined
+  const name = typeof item === 'object' && item !== null ? (item as CredentialReply)[id] : undefined
   return typeof name === 'string' && name !== '' ? name : undefined
 }
 
 /** Nobody's fault who asked. */
-export function refuseNotStored({ notStored }: NotStored): Refusal {
+export function notStoredError({ notStored }: NotStored): ApiError {
   return refuse('unknownError', notStored)
 }
 

@@ -1,13 +1,13 @@
-import type { insightEndpoints, Static } from '../../contract/index.ts'
+import type { diagnosticsEndpoints, Static } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
 import { clientName } from '../lists/client-name.ts'
-import type { Doing, DoingExplained, InsightOperations } from '../operations/diagnostics.ts'
+import type { ExplainRequest, Explanation, DiagnosticsOperations } from '../operations/diagnostics.ts'
 import { refuse } from '../api-error.ts'
 
 const defaultLimit = 100
 
-export function insightHandlers(operations: InsightOperations): Handlers<typeof insightEndpoints> {
+export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers<typeof diagnosticsEndpoints> {
   return {
     explain: async ({ query }) => {
       const { clientid: clientId, action, topic, qos = 2, username, ip_address: address } = query
@@ -53,9 +53,9 @@ export function insightHandlers(operations: InsightOperations): Handlers<typeof 
 }
 
 function explanationOf(
-  { clientId, action, topic }: Doing,
-  { client, decision, obstacle, topicHere, quotas, subscriptions, isCut }: DoingExplained,
-): Static<(typeof insightEndpoints)['explain']['reply']>['data'] {
+  { clientId, action, topic }: ExplainRequest,
+  { client, decision, obstacle, topicHere, quotas, subscriptions, isCut }: Explanation,
+): Static<(typeof diagnosticsEndpoints)['explain']['reply']>['data'] {
   return {
     clientid: clientId,
     action,

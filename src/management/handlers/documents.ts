@@ -1,6 +1,6 @@
 import { type documentEndpoints, endpoints, listingOf, openApiOf, writeApiPage } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
-import { WrittenJson } from '../json-text.ts'
+import { JsonText } from '../json-text.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
 
 /** The version is not in it: nobody had to sign in. */
@@ -19,7 +19,7 @@ export function documentHandlers(broker: BrokerOperations): Handlers<typeof docu
   const listing = listingOf(endpoints)
   const { version } = broker.describe()
   const document = openApiOf(endpoints, version)
-  const written = new WrittenJson(JSON.stringify(document))
+  const written = new JsonText(JSON.stringify(document))
   const page = writeApiPage(document)
   return {
     list_endpoints: () => ({ code: 0, data: listing }),

@@ -1,7 +1,7 @@
 import type { listenerEndpoints, ReplyOf, RequestOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { ListenerDescription, ListenerOperations } from '../operations/listeners.ts'
-import { type Refusal, refuse, refuseFor } from '../api-error.ts'
+import { type ApiError, refuse, refuseFor } from '../api-error.ts'
 
 type ListenerRecord = ReplyOf<(typeof listenerEndpoints)['list_node_listeners']>['data'][number]
 
@@ -23,7 +23,7 @@ type Controlled = RequestOf<(typeof listenerEndpoints)['control_listener']>['par
 async function control(
   listeners: ListenerOperations,
   { identifier, action }: Controlled,
-): Promise<{ code: 0 } | Refusal> {
+): Promise<{ code: 0 } | ApiError> {
   const { kind, name } = partsOf(identifier)
   const outcome = await listeners[action](kind, name)
   if (outcome === true) return { code: 0 }
@@ -36,7 +36,7 @@ function partsOf(identifier: string): { readonly kind: string; readonly name: st
   return { kind, name }
 }
 
-async function restart(listeners: ListenerOperations, identifier: string): Promise<{ code: 0 } | Refusal> {
+async function restart(listeners: ListenerOperations, identifier: string): Promise<{ code: 0 } | ApiError> {
   const { kind, name } = partsOf(identifier)
   const outcome = await listeners.restart(kind, name)
   if (outcome === true) return { code: 0 }
@@ -45,7 +45,7 @@ async function restart(listeners: ListenerOperations, identifier: string): Promi
   return refuse('invalidParameter', `there is no listener ${JSON.stringify(identifier)}; there are: ${known}`, 404)
 }
 
-function noSuchNode(node: string): Refusal {
+function noSuchNode(node: string): ApiError {
   return refuse('invalidParameter', `there is no node ${JSON.stringify(node)}`, 404)
 }
 

@@ -2,16 +2,16 @@ import type { metricEndpoints, MetricName } from '../../contract/index.ts'
 import type { LoopDelay, MeterName, ThreadMemory } from '../../telemetry/index.ts'
 import type { Handlers } from '../handler.ts'
 import { ageSeconds } from '../bridge-node.ts'
-import type { BridgeStanding } from '../operations/bridges.ts'
+import type { BridgeReport } from '../operations/bridges.ts'
 import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
 import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 
 const msPerSecond = 1_000
 
 export function metricHandlers(operations: MetricOperations): Handlers<typeof metricEndpoints> {
   const { nodeName } = operations
-  const unknown = (node: string): Refusal | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
+  const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
   return {
     get_metrics: () => {
       const { cpuPercent, memoryBytes } = operations.read()
@@ -29,7 +29,7 @@ export function metricHandlers(operations: MetricOperations): Handlers<typeof me
   }
 }
 
-export function refuseNode(node: string, nodeName: string): Refusal {
+export function refuseNode(node: string, nodeName: string): ApiError {
   return refuse('invalidParameter', `there is no node '${node}': this one is '${nodeName}'`, 404)
 }
 
@@ -141,9 +141,9 @@ function memoryOf({ memoryLimitBytes, memoryLevel, memoryHeld }: NodeReading) {
 }
 
 function bridgesOf({ bridges }: NodeReading) {
-  const each = (valueOf: (bridge: BridgeStanding) => number): Sample[] =>
+  const each = (valueOf: (bridge: BridgeReport) => number): Sample[] =>
     bridges.map((bridge) => ({ labels: { bridge: bridge.name }, value: valueOf(bridge) }))
-  const counted = (counter: Exclude<keyof BridgeStanding['counters'], 'dropped'>): Sample[] =>
+  const counted = (counter: Exclude<keyof BridgeReport['counters'], 'dropped'>): Sample[] =>
     each(({ counters }) => counters[counter])
   return {
     svc_bridge_connected: each(({ state }) => (state === 'connected' ? 1 : 0)),
@@ -171,11 +171,11 @@ function bridgesOf({ bridges }: NodeReading) {
 
 const bridgeStates = ['off', 'preparing', 'connecting', 'connected', 'draining', 'waiting'] as const
 
-function statesOf({ name: bridge, state: present }: BridgeStanding): Sample[] {
+function statesOf({ name: bridge, state: present }: BridgeReport): Sample[] {
   return bridgeStates.map((state) => ({ labels: { bridge, state }, value: state === present ? 1 : 0 }))
 }
 
-function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeStanding): Sample[] {
+function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeReport): Sample[] {
   // What has not been dropped yet is counted from the beginning on, so that its rate is seen.
   const spool = { 'storage-full': 0, expired: 0, ...spoolDrops }
   const reasons = Object.entries({ ...counters.dropped, ...spool })

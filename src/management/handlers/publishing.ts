@@ -14,14 +14,14 @@ import type { OperationFailure, PublishingOperations, PublishReceipt } from '../
 import { refusalOfMisspelled } from '../misspelled-key.ts'
 import { readPublication, topicsOf } from '../publication.ts'
 import { refuseShape } from '../read-request.ts'
-import { Refusal, refuse } from '../api-error.ts'
+import { ApiError, refuse } from '../api-error.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type SubscribeRequest = Static<typeof subscribeRequest>
 type UnsubscribeRequest = Static<typeof unsubscribeRequest>
 
 /** So many entries of a batch are under way at once: what follows waits for them. */
-const entriesTogether = 64
+const maxEntriesAtOnce = 64
 
 const messageShape = { shape: shapeOf(publishMessage), schema: publishMessage }
 const subscribeShape = { shape: shapeOf(subscribeRequest), schema: subscribeRequest }
@@ -29,14 +29,14 @@ const unsubscribeShape = { shape: shapeOf(unsubscribeRequest), schema: unsubscri
 
 export function publishingHandlers(operations: PublishingOperations): Handlers<typeof publishingEndpoints> {
   const publish = (message: PublishMessage): Promise<Published> => publishOne(operations, message)
-  const subscribe = (request: SubscribeRequest): Promise<Refusal | undefined> =>
+  const subscribe = (request: SubscribeRequest): Promise<ApiError | undefined> =>
     withFilters(request, (filters) => operations.subscribe(request.clientid, filters, (request.qos ?? 0) as QoS))
-  const unsubscribe = (request: UnsubscribeRequest): Promise<Refusal | undefined> =>
+  const unsubscribe = (request: UnsubscribeRequest): Promise<ApiError | undefined> =>
     withFilters(request, (filters) => operations.unsubscribe(request.clientid, filters))
   return {
     mqtt_publish: async ({ body }) => {
       const published = await publish(body)
-      if (published instanceof Refusal) return published
+      if (published instanceof ApiError) return published
       return published.receipt === undefined ? { code: 0 } : { code: 0, data: { receipt: published.receipt } }
     },
     mqtt_publish_batch: async ({ body }) => ({
@@ -44,7 +44,7 @@ export function publishingHandlers(operations: PublishingOperations): Handlers<t
       data: await forEach(body, async (entry) => {
         const published = faultOf(messageShape, entry) ?? (await publish(entry as PublishMessage))
         const answer = { topic: topicIn(entry), ...outcome(published) }
-        const receipt = published instanceof Refusal ? undefined : published.receipt
+        const receipt = published instanceof ApiError ? undefined : published.receipt
         return receipt === undefined ? answer : { ...answer, receipt }
       }),
     }),
@@ -65,11 +65,11 @@ export function publishingHandlers(operations: PublishingOperations): Handlers<t
   }
 }
 
-type Published = { readonly receipt: PublishReceipt | undefined } | Refusal
+type Published = { readonly receipt: PublishReceipt | undefined } | ApiError
 
 async function publishOne(operations: PublishingOperations, message: PublishMessage): Promise<Published> {
   const publication = readPublication(message)
-  if (publication instanceof Refusal) return publication
+  if (publication instanceof ApiError) return publication
   const published = await operations.publish(publication)
   return 'why' in published ? refuseFailure(published) : published
 }
@@ -77,9 +77,9 @@ async function publishOne(operations: PublishingOperations, message: PublishMess
 async function withFilters(
   request: { readonly topic?: string; readonly topics?: string; readonly clientid: string },
   carryOut: (filters: readonly TopicFilter[]) => Promise<OperationFailure | undefined>,
-): Promise<Refusal | undefined> {
+): Promise<ApiError | undefined> {
   const topics = topicsOf(request)
-  if (topics instanceof Refusal) return topics
+  if (topics instanceof ApiError) return topics
   const filters: TopicFilter[] = []
   for (const topic of topics) {
     const filter = parseTopicFilter(topic)
@@ -90,7 +90,7 @@ async function withFilters(
   return failure === undefined ? undefined : refuseFailure(failure)
 }
 
-function refuseFailure({ why }: OperationFailure): Refusal {
+function refuseFailure({ why }: OperationFailure): ApiError {
   switch (why) {
     case 'no-such-client':
       return refuse('clientOffline', 'no client of this id is connected')
@@ -123,13 +123,13 @@ async function forEach<Answer>(
   one: (entry: unknown) => Promise<Answer>,
 ): Promise<Answer[]> {
   const answers: Answer[] = []
-  for (let at = 0; at < entries.length; at += entriesTogether) {
-    answers.push(...(await Promise.all(entries.slice(at, at + entriesTogether).map(one))))
+  for (let at = 0; at < entries.length; at += maxEntriesAtOnce) {
+    answers.push(...(await Promise.all(entries.slice(at, at + maxEntriesAtOnce).map(one))))
   }
   return answers
 }
 
-function faultOf({ shape, schema }: EntryShape, entry: unknown): Refusal | undefined {
+function faultOf({ shape, schema }: EntryShape, entry: unknown): ApiError | undefined {
   const misspelled = refusalOfMisspelled(schema, entry, 'entry')
   if (misspelled !== undefined) return misspelled
   const fault = shape.faultOf(entry)
@@ -142,12 +142,12 @@ interface EntryShape {
 }
 
 function outcome(result: unknown): { code: number; message?: string } {
-  return result instanceof Refusal ? { code: result.code, message: result.message } : { code: 0 }
+  return result instanceof ApiError ? { code: result.code, message: result.message } : { code: 0 }
 }
 
 function subscribedEntry(
   entry: unknown,
-  result: Refusal | undefined,
+  result: ApiError | undefined,
 ): { clientid: string; topic: string; code: number; message?: string } {
   return { clientid: textOf(entry, 'clientid') ?? '', topic: topicIn(entry), ...outcome(result) }
 }

@@ -3,7 +3,7 @@
 
 import type { ResultCodeName } from '../../contract/index.ts'
 import type { CredentialList, NewCredential, ScramName } from '../operations/credentials.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 
 /** How a list is spelled. */
 export interface ListSpelling {
@@ -22,9 +22,9 @@ export interface EntryFault {
 }
 
 /** The longest text of MQTT. */
-const longestTextBytes = 65_535
+const maxTextBytes = 65_535
 /** RFC 4279, section 5.3, and what OpenSSL takes. */
-const longestIdentityBytes = 128
+const maxIdentityBytes = 128
 const keyHexDigits = { min: 16, max: 512 }
 
 const scramNames: readonly string[] = ['SCRAM-SHA-256', 'SCRAM-SHA-512']
@@ -34,7 +34,7 @@ export function readEntry(item: unknown, spelling: ListSpelling): NewCredential 
   const id = textOf(item, spelling.id, 'login')
   if (typeof id !== 'string') return id
   const fault =
-    spelling.list === 'scram' || spelling.list === 'psk' ? faultOfName(id, spelling) : faultOfText(id, spelling)
+    spelling.list === 'scram' || spelling.list === 'psk' ? nameProblem(id, spelling) : textProblem(id, spelling)
   return fault ?? readSecret(item, id, spelling)
 }
 
@@ -52,7 +52,7 @@ export function readSecret(item: unknown, id: string, { list, secret: key }: Lis
 }
 
 /** Of one that came alone. An empty name or password is no sign-in of the caller's: 104 stands with 400 here. */
-export function refuseEntry({ code, message }: EntryFault): Refusal {
+export function refuseEntry({ code, message }: EntryFault): ApiError {
   return refuse(code, message, 400)
 }
 
@@ -78,23 +78,23 @@ function valueOf(item: unknown, key: string): unknown {
 }
 
 /** [MQTT-1.5.3-1, -2] What is no text of MQTT could never be said by a client. */
-function faultOfText(id: string, { id: key }: ListSpelling): EntryFault | undefined {
-  if (Buffer.byteLength(id) <= longestTextBytes && id.isWellFormed() && !id.includes('\0')) return undefined
-  const message = `${key} is longer than ${longestTextBytes} bytes, or holds U+0000 or half a character`
+function textProblem(id: string, { id: key }: ListSpelling): EntryFault | undefined {
+  if (Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')) return undefined
+  const message = `${key} is longer than ${maxTextBytes} bytes, or holds U+0000 or half a character`
   return { code: 'invalidParameter', message, word: 'login' }
 }
 
 const invalid = (message: string): EntryFault => ({ code: 'invalidParameter', message, word: 'login' })
 
 /** Names that other standards than MQTT bound further. */
-function faultOfName(id: string, spelling: ListSpelling): EntryFault | undefined {
+function nameProblem(id: string, spelling: ListSpelling): EntryFault | undefined {
   if (/\p{Cc}/u.test(id)) return invalid(`${spelling.id} holds control characters`)
   // SCRAM leaves invisible characters out: of some names nothing remains.
   if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id)) return invalid(`${spelling.id} holds nothing that can be seen`)
-  if (spelling.list === 'psk' && Buffer.byteLength(id) > longestIdentityBytes) {
-    return invalid(`${spelling.id} is longer than ${longestIdentityBytes} bytes`)
+  if (spelling.list === 'psk' && Buffer.byteLength(id) > maxIdentityBytes) {
+    return invalid(`${spelling.id} is longer than ${maxIdentityBytes} bytes`)
   }
-  return faultOfText(id, spelling)
+  return textProblem(id, spelling)
 }
 
 function problemOfKey(key: string): string | undefined {
@@ -104,7 +104,7 @@ function problemOfKey(key: string): string | undefined {
 }
 
 function problemOfPassword(password: string, list: CredentialList): string | undefined {
-  if (Buffer.byteLength(password) > longestTextBytes) return `is longer than ${longestTextBytes} bytes`
+  if (Buffer.byteLength(password) > maxTextBytes) return `is longer than ${maxTextBytes} bytes`
   if (!password.isWellFormed()) return 'holds half a character'
   return list === 'scram' && /\p{Cc}/u.test(password) ? 'holds control characters' : undefined
 }

@@ -11,7 +11,7 @@ export interface RuleFault {
 }
 
 /** The longest text of MQTT. */
-const longestTextBytes = 65_535
+const maxTextBytes = 65_535
 
 const actions: Readonly<Record<string, ClientRule['action']>> = {
   pub: 'publish',
@@ -21,7 +21,7 @@ const actions: Readonly<Record<string, ClientRule['action']>> = {
   subscribe: 'subscribe',
 }
 
-export const actionWords = { publish: 'pub', subscribe: 'sub', pubsub: 'pubsub' } as const
+export const actionNames = { publish: 'pub', subscribe: 'sub', pubsub: 'pubsub' } as const
 
 /** The rule, or the first thing that is wrong with it. `problemOfTopic`: in words, what cannot be the topic of a rule. */
 export function readRule(item: unknown, problemOfTopic: (topic: string) => string | undefined): ClientRule | RuleFault {
@@ -29,7 +29,7 @@ export function readRule(item: unknown, problemOfTopic: (topic: string) => strin
     return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }
   }
   const { clientid, username, topic, action, access } = item as Readonly<Record<string, unknown>>
-  const whom = readWhom(clientid, username)
+  const whom = readSubject(clientid, username)
   if ('code' in whom) return whom
   if (topic === undefined) return missing('topic')
   if (typeof topic !== 'string') return { ...invalid('topic must be text'), word: 'topic' }
@@ -43,7 +43,7 @@ export function readRule(item: unknown, problemOfTopic: (topic: string) => strin
   return { ...whom, topic, action: act, permit: access }
 }
 
-function readWhom(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
+function readSubject(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
   if (clientId === undefined && username === undefined) return { about: 'all', who: '' }
   if (clientId !== undefined && username !== undefined) {
     return { ...invalid('a rule is about a clientid or about a username: leave one of them away'), word: 'login' }
@@ -62,5 +62,5 @@ const missing = (word: 'topic' | 'action' | 'access'): RuleFault => ({
 const invalid = (message: string): Pick<RuleFault, 'code' | 'message'> => ({ code: 'invalidParameter', message })
 
 function isText(text: string): boolean {
-  return Buffer.byteLength(text) <= longestTextBytes && text.isWellFormed() && !text.includes('\0')
+  return Buffer.byteLength(text) <= maxTextBytes && text.isWellFormed() && !text.includes('\0')
 }

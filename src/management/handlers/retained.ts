@@ -3,7 +3,7 @@ import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import { clientName } from '../lists/client-name.ts'
 import type { RetainedOperations, RetainedRow } from '../operations/retained.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 import { localTime } from '../format-time.ts'
 
 const defaultLimit = 1_000
@@ -25,7 +25,7 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
       if (topic === undefined) return refuseTopic(params.topic)
       const found = await retained.find(topic)
       if (found === undefined) return refuse('rpcError', shardRestarting)
-      if (found === null) return refuseAbsent(topic)
+      if (found === null) return refuseUnknownPath(topic)
       return { code: 0, data: { ...rowOf(found), payload_base64: Buffer.from(found.payload).toString('base64') } }
     },
     delete_retained: async ({ params }) => {
@@ -33,18 +33,18 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
       if (topic === undefined) return refuseTopic(params.topic)
       const deleted = await retained.forget(topic)
       if (typeof deleted !== 'boolean') return refuse('rpcError', `the message stays: ${deleted.why}`)
-      return deleted ? { code: 0 } : refuseAbsent(topic)
+      return deleted ? { code: 0 } : refuseUnknownPath(topic)
     },
   }
 }
 
 const shardRestarting = 'a shard is restarting: retry'
 
-function refuseTopic(topic: string): Refusal {
+function refuseTopic(topic: string): ApiError {
   return refuse('invalidTopic', `topic in the path: ${topic} is no topic name`)
 }
 
-function refuseAbsent(topic: string): Refusal {
+function refuseUnknownPath(topic: string): ApiError {
   return refuse('invalidParameter', `no retained message at the topic ${topic}`, 404)
 }
 

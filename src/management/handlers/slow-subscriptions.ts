@@ -4,14 +4,14 @@ import { clientName } from '../lists/client-name.ts'
 import type { SlowSubscriptionOperations } from '../operations/slow-subscriptions.ts'
 
 const defaultThresholdMs = 500
-const defaultMost = 100
+const defaultMaxRows = 100
 
 export function slowSubscriptionHandlers(
   operations: SlowSubscriptionOperations,
 ): Handlers<typeof slowSubscriptionEndpoints> {
   return {
     list_slow_subscriptions: async ({ query }) => {
-      const { threshold = defaultThresholdMs, _limit = defaultMost } = query
+      const { threshold = defaultThresholdMs, _limit = defaultMaxRows } = query
       const found = await operations.listSlow({ atLeastMs: threshold, most: _limit })
       const data = found.map(({ clientId, topic, ageMs, waiting }) => ({
         node: operations.nodeName,

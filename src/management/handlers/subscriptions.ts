@@ -2,16 +2,16 @@ import type { RequestOf, subscriptionEndpoints } from '../../contract/index.ts'
 import type { SubscriptionFilter, SubscriptionView } from '../../core/index.ts'
 import { bareFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
-import { answerList, type ListSource, refuseSilent } from '../lists/answer-list.ts'
+import { replyWithList, type ListSource, shardUnavailableError } from '../lists/answer-list.ts'
 import { clientName } from '../lists/client-name.ts'
-import { theSame } from '../lists/client-query.ts'
+import { commonValue } from '../lists/client-query.ts'
 import { otherNode } from '../lists/other-node.ts'
 import { beginning, pagingOf } from '../lists/paging.ts'
-import { answerTopicTree } from '../lists/whole-tree.ts'
+import { replyWithTopicTree } from '../lists/whole-tree.ts'
 import type { ClientOperations } from '../operations/clients.ts'
-import type { ListPosition, ListSlice, Unanswered } from '../operations/lists.ts'
-import { type Refusal, Refusal as RefusalValue } from '../api-error.ts'
-import type { WrittenJson } from '../json-text.ts'
+import type { ListPosition, ListSlice, ShardUnavailable } from '../operations/lists.ts'
+import { type ApiError, ApiError as RefusalValue } from '../api-error.ts'
+import type { JsonText } from '../json-text.ts'
 
 type SubscriptionQuery = RequestOf<typeof subscriptionEndpoints.list_subscriptions>['query']
 
@@ -23,14 +23,14 @@ export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof
       otherNode(clients, params.node) ?? listSubscriptions(clients, query, undefined),
     lookup_node_client_subscriptions: ({ params, query }) =>
       otherNode(clients, params.node) ?? listSubscriptions(clients, query, params.clientid),
-    'list_topic-tree': () => answerTopicTree(clients),
+    'list_topic-tree': () => replyWithTopicTree(clients),
     list_routes: ({ query }) => {
       const paging = pagingOf(query)
-      return paging instanceof RefusalValue ? paging : answerList(routesOf(clients), paging)
+      return paging instanceof RefusalValue ? paging : replyWithList(routesOf(clients), paging)
     },
     lookup_routes: async ({ params: { topic } }) => {
       const found = await firstOf(clients, { bareFilter: topic })
-      if (found !== undefined && 'silentShard' in found) return refuseSilent(found)
+      if (found !== undefined && 'silentShard' in found) return shardUnavailableError(found)
       return { code: 0, data: found === undefined ? [] : [{ topic, node: clients.nodeName }] }
     },
   }
@@ -40,13 +40,13 @@ async function listSubscriptions(
   clients: ClientOperations,
   query: SubscriptionQuery,
   ofClient: string | undefined,
-): Promise<WrittenJson | Refusal> {
+): Promise<JsonText | ApiError> {
   const paging = pagingOf(query)
   if (paging instanceof RefusalValue) return paging
-  const clientId = theSame(query.clientid, query.client_id, ofClient)
+  const clientId = commonValue(query.clientid, query.client_id, ofClient)
   const { topic, qos, share, _match_topic: matching } = query
   const filter = { clientId: clientId.value, filter: topic, qos, group: share, matching }
-  return answerList(clientId.differ ? nothing : sourceOf(clients, filter), paging)
+  return replyWithList(clientId.differ ? nothing : sourceOf(clients, filter), paging)
 }
 
 const nothing: ListSource<never> = {
@@ -72,10 +72,10 @@ function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
 async function firstOf(
   clients: ClientOperations,
   filter: SubscriptionFilter,
-): Promise<SubscriptionView | Unanswered | undefined> {
+): Promise<SubscriptionView | ShardUnavailable | undefined> {
   let at: ListPosition | undefined = beginning
   while (at !== undefined) {
-    const slice: ListSlice<SubscriptionView> | Unanswered = await clients.subscriptions(filter, {
+    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.subscriptions(filter, {
       from: at,
       skip: 0,
       most: 1,

@@ -2,7 +2,7 @@ import type { traceEndpoints } from '../../contract/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { TraceOperations } from '../operations/traces.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 import { localTime } from '../format-time.ts'
 
 const defaultDurationSeconds = 600
@@ -57,6 +57,6 @@ function durationOf({ duration, end_at: endAt }: { duration?: number; end_at?: s
   return duration === undefined && leftMs > 0 && leftMs <= dayMs ? leftMs : undefined
 }
 
-function unknown(name: string): Refusal {
+function unknown(name: string): ApiError {
   return refuse('invalidParameter', `there is no trace '${name}'`, 404)
 }

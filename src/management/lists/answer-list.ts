@@ -1,9 +1,9 @@
 // A list that lies with several shards becomes one answer, slice by slice: between two of them everybody else has a turn,
 // on the shards and here.
 
-import type { ListPosition, ListSlice, RowsWanted, Unanswered } from '../operations/lists.ts'
-import { type Refusal, refuse } from '../api-error.ts'
-import { WrittenJson } from '../json-text.ts'
+import type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from '../operations/lists.ts'
+import { type ApiError, refuse } from '../api-error.ts'
+import { JsonText } from '../json-text.ts'
 import { beginning, cursorOf, type Paging } from './paging.ts'
 
 /** So many rows are gathered before the first byte is sent: until then it can still be said that a shard is silent. */
@@ -11,61 +11,61 @@ const rowsBeforeHead = 10_000
 const allRows = Number.MAX_SAFE_INTEGER
 
 export interface ListSource<Row> {
-  slice(wanted: RowsWanted): Promise<ListSlice<Row> | Unanswered>
+  slice(wanted: RowsWanted): Promise<ListSlice<Row> | ShardUnavailable>
   /** Of all pages, where that is known without looking at them. */
-  count?(): Promise<number | Unanswered>
+  count?(): Promise<number | ShardUnavailable>
   /** As it stands in the answer. */
   record(row: Row): object
 }
 
-export function answerList<Row>(source: ListSource<Row>, paging: Paging): Promise<WrittenJson | Refusal> {
-  if (paging.part === 'whole') return answerWhole(source)
-  return paging.part === 'page' ? answerPage(source, paging) : answerOnward(source, paging)
+export function replyWithList<Row>(source: ListSource<Row>, paging: Paging): Promise<JsonText | ApiError> {
+  if (paging.part === 'whole') return replyWithAll(source)
+  return paging.part === 'page' ? replyWithPage(source, paging) : replyFromCursor(source, paging)
 }
 
-export function refuseSilent({ silentShard }: Unanswered): Refusal {
+export function shardUnavailableError({ silentShard }: ShardUnavailable): ApiError {
   return refuse('rpcError', `shard ${silentShard} does not answer: it is being started again, ask once more in a while`)
 }
 
-async function answerWhole<Row>(source: ListSource<Row>): Promise<WrittenJson | Refusal> {
+async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | ApiError> {
   const written: string[] = []
   let rows = 0
   let at: ListPosition | undefined = beginning
   while (at !== undefined && rows < rowsBeforeHead) {
-    const slice: ListSlice<Row> | Unanswered = await source.slice({ from: at, skip: 0, most: allRows })
-    if ('silentShard' in slice) return refuseSilent(slice)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, most: allRows })
+    if ('silentShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     rows += slice.rows.length
     at = slice.next
   }
   const head = `{"code":0,"data":[${written.join(',')}`
-  return at === undefined ? new WrittenJson(`${head}]}`) : new WrittenJson(head, remaining(source, at))
+  return at === undefined ? new JsonText(`${head}]}`) : new JsonText(head, remaining(source, at))
 }
 
 async function* remaining<Row>(source: ListSource<Row>, from: ListPosition): AsyncGenerator<string> {
   for (let at: ListPosition | undefined = from; at !== undefined;) {
-    const slice: ListSlice<Row> | Unanswered = await source.slice({ from: at, skip: 0, most: allRows })
-    if ('silentShard' in slice) throw new Error(refuseSilent(slice).message)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, most: allRows })
+    if ('silentShard' in slice) throw new Error(shardUnavailableError(slice).message)
     if (slice.rows.length > 0) yield `,${writeRows(source, slice.rows)}`
     at = slice.next
   }
   yield ']}'
 }
 
-async function answerPage<Row>(
+async function replyWithPage<Row>(
   source: ListSource<Row>,
   { page, limit }: Paging & { part: 'page' },
-): Promise<WrittenJson | Refusal> {
+): Promise<JsonText | ApiError> {
   const written: string[] = []
   const known = await source.count?.()
-  if (typeof known === 'object') return refuseSilent(known)
+  if (typeof known === 'object') return shardUnavailableError(known)
   let [skip, left, passed] = [(page - 1) * limit, limit, 0]
   let at: ListPosition | undefined = skip >= (known ?? Infinity) ? undefined : beginning
   while (at !== undefined) {
     // Where the number of all is not known the others are passed as well, and counted.
     if (left === 0 && known !== undefined) break
-    const slice: ListSlice<Row> | Unanswered = await source.slice({ from: at, skip, most: left })
-    if ('silentShard' in slice) return refuseSilent(slice)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip, most: left })
+    if ('silentShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     skip -= Math.min(skip, slice.passed)
     left -= slice.rows.length
@@ -76,16 +76,16 @@ async function answerPage<Row>(
   return writePage(written, { page, limit, count, hasnext: page * limit < count })
 }
 
-async function answerOnward<Row>(
+async function replyFromCursor<Row>(
   source: ListSource<Row>,
   { from, limit }: Paging & { part: 'onward' },
-): Promise<WrittenJson | Refusal> {
+): Promise<JsonText | ApiError> {
   const written: string[] = []
   let left = limit
   let at: ListPosition | undefined = from
   while (at !== undefined && left > 0) {
-    const slice: ListSlice<Row> | Unanswered = await source.slice({ from: at, skip: 0, most: left })
-    if ('silentShard' in slice) return refuseSilent(slice)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, most: left })
+    if ('silentShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     left -= slice.rows.length
     at = slice.next
@@ -94,8 +94,8 @@ async function answerOnward<Row>(
   return writePage(written, { limit, hasnext: at !== undefined, ...next })
 }
 
-function writePage(written: readonly string[], meta: object): WrittenJson {
-  return new WrittenJson(`{"code":0,"data":[${written.join(',')}],"meta":${JSON.stringify(meta)}}`)
+function writePage(written: readonly string[], meta: object): JsonText {
+  return new JsonText(`{"code":0,"data":[${written.join(',')}],"meta":${JSON.stringify(meta)}}`)
 }
 
 /** Without the brackets around them. */

@@ -2,7 +2,7 @@
 
 import type { clientEndpoints, RequestOf } from '../../contract/index.ts'
 import type { Bounds, ClientFilter } from '../../core/index.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from '../api-error.ts'
+import { type ApiError, refuse, ApiError as RefusalValue } from '../api-error.ts'
 
 export type ClientQuery = RequestOf<typeof clientEndpoints.list_clients>['query']
 
@@ -13,7 +13,7 @@ const states = ['connected', 'disconnected', 'idle']
 const onlyProtocol = 'MQTT'
 
 /** `path`: what the path says already. */
-export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedClients | Refusal {
+export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedClients | ApiError {
   const state = query.conn_state?.toLowerCase()
   if (state !== undefined && !states.includes(state)) {
     return refuse('invalidParameter', `conn_state in the query is one of ${states.join(', ')}`)
@@ -25,9 +25,9 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
   const connectedAtMs = timesOf(query, '_gte_connected_at', '_lte_connected_at')
   if (createdAtMs instanceof RefusalValue) return createdAtMs
   if (connectedAtMs instanceof RefusalValue) return connectedAtMs
-  const clientId = theSame(query.clientid, query.client_id, path.clientId)
-  const username = theSame(query.username, path.username)
-  const isConnected = theSame(query.connected, state === undefined ? undefined : state === 'connected')
+  const clientId = commonValue(query.clientid, query.client_id, path.clientId)
+  const username = commonValue(query.username, path.username)
+  const isConnected = commonValue(query.connected, state === undefined ? undefined : state === 'connected')
   if (clientId.differ || username.differ || isConnected.differ || state === 'idle') return 'nobody'
   if (query.proto_name !== undefined && query.proto_name !== onlyProtocol) return 'nobody'
   return {
@@ -47,7 +47,10 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
 }
 
 /** Of several ways to say the same, what all of them say that say anything. */
-export function theSame<Value>(...said: readonly (Value | undefined)[]): { value: Value | undefined; differ: boolean } {
+export function commonValue<Value>(...said: readonly (Value | undefined)[]): {
+  value: Value | undefined
+  differ: boolean
+} {
   const [value, ...others] = said.filter((one) => one !== undefined)
   return { value, differ: others.some((other) => other !== value) }
 }
@@ -58,28 +61,28 @@ function boundsOf(least: number | undefined, most: number | undefined): Bounds |
 
 type TimeKey = '_gte_created_at' | '_lte_created_at' | '_gte_connected_at' | '_lte_connected_at'
 
-function timesOf(query: ClientQuery, leastKey: TimeKey, mostKey: TimeKey): Bounds | undefined | Refusal {
+function timesOf(query: ClientQuery, leastKey: TimeKey, mostKey: TimeKey): Bounds | undefined | ApiError {
   const [leastText, mostText] = [query[leastKey], query[mostKey]]
-  const least = leastText === undefined ? undefined : momentOf(leastText)
-  const most = mostText === undefined ? undefined : momentOf(mostText)
+  const least = leastText === undefined ? undefined : timeOf(leastText)
+  const most = mostText === undefined ? undefined : timeOf(mostText)
   if (leastText !== undefined && least === undefined) return refuseTime(leastKey)
   if (mostText !== undefined && most === undefined) return refuseTime(mostKey)
   return boundsOf(least?.firstMs, most?.lastMs)
 }
 
-function refuseTime(key: TimeKey): Refusal {
+function refuseTime(key: TimeKey): ApiError {
   return refuse('invalidParameter', `${key} in the query is seconds since 1970 or a time as YYYY-MM-DD HH:mm:ss`)
 }
 
 /** Later than this it is not seconds but milliseconds. */
-const mostSeconds = 100_000_000_000
+const maxSeconds = 100_000_000_000
 const msPerSecond = 1_000
 
 /** A second is a thousand milliseconds, and a client that came in it came neither before nor after it. */
-function momentOf(text: string): { readonly firstMs: number; readonly lastMs: number } | undefined {
+function timeOf(text: string): { readonly firstMs: number; readonly lastMs: number } | undefined {
   if (/^\d{1,15}$/.test(text)) {
     const number = Number(text)
-    return number < mostSeconds ? secondFrom(number * msPerSecond) : { firstMs: number, lastMs: number }
+    return number < maxSeconds ? secondFrom(number * msPerSecond) : { firstMs: number, lastMs: number }
   }
   const isTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d$/.test(text)
   const atMs = isTime ? Date.parse(text.replace(' ', 'T')) : Number.NaN

@@ -1,6 +1,6 @@
 // Pages of a list, as they are asked for and as they are told of.
 
-import { mostRowsOfPage } from '../../contract/index.ts'
+import { maxRowsPerPage } from '../../contract/index.ts'
 import type { PageFound, PageWanted } from '../operations/credentials.ts'
 
 /** The keys of `pageQuery`, checked. */
@@ -12,7 +12,7 @@ export interface PagingQuery {
 }
 
 export function pageWanted({ _page, _limit, page, limit }: PagingQuery): PageWanted {
-  return { page: _page ?? page ?? 1, limit: _limit ?? limit ?? mostRowsOfPage }
+  return { page: _page ?? page ?? 1, limit: _limit ?? limit ?? maxRowsPerPage }
 }
 
 /** What `pageOf` promises beside the items. */

@@ -1,7 +1,7 @@
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 
 /** Undefined: the path names this node. */
-export function otherNode(own: { readonly nodeName: string }, node: string): Refusal | undefined {
+export function otherNode(own: { readonly nodeName: string }, node: string): ApiError | undefined {
   if (node === own.nodeName) return undefined
   return refuse('invalidParameter', `there is no node ${JSON.stringify(node)}: this one is ${own.nodeName}`, 404)
 }

@@ -1,8 +1,8 @@
 // Which part of a list is asked for.
 
-import { mostRowsOfPage } from '../../contract/index.ts'
+import { maxRowsPerPage } from '../../contract/index.ts'
 import type { ListPosition } from '../operations/lists.ts'
-import { type Refusal, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../api-error.ts'
 
 export type Paging =
   | { readonly part: 'whole' }
@@ -21,17 +21,17 @@ export interface PagingQuery {
 export const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 const cursorPattern = /^(\d{1,6})\.(\d{1,10})\.(\d{1,10})$/
 
-export function pagingOf(query: PagingQuery): Paging | Refusal {
+export function pagingOf(query: PagingQuery): Paging | ApiError {
   const { page: plainPage, limit: plainLimit, cursor: plainCursor } = query
   const { _page: page = plainPage, _limit: limit = plainLimit, _cursor: cursor = plainCursor } = query
   if (cursor === undefined) {
     if (page === undefined && limit === undefined) return { part: 'whole' }
-    return { part: 'page', page: page ?? 1, limit: limit ?? mostRowsOfPage }
+    return { part: 'page', page: page ?? 1, limit: limit ?? maxRowsPerPage }
   }
   if (page !== undefined) return refuse('invalidParameter', 'ask for a page by its number or by _cursor, not by both')
   const from = cursor === 'first' ? beginning : positionOf(cursor)
   if (from === undefined) return refuse('invalidParameter', '_cursor is `first` or what the last answer gave')
-  return { part: 'onward', from, limit: limit ?? mostRowsOfPage }
+  return { part: 'onward', from, limit: limit ?? maxRowsPerPage }
 }
 
 function positionOf(cursor: string): ListPosition | undefined {

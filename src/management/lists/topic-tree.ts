@@ -4,7 +4,7 @@
 //                      └─ x  └── c
 
 /** So many nodes are written at a time. */
-const nodesInPiece = 500
+const nodesPerPiece = 500
 
 interface TreeNode {
   readonly level: string
@@ -37,8 +37,8 @@ export class TopicTree {
     for (let level = [this.#root]; level.length > 0;) {
       yield level[0] === this.#root ? '[' : ',['
       const next: TreeNode[] = []
-      for (let from = 0; from < level.length; from += nodesInPiece) {
-        const piece = level.slice(from, from + nodesInPiece)
+      for (let from = 0; from < level.length; from += nodesPerPiece) {
+        const piece = level.slice(from, from + nodesPerPiece)
         for (const { children } of piece) for (const child of children.values()) next.push(child)
         yield `${from === 0 ? '' : ','}${piece.map(writeNode).join(',')}`
       }

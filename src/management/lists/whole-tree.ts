@@ -1,29 +1,29 @@
 // What can only be said of all subscriptions together: the tree of their levels.
 
 import type { ClientOperations } from '../operations/clients.ts'
-import type { ListPosition, Unanswered } from '../operations/lists.ts'
-import { type Refusal, refuse } from '../api-error.ts'
-import { WrittenJson } from '../json-text.ts'
+import type { ListPosition, ShardUnavailable } from '../operations/lists.ts'
+import { type ApiError, refuse } from '../api-error.ts'
+import { JsonText } from '../json-text.ts'
 import type { SubscriptionView } from '../../core/index.ts'
-import { refuseSilent } from './answer-list.ts'
+import { shardUnavailableError } from './answer-list.ts'
 import { clientName } from './client-name.ts'
 import { beginning } from './paging.ts'
 import { TopicTree } from './topic-tree.ts'
 
 /** What is kept in memory to answer one request: nodes and clients of the tree. */
-const mostKept = 2_000_000
+const maxKeptBytes = 2_000_000
 const allRows = Number.MAX_SAFE_INTEGER
 
-export async function answerTopicTree(clients: ClientOperations): Promise<WrittenJson | Refusal> {
+export async function replyWithTopicTree(clients: ClientOperations): Promise<JsonText | ApiError> {
   const tree = new TopicTree()
   const refusal = await visitAll(clients, ({ filter, clientId }) => {
     tree.add(filter, clientName(clientId).clientid)
-    return tree.size <= mostKept
+    return tree.size <= maxKeptBytes
   })
-  return refusal ?? new WrittenJson('{"code":0,"data":[', inTurns(tree.writtenLevels()))
+  return refusal ?? new JsonText('{"code":0,"data":[', splitIntoTurns(tree.writtenLevels()))
 }
 
-async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
+async function* splitIntoTurns(pieces: Iterable<string>): AsyncGenerator<string> {
   for (const piece of pieces) {
     yield piece
     await new Promise((resolve) => setImmediate(resolve))
@@ -35,14 +35,12 @@ async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
 async function visitAll(
   clients: ClientOperations,
   visit: (subscription: SubscriptionView) => boolean,
-): Promise<Refusal | undefined> {
+): Promise<ApiError | undefined> {
   let at: ListPosition | undefined = beginning
   while (at !== undefined) {
-    const slice: Awaited<ReturnType<ClientOperations['subscriptions']>> | Unanswered = await clients.subscriptions(
-      {},
-      { from: at, skip: 0, most: allRows },
-    )
-    if ('silentShard' in slice) return refuseSilent(slice)
+    const slice: Awaited<ReturnType<ClientOperations['subscriptions']>> | ShardUnavailable =
+      await clients.subscriptions({}, { from: at, skip: 0, most: allRows })
+    if ('silentShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) {
       if (!visit(row)) return refuse('unknownError', `there is too much for one answer: read /subscriptions by _cursor`)
     }

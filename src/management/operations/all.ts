@@ -6,7 +6,7 @@ import type { AuditOperations } from './audit.ts'
 import type { BackupOperations } from './backup.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
-import type { InsightOperations } from './diagnostics.ts'
+import type { DiagnosticsOperations } from './diagnostics.ts'
 import type { LiveOperations } from './live.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
@@ -30,7 +30,7 @@ export interface NamespacedOperations {
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
   readonly traces: TraceOperations
-  readonly insight: InsightOperations
+  readonly insight: DiagnosticsOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
 }
 

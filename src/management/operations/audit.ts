@@ -31,7 +31,7 @@ export interface AuditEntry {
 }
 
 /** What an entry must be to be found. What is left out is not looked at. */
-export interface AuditQuestion {
+export interface AuditQuery {
   readonly name?: string | undefined
   readonly operation?: string | undefined
   readonly outcome?: string | undefined
@@ -49,5 +49,5 @@ export interface AuditOperations {
   /** Resolves when it is on disk. It never rejects: what cannot be written is in the log of the node. */
   note(entry: AuditEntry): Promise<void>
   /** The newest first. */
-  list(question: AuditQuestion, page: PageWanted): Promise<PageFound<AuditEntry>>
+  list(question: AuditQuery, page: PageWanted): Promise<PageFound<AuditEntry>>
 }

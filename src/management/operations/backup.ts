@@ -44,14 +44,14 @@ export interface MadeBackup extends BackupFile {
   readonly tables: readonly string[]
 }
 
-export interface ExportWish {
+export interface ExportRequest {
   /** Such as `builtin_authn`; an unknown one is a BAD_REQUEST. */
   readonly tableSets: readonly string[] | undefined
   /** Sections of the configuration. */
   readonly rootKeys: readonly string[] | undefined
 }
 
-export interface ImportWish {
+export interface ImportRequest {
   /** A file of the backup directory. An absolute path as well, where `by` is the operator of this machine (`socket`). */
   readonly filename: string
   /** Everything is looked at and nothing changed. */
@@ -133,9 +133,9 @@ export interface BackupOperations {
   receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal>
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined>
   /** Resolves when the archive is on disk, whole. */
-  export(scope: BackupScope, wish: ExportWish): Promise<MadeBackup | BackupRefusal>
+  export(scope: BackupScope, wish: ExportRequest): Promise<MadeBackup | BackupRefusal>
   /** Resolves when all of it is in force. */
-  import(scope: BackupScope, wish: ImportWish): Promise<ImportOutcome | BackupRefusal>
+  import(scope: BackupScope, wish: ImportRequest): Promise<ImportOutcome | BackupRefusal>
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal>
   /** `second` undefined: the broker as it is now. */
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal>

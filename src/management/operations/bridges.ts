@@ -5,7 +5,7 @@ import type { Caller } from '../../contract/index.ts'
 export type BridgeFile = 'certfile' | 'keyfile' | 'cacertfile'
 
 /** How a bridge is. Times are milliseconds since 1970. */
-export interface BridgeStanding {
+export interface BridgeReport {
   readonly name: string
   readonly state: 'off' | 'preparing' | 'connecting' | 'connected' | 'draining' | 'waiting'
   readonly sinceMs: number
@@ -39,7 +39,7 @@ export interface BridgeStanding {
     readonly receivedBytes: number
     readonly connects: number
     readonly failures: number
-    readonly unasked: number
+    readonly unexpected: number
     /** By reason. */
     readonly dropped: Readonly<Record<string, number>>
   }
@@ -54,11 +54,11 @@ export interface BridgeOperations {
   list(): ReadonlyMap<string, MqttBridgeConfig>
   cache(): DiskCacheConfig
   /** By name. One whose shard is away at the moment is not among them. */
-  standings(): Promise<ReadonlyMap<string, BridgeStanding>>
+  reports(): Promise<ReadonlyMap<string, BridgeReport>>
   /** The certificates in a file of a bridge, as PEM; undefined: there is none that can be read. */
   certificatesIn(file: string): Promise<string | undefined>
   /** Writes PEM of a bridge that exists into the data directory. Gives the name of the file. */
-  keepPem(bridge: string, file: BridgeFile, pem: string): Promise<string>
+  storePem(bridge: string, file: BridgeFile, pem: string): Promise<string>
   /** What is not named stays. */
   change(bridge: string, settings: NewBridgeSettings, caller: Caller): Promise<BridgeProblem | undefined>
 }

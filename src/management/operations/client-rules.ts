@@ -13,7 +13,7 @@ export interface ClientRule {
   readonly permit: 'allow' | 'deny'
 }
 
-export interface RuleQuestion {
+export interface RuleListQuery {
   readonly who?: string | undefined
   readonly like?: string | undefined
   readonly topic?: string | undefined
@@ -35,7 +35,7 @@ export interface Ban {
 /** What these change is on disk and in force on every shard when they resolve. */
 export interface ClientRuleOperations {
   /** In the order in which they are asked. */
-  listRules(about: RuleSubject, question: RuleQuestion): Promise<PageFound<ClientRule>>
+  listRules(about: RuleSubject, question: RuleListQuery): Promise<PageFound<ClientRule>>
   /** In their order, behind those that are there; undefined: done. */
   storeRules(rules: readonly ClientRule[]): Promise<NotStored | undefined>
   /** Those about this topic, whichever action. */

@@ -21,7 +21,7 @@ export interface NewCredential {
 }
 
 /** Which entries of a list. */
-export interface CredentialQuestion {
+export interface CredentialQuery {
   /** Exactly this name. */
   readonly id: string | undefined
   /** Names that hold this text. */
@@ -50,7 +50,7 @@ export interface NotStored {
 /** What holds when these resolve is on disk, and counts for every CONNECT from then on. */
 export interface CredentialOperations {
   /** The newest first. */
-  list(list: CredentialList, question: CredentialQuestion): Promise<PageFound<StoredCredential>>
+  list(list: CredentialList, question: CredentialQuery): Promise<PageFound<StoredCredential>>
   find(list: CredentialList, id: string): StoredCredential | undefined
   /** One after the other, each for itself. */
   create(

@@ -1,21 +1,21 @@
 // What the management asks of the node about where messages went and what happened to clients.
 
-import type { dropReasonNames, momentNames } from '../../contract/index.ts'
+import type { dropReasonNames, eventNames } from '../../contract/index.ts'
 import type { QoS } from '../../protocol/index.ts'
 
 export type DropReasonName = (typeof dropReasonNames)[number]
 
-export interface InsightOperations {
+export interface DiagnosticsOperations {
   /** undefined: the shard of the client does not answer. */
-  explain(doing: Doing): Promise<DoingExplained | undefined>
+  explain(doing: ExplainRequest): Promise<Explanation | undefined>
   /** Newest first; `limit` of them behind the first `skip`. */
-  listDropped(query: DroppedSought, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
+  listDropped(query: DroppedQuery, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
   /** In order; undefined: the shard of the client does not answer. */
-  timelineOf(clientId: string): Promise<readonly ClientMoment[] | undefined>
+  timelineOf(clientId: string): Promise<readonly ClientEvent[] | undefined>
 }
 
 /** What is to be explained. */
-export interface Doing {
+export interface ExplainRequest {
   readonly clientId: string
   readonly action: 'publish' | 'subscribe'
   readonly topic: string
@@ -26,7 +26,7 @@ export interface Doing {
 }
 
 /** Why, and who would hear it. */
-export interface DoingExplained {
+export interface Explanation {
   readonly client: {
     readonly hasSession: boolean
     readonly isConnected: boolean
@@ -60,7 +60,7 @@ export interface DoingExplained {
 }
 
 /** undefined: any. */
-export interface DroppedSought {
+export interface DroppedQuery {
   /** Undefined: whatever lies in it or not. */
   readonly namespace?: string | undefined
   readonly topic: string | undefined
@@ -86,9 +86,9 @@ export interface DroppedEntry {
   readonly subscriber: string
 }
 
-export interface ClientMoment {
+export interface ClientEvent {
   readonly atMs: number
-  readonly event: (typeof momentNames)[number]
+  readonly event: (typeof eventNames)[number]
   readonly text: string
   readonly reasonCode: number | undefined
   readonly address: string | undefined

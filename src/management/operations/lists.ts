@@ -20,6 +20,6 @@ export interface ListSlice<Row> extends Omit<Slice<Row>, 'next'> {
 }
 
 /** What was asked for lies with a shard that does not answer. */
-export interface Unanswered {
+export interface ShardUnavailable {
   readonly silentShard: number
 }

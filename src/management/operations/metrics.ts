@@ -1,5 +1,5 @@
 import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
-import type { BridgeStanding } from './bridges.ts'
+import type { BridgeReport } from './bridges.ts'
 import type { CounterName, LoopDelay, Meters, ThreadMemory } from '../../telemetry/index.ts'
 
 /** What the management asks of the node about how it does. */
@@ -62,7 +62,7 @@ export interface NodeReading {
   readonly loopDelay: LoopDelay
   /** And what it has in use. */
   readonly memory: ThreadMemory
-  readonly bridges: readonly BridgeStanding[]
+  readonly bridges: readonly BridgeReport[]
   readonly shardsRunning: number
   readonly shardRestarts: number
   readonly listeners: readonly ListenerReading[]

@@ -1,6 +1,6 @@
-import type { Wisher } from './control.ts'
+import type { Requester } from './control.ts'
 import type { NotStored } from './credentials.ts'
-import type { Unanswered } from './lists.ts'
+import type { ShardUnavailable } from './lists.ts'
 
 /** What a namespace may have; undefined: what `namespaces` of the configuration says for all. */
 export interface NamespaceLimits {
@@ -29,16 +29,16 @@ export interface RemovedNamespace {
 export interface NamespaceOperations {
   /** By name. */
   list(): readonly Namespace[]
-  create(name: string, by: Wisher): Promise<Namespace | 'exists' | 'too-many' | NotStored>
+  create(name: string, by: Requester): Promise<Namespace | 'exists' | 'too-many' | NotStored>
   /** What is left out of `limits` stays. */
   changeLimits(
     name: string,
     limits: Partial<NamespaceLimits>,
-    by: Wisher,
+    by: Requester,
   ): Promise<Namespace | 'missing' | 'too-many' | NotStored>
   /**
    * With its credentials, rules, bans, clients, sessions and retained messages. `in-use`: accounts are kept to it, or a
    * listener names it. Where a shard does not answer some of it may be left.
    */
-  remove(name: string, by: Wisher): Promise<RemovedNamespace | 'missing' | 'in-use' | NotStored | Unanswered>
+  remove(name: string, by: Requester): Promise<RemovedNamespace | 'missing' | 'in-use' | NotStored | ShardUnavailable>
 }

@@ -1,7 +1,7 @@
 // Who may use the management API by a token that the holder of a key has signed.
 
 import { checkToken, readTokenKeys } from '../../access/index.ts'
-import { faultAt, formatFault, type GodwitConfig } from '../../config/index.ts'
+import { configErrorAt, formatConfigError, type GodwitConfig } from '../../config/index.ts'
 import { isNamespaceName } from '../../core/index.ts'
 import type { SignedIn, Tokens } from '../../management/index.ts'
 
@@ -12,7 +12,7 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
   const { keyText, issuer, leewayMs } = http.jwt
   const complain = (words: string): { problem: string } => {
     const nowhere = { file: 'configuration', line: 0, column: 0 }
-    return { problem: formatFault(faultAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words)) }
+    return { problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words)) }
   }
   if (keyText === undefined) {
     if (http.authType !== 'jwt') return { tokens: undefined }
@@ -25,7 +25,7 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
   return {
     tokens: {
       signIn: async (token) => {
-        const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs, takesTimesAsText: true })
+        const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs, allowsTextTimes: true })
         if ('problem' in checked) return checked.hasEnded ? 'ended' : { reason: checked.problem }
         const { iss, sub } = checked.claims
         if (issuer !== undefined && iss !== issuer)

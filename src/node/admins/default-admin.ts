@@ -38,7 +38,7 @@ export async function generateAdminPassword(
 ): Promise<NewPassword | undefined> {
   if (told !== undefined || records.find({ kind: 'account', name: username }) !== undefined) return undefined
   const password = randomBytes(randomPasswordBytes).toString('base64url')
-  const kept = await work.keep(password)
+  const kept = await work.hash(password)
   const createdAtMs = records.newMomentMs()
   const plain = { description: '', role: 'administrator', namespace: undefined } as const
   const account = { kind: 'account', name: username, ...plain, password: kept, createdAtMs } as const

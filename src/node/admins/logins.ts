@@ -15,7 +15,7 @@ export interface LoginDependencies {
   /** As the configuration says it now: the same object as long as it says the same. */
   readonly own: () => ConfiguredAccount
   /** Whether somebody of that name comes in by a password now: a login is no way around that. */
-  readonly mayComeIn: (name: string) => boolean
+  readonly canSignIn: (name: string) => boolean
   /** A clock that never goes back. */
   readonly nowMs: () => number
 }
@@ -37,12 +37,12 @@ interface Login {
   lastShownAtMs: number
 }
 
-export function adminLogins({ records, own, mayComeIn, nowMs }: LoginDependencies): Logins {
+export function adminLogins({ records, own, canSignIn, nowMs }: LoginDependencies): Logins {
   /** By digest of the token, the one that was shown longest ago first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
   const passwordOf = (name: string): object | undefined => {
-    if (!mayComeIn(name)) return undefined
+    if (!canSignIn(name)) return undefined
     if (name === own().username && own().password !== undefined) return own()
     return records.find({ kind: 'account', name })?.password
   }

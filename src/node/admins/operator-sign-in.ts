@@ -31,8 +31,8 @@ export interface AuthenticationDependencies {
 /** What was right before need not be worked out again. Those that are left out cost what they cost the first time. */
 const maxRemembered = 1_024
 
-export function adminAuthentication(ground: AuthenticationDependencies): Accounts {
-  const { records, work, recent, own, refusesOwn } = ground
+export function adminAuthentication(dependencies: AuthenticationDependencies): Accounts {
+  const { records, work, recent, own, refusesOwn } = dependencies
   // What is remembered is of no use to whoever reads the memory of another day.
   const key = randomBytes(32)
   const fingerprintOf = (name: string, password: string): string =>
@@ -57,12 +57,13 @@ export function adminAuthentication(ground: AuthenticationDependencies): Account
       }
       const record = find(name)
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
-      const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, ground.nowMs()), gone }
+      const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, dependencies.nowMs()), gone }
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
       // It may have been taken away meanwhile.
-      if (record === undefined || find(name) !== record || !canSignIn(record, ground)) return undefined
-      if (record.kind === 'account' && ground.isHardened && isWellKnownPassword(name, password)) return 'well-known'
-      recent.note(from, name, ground.nowMs())
+      if (record === undefined || find(name) !== record || !canSignIn(record, dependencies)) return undefined
+      if (record.kind === 'account' && dependencies.isHardened && isWellKnownPassword(name, password))
+        return 'well-known'
+      recent.note(from, name, dependencies.nowMs())
       remembered.delete(fingerprint)
       remembered.set(fingerprint, record)
       if (remembered.size > maxRemembered) forgetOldest(remembered)
@@ -75,9 +76,9 @@ function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): KeptPassw
   return record?.kind === 'account' ? record.password : record?.secret
 }
 
-function canSignIn(record: AccountRecord | ApiKeyRecord, ground: AuthenticationDependencies): boolean {
+function canSignIn(record: AccountRecord | ApiKeyRecord, dependencies: AuthenticationDependencies): boolean {
   if (record.kind === 'account') return true
-  return record.isEnabled && (record.expiresAtMs === undefined || ground.nowMs() < record.expiresAtMs)
+  return record.isEnabled && (record.expiresAtMs === undefined || dependencies.nowMs() < record.expiresAtMs)
 }
 
 /** What somebody is whose record this is, however they have shown it. */

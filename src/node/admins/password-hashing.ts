@@ -67,12 +67,12 @@ export class PasswordHasher {
   }
 
   /** A password of somebody, as it is to be kept. */
-  async keep(password: string): Promise<KeptPassword> {
+  async hash(password: string): Promise<KeptPassword> {
     const salt = crypto.randomBytes(saltBytes)
     return {
       ...passwordParameters,
       salt,
-      hash: await this.#inTurn(ofInsiders, () => derive(password, passwordParameters, salt)),
+      hash: await this.#queue(ofInsiders, () => derive(password, passwordParameters, salt)),
     }
   }
 
@@ -91,7 +91,7 @@ export class PasswordHasher {
     if (kept?.algorithm === 'sha256' && areEqual(digestOf(password, kept.salt), kept.hash)) return true
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
     const isRight = async (turn: string): Promise<boolean> => {
-      const hash = await this.#inTurn({ turn, name, gone }, () => derive(password, compared, compared.salt))
+      const hash = await this.#queue({ turn, name, gone }, () => derive(password, compared, compared.salt))
       return areEqual(hash, compared.hash) && compared === kept
     }
     if (wasRightHere && (await isRight(`${from} ${name}`))) return true
@@ -104,14 +104,14 @@ export class PasswordHasher {
   }
 
   /** Never resolves where `gone` is aborted while it waits: the place is free at once. */
-  async #inTurn<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
+  async #queue<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
     if (this.#isBusy) await this.#wait(place)
     this.#isBusy = true
     try {
       return await work()
     } finally {
       this.#isBusy = false
-      this.#callNext()
+      this.#startNext()
     }
   }
 
@@ -135,7 +135,7 @@ export class PasswordHasher {
   }
 
   /** The first of the turn, and in it of the name, that was not asked for the longest time. Constant time. */
-  #callNext(): void {
+  #startNext(): void {
     const inside = this.#waiting.get(authenticatedOrigin)
     const [waiting] = inside === undefined ? this.#waiting : [[authenticatedOrigin, inside] as const]
     const [ofName] = waiting?.[1] ?? []

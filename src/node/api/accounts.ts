@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { AccountOperations, AccountRefusal, App, User, Wisher } from '../../management/index.ts'
+import type { AccountOperations, AccountRefusal, App, User, Requester } from '../../management/index.ts'
 import type { AccountRecord, ApiKeyRecord } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
@@ -22,9 +22,9 @@ const nothing: NodeRecordChange = { put: [], delete: [] }
 /** Makes a change of what is in the book when its turn comes, or says why there is none. */
 type ChangePlan = () => NodeRecordChange | AccountRefusal
 
-export function accountOperations(ground: AccountDependencies): AccountOperations {
-  const { records, log } = ground
-  const carryOut = async (what: string, by: Wisher, plan: ChangePlan): Promise<AccountRefusal | undefined> => {
+export function accountOperations(dependencies: AccountDependencies): AccountOperations {
+  const { records, log } = dependencies
+  const carryOut = async (what: string, by: Requester, plan: ChangePlan): Promise<AccountRefusal | undefined> => {
     let refused: AccountRefusal | undefined
     await records.decide(() => {
       const planned = plan()
@@ -35,15 +35,15 @@ export function accountOperations(ground: AccountDependencies): AccountOperation
     if (refused === undefined) log.warn('who may use the API was changed', { what, by: by.name, address: by.address })
     return refused
   }
-  return { ...userOperations(ground, carryOut), ...appOperations(ground, carryOut) }
+  return { ...userOperations(dependencies, carryOut), ...appOperations(dependencies, carryOut) }
 }
 
-type ApplyChange = (what: string, by: Wisher, plan: ChangePlan) => Promise<AccountRefusal | undefined>
+type ApplyChange = (what: string, by: Requester, plan: ChangePlan) => Promise<AccountRefusal | undefined>
 
 type OfUsers = 'users' | 'createUser' | 'updateUser' | 'deleteUser' | 'changePassword' | 'isWellKnown'
 
-function userOperations(ground: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfUsers> {
-  const { records, work, own } = ground
+function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfUsers> {
+  const { records, work, own } = dependencies
   const find = (name: string): AccountRecord | undefined => records.find({ kind: 'account', name })
   const hasConfiguredPassword = (name: string): boolean => name === own().username && own().password !== undefined
   const replace = (name: string, change: Partial<AccountRecord>): NodeRecordChange | AccountRefusal => {
@@ -51,14 +51,14 @@ function userOperations(ground: AccountDependencies, carryOut: ApplyChange): Pic
     return found === undefined ? 'not-found' : { put: [{ ...found, ...change }], delete: [] }
   }
   return {
-    users: () => usersOf(ground),
+    users: () => usersOf(dependencies),
     createUser: async ({ password, ...user }, by) => {
       const { name } = user
-      if (isTaken(ground, name)) return 'exists'
-      const kept = await work.keep(password)
+      if (isTaken(dependencies, name)) return 'exists'
+      const kept = await work.hash(password)
       return carryOut(`account ${name} made`, by, () => {
-        if (isTaken(ground, name)) return 'exists'
-        if (countOf(ground) >= maxAdmins) return 'too-many'
+        if (isTaken(dependencies, name)) return 'exists'
+        if (countOf(dependencies) >= maxAdmins) return 'too-many'
         return {
           put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.newMomentMs() }],
           delete: [],
@@ -87,12 +87,12 @@ function userOperations(ground: AccountDependencies, carryOut: ApplyChange): Pic
       const isKnown =
         change.old === undefined || (await work.isPassword(change.old, found.password, authenticatedOrigin))
       if (!isKnown) return 'wrong-password'
-      const password = await work.keep(change.new)
+      const password = await work.hash(change.new)
       return carryOut(`password of ${name} changed`, by, () =>
         find(name) === found ? replace(name, { password }) : 'wrong-password',
       )
     },
-    isWellKnown: (name, password) => ground.isHardened && isWellKnownPassword(name, password),
+    isWellKnown: (name, password) => dependencies.isHardened && isWellKnownPassword(name, password),
   }
 }
 
@@ -120,8 +120,8 @@ function countOf({ records }: AccountDependencies): number {
 
 type OfApps = 'apps' | 'app' | 'createApp' | 'updateApp' | 'deleteApp'
 
-function appOperations(ground: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfApps> {
-  const { records } = ground
+function appOperations(dependencies: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfApps> {
+  const { records } = dependencies
   const find = (id: string): ApiKeyRecord | undefined => records.find({ kind: 'api-key', id })
   return {
     apps: () => [...records.list('api-key')].map((record) => appOf(record)),
@@ -131,10 +131,10 @@ function appOperations(ground: AccountDependencies, carryOut: ApplyChange): Pick
     },
     createApp: async ({ secret: told, ...app }, by) => {
       const secret = told ?? randomSecret()
-      const kept = told === undefined ? hashSecret(secret) : await ground.work.keep(secret)
+      const kept = told === undefined ? hashSecret(secret) : await dependencies.work.hash(secret)
       const refused = await carryOut(`application ${app.id} made`, by, () => {
-        if (isTaken(ground, app.id)) return 'exists'
-        if (countOf(ground) >= maxAdmins) return 'too-many'
+        if (isTaken(dependencies, app.id)) return 'exists'
+        if (countOf(dependencies) >= maxAdmins) return 'too-many'
         return { put: [{ kind: 'api-key', ...app, secret: kept, createdAtMs: records.newMomentMs() }], delete: [] }
       })
       return refused ?? { secret }

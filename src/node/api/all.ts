@@ -37,7 +37,7 @@ export interface NodeDependencies {
   /** Absolute. */
   readonly dataDirectory: string
   readonly counters: SharedArrayBuffer
-  readonly crew: ShardSupervisor
+  readonly supervisor: ShardSupervisor
   readonly accessRecords: AccessRecords
   readonly log: Logger
   readonly control: ShutdownRequests
@@ -56,29 +56,29 @@ export interface NodeDependencies {
 
 /** All but those about accounts, which belong to the door of the API. */
 export function operationsOf(
-  ground: NodeDependencies,
+  dependencies: NodeDependencies,
 ): Omit<Operations, 'accounts'> & { readonly backup: NodeBackups } {
   const ofAll = {
-    clients: clientOperations(ground.crew, ground.nodeName),
-    publishing: publishingOperations(ground.crew),
-    retained: retainedOperations(ground.crew, ground.ownStore),
-    insight: insightOperations(ground.crew, ground.counters),
-    ...ground.observation.operations,
+    clients: clientOperations(dependencies.supervisor, dependencies.nodeName),
+    publishing: publishingOperations(dependencies.supervisor),
+    retained: retainedOperations(dependencies.supervisor, dependencies.ownStore),
+    insight: insightOperations(dependencies.supervisor, dependencies.counters),
+    ...dependencies.observation.operations,
   }
   return {
     ...ofAll,
-    live: liveOperations(ground.crew, ofAll.retained),
-    within: (namespace) => namespacedOperationsOf({ ...ofAll, ground }, namespace),
-    audit: ground.audit,
-    backup: backupOperations(ground),
-    bridges: bridgeOperations(ground),
-    brokers: brokerOperations(ground),
-    configuration: configurationOperations(ground.configuration),
-    control: ground.control.operations,
-    listeners: listenerOperations(ground),
-    namespaces: namespaceOperations(ground, ofAll.clients),
-    rules: ruleOperations(ground),
-    clientRules: clientRuleOperations(ground),
-    credentials: credentialOperations(ground),
+    live: liveOperations(dependencies.supervisor, ofAll.retained),
+    within: (namespace) => namespacedOperationsOf({ ...ofAll, dependencies }, namespace),
+    audit: dependencies.audit,
+    backup: backupOperations(dependencies),
+    bridges: bridgeOperations(dependencies),
+    brokers: brokerOperations(dependencies),
+    configuration: configurationOperations(dependencies.configuration),
+    control: dependencies.control.operations,
+    listeners: listenerOperations(dependencies),
+    namespaces: namespaceOperations(dependencies, ofAll.clients),
+    rules: ruleOperations(dependencies),
+    clientRules: clientRuleOperations(dependencies),
+    credentials: credentialOperations(dependencies),
   }
 }

@@ -21,9 +21,9 @@ import type {
   BackupProgress,
   BackupRefusal,
   BackupScope,
-  ExportWish,
+  ExportRequest,
   ImportOutcome,
-  ImportWish,
+  ImportRequest,
   MadeBackup,
 } from '../../management/index.ts'
 import { type Store, StorageFailure } from '../../storage/index.ts'
@@ -75,10 +75,10 @@ export interface NodeBackups extends BackupOperations {
   readonly makeScheduled: (keep: number) => Promise<void>
 }
 
-export function backupOperations(ground: Omit<BackupDependencies, 'store'>): NodeBackups {
-  const desk = new BackupOperator({ ...ground, store: ground.ownStore })
+export function backupOperations(dependencies: Omit<BackupDependencies, 'store'>): NodeBackups {
+  const desk = new BackupOperator({ ...dependencies, store: dependencies.ownStore })
   return {
-    nodeName: ground.nodeName,
+    nodeName: dependencies.nodeName,
     list: (scope, page) => desk.list(scope, page),
     read: (scope, filename) => desk.read(scope, filename),
     receive: (scope, filename, content) => desk.receive(scope, filename, content),
@@ -94,15 +94,15 @@ export function backupOperations(ground: Omit<BackupDependencies, 'store'>): Nod
 
 class BackupOperator {
   progress: BackupProgress | undefined
-  readonly #ground: BackupDependencies
+  readonly #dependencies: BackupDependencies
   readonly #folder: BackupFolder
 
-  constructor(ground: BackupDependencies) {
-    this.#ground = ground
-    this.#folder = new BackupFolder(ground.dataDirectory, ground.nodeName)
+  constructor(dependencies: BackupDependencies) {
+    this.#dependencies = dependencies
+    this.#folder = new BackupFolder(dependencies.dataDirectory, dependencies.nodeName)
     this.progress = undefined
-    this.#folder.tidy().catch((error: unknown) => {
-      ground.log.warn('the backup directory cannot be tidied', { why: (error as Error).message })
+    this.#folder.removeUnfinished().catch((error: unknown) => {
+      dependencies.log.warn('the backup directory cannot be tidied', { why: (error as Error).message })
     })
   }
 
@@ -126,7 +126,7 @@ class BackupOperator {
 
   /** Who could not have exported it may not take it home either. */
   async #refusalToRead(handle: FileHandle, filename: string): Promise<BackupRefusal | undefined> {
-    const checked = await checkFile({ handle, filename }, limitsOf(this.#ground))
+    const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
     // What cannot be read may hold anything.
     if ('symbol' in checked) return refusal('FORBIDDEN', checked.message)
     const sets = accountSetsIn(checked)
@@ -134,7 +134,7 @@ class BackupOperator {
   }
 
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined> {
-    this.#ground.log.warn('a backup file is deleted', { filename: quoted(filename), ...authorOf(scope) })
+    this.#dependencies.log.warn('a backup file is deleted', { filename: quoted(filename), ...authorOf(scope) })
     return this.#folder.remove(scope, filename)
   }
 
@@ -150,20 +150,20 @@ class BackupOperator {
       const taken = await receiveContent(content, unfinished.handle)
       if (taken !== undefined) return taken
       const { handle } = unfinished
-      const checked = await checkFile({ handle, filename }, limitsOf(this.#ground))
+      const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
       if ('symbol' in checked) return checked
       // Neither the profile nor who it is for matters before it is carried out.
       const wish = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
       const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
-      const refused = refusalOf(this.#ground, { scope: anybody, wish, tables: tableNames }, checked)
-      return refused ?? problemOfConfiguration(this.#ground, checked) ?? (await unfinished.publish())
+      const refused = refusalOf(this.#dependencies, { scope: anybody, wish, tables: tableNames }, checked)
+      return refused ?? problemOfConfiguration(this.#dependencies, checked) ?? (await unfinished.publish())
     } finally {
       await unfinished.discard()
     }
   }
 
   async makeScheduled(keep: number): Promise<void> {
-    const { log } = this.#ground
+    const { log } = this.#dependencies
     const made = await this.export(itself, { tableSets: undefined, rootKeys: undefined }, scheduledPrefix)
     if ('symbol' in made) return log.error('the scheduled backup was not made', { why: made.message })
     const files = await this.#folder.list(itself)
@@ -172,24 +172,24 @@ class BackupOperator {
     for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
   }
 
-  export(scope: BackupScope, wish: ExportWish, prefix = exportPrefix): Promise<MadeBackup | BackupRefusal> {
+  export(scope: BackupScope, wish: ExportRequest, prefix = exportPrefix): Promise<MadeBackup | BackupRefusal> {
     const plan = this.#planOf(scope, wish, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
-    return this.#alone('export', async () => {
+    return this.#runExclusively('export', async () => {
       const file = await exportArchive(this.#exportGround(), plan)
       if ('symbol' in file) return file
-      this.#ground.log.info('a backup was made', { ...file, ...authorOf(scope) })
+      this.#dependencies.log.info('a backup was made', { ...file, ...authorOf(scope) })
       return { ...file, tables: plan.tables }
     })
   }
 
-  #planOf({ namespace, mayManageAccounts }: BackupScope, { tableSets: sets, rootKeys }: ExportWish, prefix: string) {
+  #planOf({ namespace, mayManageAccounts }: BackupScope, { tableSets: sets, rootKeys }: ExportRequest, prefix: string) {
     const unknownSets = (sets ?? []).filter((name) => !Object.hasOwn(tableSets, name))
     if (unknownSets.length > 0) {
       const known = Object.keys(tableSets).join(', ')
       return refusal('BAD_REQUEST', `Invalid table sets: ${unknownSets.map(quoted).join(', ')}. There are ${known}`)
     }
-    const roots = Object.keys(describeAsObject(this.#ground.configuration.config))
+    const roots = Object.keys(describeAsObject(this.#dependencies.configuration.config))
     const unknownKeys = (rootKeys ?? []).filter((key) => !roots.includes(key))
     if (unknownKeys.length > 0) {
       return refusal(
@@ -211,9 +211,9 @@ class BackupOperator {
   }
 
   #exportGround(): ExportDependencies {
-    const { configuration } = this.#ground
+    const { configuration } = this.#dependencies
     return {
-      ...this.#ground,
+      ...this.#dependencies,
       folder: this.#folder,
       profile: () => configuration.config.node.securityProfile,
       configuration: () => {
@@ -223,18 +223,18 @@ class BackupOperator {
     }
   }
 
-  import(scope: BackupScope, wish: ImportWish): Promise<ImportOutcome | BackupRefusal> {
+  import(scope: BackupScope, wish: ImportRequest): Promise<ImportOutcome | BackupRefusal> {
     return this.#withFile(scope, wish.filename, 'import', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
         this.#note('import', { part, done, total })
-      const outcome = await importArchive(this.#ground, opened, { scope, wish, onProgress })
-      if (!wish.isDry) this.#tellOutcome(scope, wish, outcome)
+      const outcome = await importArchive(this.#dependencies, opened, { scope, wish, onProgress })
+      if (!wish.isDry) this.#logOutcome(scope, wish, outcome)
       return outcome
     })
   }
 
-  #tellOutcome(scope: BackupScope, { filename }: ImportWish, outcome: ImportOutcome | BackupRefusal): void {
-    const { log } = this.#ground
+  #logOutcome(scope: BackupScope, { filename }: ImportRequest, outcome: ImportOutcome | BackupRefusal): void {
+    const { log } = this.#dependencies
     const about = { filename: quoted(filename), ...authorOf(scope) }
     if ('symbol' in outcome)
       log.warn('a backup was not carried out, or not all of it', { ...about, why: outcome.message })
@@ -245,10 +245,10 @@ class BackupOperator {
     return this.#withFile(scope, filename, 'verify', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
         this.#note('verify', { part, done, total })
-      const checked = await checkFile(opened, { ...limitsOf(this.#ground), onProgress })
+      const checked = await checkFile(opened, { ...limitsOf(this.#dependencies), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
-      const foreign = problemOfMeta(meta, this.#ground.version)
+      const foreign = problemOfMeta(meta, this.#dependencies.version)
       if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
       return {
         file: opened.file,
@@ -266,7 +266,7 @@ class BackupOperator {
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal> {
     const comparison = new Comparison()
     const take = (onRecord: 'takeFirst' | 'takeSecond' | 'takeFirstAgain') => ({
-      ...limitsOf(this.#ground),
+      ...limitsOf(this.#dependencies),
       onRecord: (table: TableName, record: TableRecord) => {
         if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
       },
@@ -278,7 +278,7 @@ class BackupOperator {
       const ofSecond = await this.#second(scope, second, take('takeSecond'))
       if ('symbol' in ofSecond) return ofSecond
       if (comparison.hasMoreInFirst) await checkFile(one, take('takeFirstAgain'))
-      const { held } = this.#ground.configuration.config
+      const { held } = this.#dependencies.configuration.config
       const isSecret = (key: string): boolean => held.get(key)?.isSecret === true
       const configuration = configurationDifferences(plainConfigurationOf(ofFirst), ofSecond.configuration, isSecret)
       return { tables: comparison.tables, configuration }
@@ -303,12 +303,12 @@ class BackupOperator {
     }
     // What would be exported of a namespace: nothing of the whole broker is told.
     if (scope.namespace !== undefined) return { configuration: {} }
-    const moment = takeBrokerSnapshot(this.#ground)
-    const pace = new ScanBudget()
+    const moment = takeBrokerSnapshot(this.#dependencies)
+    const budget = new ScanBudget()
     for (const table of tableNames) {
       for await (const record of moment[table]) {
         plan.onRecord?.(table, record)
-        if (pace.isTimeToRest()) await pace.rest()
+        if (budget.isExhausted()) await budget.pause()
       }
     }
     const whole = { rootKeys: undefined, hasAccounts: scope.mayManageAccounts }
@@ -330,7 +330,7 @@ class BackupOperator {
       readonly filename: string
     }) => Promise<Outcome | BackupRefusal>,
   ): Promise<Outcome | BackupRefusal> {
-    return this.#alone(job, async () => {
+    return this.#runExclusively(job, async () => {
       const opened = await this.#openFor(scope, filename)
       if ('symbol' in opened) return opened
       try {
@@ -342,7 +342,7 @@ class BackupOperator {
   }
 
   /** Two at a time would see each other's half. */
-  async #alone<Outcome>(
+  async #runExclusively<Outcome>(
     job: BackupProgress['job'],
     work: () => Promise<Outcome | BackupRefusal>,
   ): Promise<Outcome | BackupRefusal> {
@@ -354,7 +354,7 @@ class BackupOperator {
       return await work()
     } catch (error) {
       if (!(error instanceof StorageFailure) && (error as NodeJS.ErrnoException).code === undefined) throw error
-      this.#ground.log.error('a backup failed', { job, why: (error as Error).message })
+      this.#dependencies.log.error('a backup failed', { job, why: (error as Error).message })
       return refusal('INTERNAL_ERROR', `the disk refuses: ${(error as Error).message}`)
     } finally {
       this.progress = undefined

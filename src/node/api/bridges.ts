@@ -31,9 +31,9 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
   return {
     list: () => bridgesIn(configuration.config),
     cache: () => configuration.config.bridges.mqtt.cache,
-    standings: () => bridges.reports(),
+    reports: () => bridges.reports(),
     certificatesIn,
-    keepPem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
+    storePem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
     change: async (bridge, settings, { name, by, address }) => {
       const act = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
       const outcome = await configuration.change((config) => changeOf(bridge, settings, config), act)

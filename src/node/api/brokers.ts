@@ -9,12 +9,12 @@ export interface BrokerFacts {
   readonly version: string
   readonly counters: SharedArrayBuffer
   readonly config: GodwitConfig
-  readonly crew: Pick<ShardSupervisor, 'size'>
+  readonly supervisor: Pick<ShardSupervisor, 'size'>
   readonly observation: Monitoring
 }
 
 export function brokerOperations(facts: BrokerFacts): BrokerOperations {
-  const { nodeName, version, counters, config, crew, observation } = facts
+  const { nodeName, version, counters, config, supervisor, observation } = facts
   const { metrics } = observation.operations
   const startedAtMs = performance.now()
   return {
@@ -26,7 +26,7 @@ export function brokerOperations(facts: BrokerFacts): BrokerOperations {
       nowMs: Date.now(),
       connections: readCounters(counters).connectionsOpen,
       securityProfile: config.node.securityProfile,
-      shards: crew.size,
+      shards: supervisor.size,
     }),
   }
 }

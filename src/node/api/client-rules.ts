@@ -6,7 +6,7 @@ import type {
   ClientRuleOperations,
   NotStored,
   PageFound,
-  RuleQuestion,
+  RuleListQuery,
   RuleSubject,
 } from '../../management/index.ts'
 import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
@@ -22,11 +22,11 @@ const maxExpiredBansRemoved = 100
 
 /** `namespace`: whose rules and bans; undefined: those of none. */
 export function clientRuleOperations(
-  { accessRecords: records, crew }: { readonly accessRecords: AccessRecords; readonly crew: ShardQueries },
+  { accessRecords: records, supervisor }: { readonly accessRecords: AccessRecords; readonly supervisor: ShardQueries },
   namespace?: string,
 ): ClientRuleOperations {
   const book = { records, namespace }
-  const flapping = (): Promise<readonly BanRecord[]> => flappingOnShards(crew, namespace)
+  const flapping = (): Promise<readonly BanRecord[]> => flappingOnShards(supervisor, namespace)
   return {
     listRules: (about, question) => listRules(book, about, question),
     storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
@@ -65,9 +65,14 @@ export function clientRuleOperations(
 }
 
 /** Each shard keeps out those that flap there. One that does not answer keeps nobody out either. */
-async function flappingOnShards(crew: ShardQueries, namespace: string | undefined): Promise<readonly BanRecord[]> {
-  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
-  const answers = await Promise.all(shards.map((shard) => queryShard(crew, shard, { question: 'flapping', namespace })))
+async function flappingOnShards(
+  supervisor: ShardQueries,
+  namespace: string | undefined,
+): Promise<readonly BanRecord[]> {
+  const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
+  const answers = await Promise.all(
+    shards.map((shard) => queryShard(supervisor, shard, { question: 'flapping', namespace })),
+  )
   return answers
     .flatMap((answer) => ('silentShard' in answer ? [] : answer))
     .toSorted((one, other) => one.atMs - other.atMs)
@@ -86,7 +91,7 @@ function placeOf({ namespace }: RuleList): { readonly namespace?: string } {
 async function listRules(
   { records, namespace }: RuleList,
   about: RuleSubject,
-  { who, like, topic, action, permit, page: { page, limit } }: RuleQuestion,
+  { who, like, topic, action, permit, page: { page, limit } }: RuleListQuery,
 ): Promise<PageFound<ClientRule>> {
   const found = await filterInSlices(
     records.list(`rule ${about}`, namespace),

@@ -1,32 +1,37 @@
 import { shardOf } from '../../core/index.ts'
-import type { ClientOperations, ListPosition, ListSlice, RowsWanted, Unanswered } from '../../management/index.ts'
+import type { ClientOperations, ListPosition, ListSlice, RowsWanted, ShardUnavailable } from '../../management/index.ts'
 import type { ClientCommand, QueryResult } from '../../shard/index.ts'
 import { type ShardQueries, queryShard } from './query-shard.ts'
 
-export function clientOperations(crew: ShardQueries, nodeName: string): ClientOperations {
-  const ownerOf = (clientId: string): number => shardOf(clientId, crew.size)
-  const change = (command: ClientCommand): Promise<boolean | Unanswered> =>
-    queryShard(crew, ownerOf(command.clientId), { question: 'change-client', command })
+export function clientOperations(supervisor: ShardQueries, nodeName: string): ClientOperations {
+  const ownerOf = (clientId: string): number => shardOf(clientId, supervisor.size)
+  const change = (command: ClientCommand): Promise<boolean | ShardUnavailable> =>
+    queryShard(supervisor, ownerOf(command.clientId), { question: 'change-client', command })
   return {
     nodeName,
     clients: async (filter, wanted) => {
-      const { at, shards } = spanOf(crew, filter.clientId, wanted)
+      const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
       if (at.shard >= shards) return nothingMore
-      const slice = await queryShard(crew, at.shard, { question: 'clients', filter, ...wanted, from: within(at) })
+      const slice = await queryShard(supervisor, at.shard, { question: 'clients', filter, ...wanted, from: within(at) })
       return continueSlice(slice, at, shards)
     },
     subscriptions: async (filter, wanted) => {
-      const { at, shards } = spanOf(crew, filter.clientId, wanted)
+      const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
       if (at.shard >= shards) return nothingMore
-      const slice = await queryShard(crew, at.shard, { question: 'subscriptions', filter, ...wanted, from: within(at) })
+      const slice = await queryShard(supervisor, at.shard, {
+        question: 'subscriptions',
+        filter,
+        ...wanted,
+        from: within(at),
+      })
       return continueSlice(slice, at, shards)
     },
-    countClients: () => countClients(crew),
+    countClients: () => countClients(supervisor),
     kick: (clientId, endsSession) => change({ name: 'kick', clientId, endsSession }),
     changeKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
-    forgetVerdicts: (clientId) => change({ name: 'forget-verdicts', clientId }),
-    verdicts: async (clientId) => {
-      const answer = await queryShard(crew, ownerOf(clientId), { question: 'verdicts', clientId })
+    clearAuthorizationCache: (clientId) => change({ name: 'forget-verdicts', clientId }),
+    cachedAuthorizations: async (clientId) => {
+      const answer = await queryShard(supervisor, ownerOf(clientId), { question: 'verdicts', clientId })
       return 'silentShard' in answer ? answer : (answer.found ?? false)
     },
   }
@@ -42,9 +47,9 @@ interface Span {
 }
 
 /** What is about one client lies with its shard, and what is about many with all. */
-function spanOf(crew: ShardQueries, clientId: string | undefined, { from }: RowsWanted): Span {
-  if (clientId === undefined) return { at: from, shards: crew.size }
-  const shard = shardOf(clientId, crew.size)
+function spanOf(supervisor: ShardQueries, clientId: string | undefined, { from }: RowsWanted): Span {
+  if (clientId === undefined) return { at: from, shards: supervisor.size }
+  const shard = shardOf(clientId, supervisor.size)
   return { at: { ...from, shard }, shards: shard + 1 }
 }
 
@@ -55,19 +60,19 @@ function within({ place, offset }: ListPosition): { place: number; offset: numbe
 type AnySlice<Row> = Omit<QueryResult<'clients'>, 'rows'> & { readonly rows: readonly Row[] }
 
 function continueSlice<Row>(
-  slice: AnySlice<Row> | Unanswered,
+  slice: AnySlice<Row> | ShardUnavailable,
   { shard }: ListPosition,
   shards: number,
-): ListSlice<Row> | Unanswered {
+): ListSlice<Row> | ShardUnavailable {
   if ('silentShard' in slice) return slice
   const { rows, passed, next } = slice
   if (next !== undefined) return { rows, passed, next: { ...next, shard } }
   return { rows, passed, next: shard + 1 < shards ? { shard: shard + 1, place: 0, offset: 0 } : undefined }
 }
 
-async function countClients(crew: ShardQueries): Promise<number | Unanswered> {
-  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
-  const counts = await Promise.all(shards.map((shard) => queryShard(crew, shard, { question: 'session-count' })))
+async function countClients(supervisor: ShardQueries): Promise<number | ShardUnavailable> {
+  const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
+  const counts = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { question: 'session-count' })))
   let sum = 0
   for (const count of counts) {
     if (typeof count !== 'number') return count

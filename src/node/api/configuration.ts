@@ -3,7 +3,7 @@ import {
   type DescribedSetting,
   describeAsObject,
   describeSettings,
-  formatFault,
+  formatConfigError,
   fromPlain,
   type GodwitConfig,
 } from '../../config/index.ts'
@@ -21,7 +21,7 @@ export function configurationOperations(live: LiveConfig): ConfigurationOperatio
     change: async (settings, { by, persists, act }) => {
       const read = fromPlain(settings, requestName)
       if ('faults' in read) {
-        return { isDone: false, why: 'invalid', message: read.faults.map(formatFault).join('\n') }
+        return { isDone: false, why: 'invalid', message: read.faults.map(formatConfigError).join('\n') }
       }
       return outcomeOf(await live.change(read.value, { author: by, persists, name: act }))
     },
@@ -53,7 +53,7 @@ function listedSetting(
 const nothing = { settings: {} }
 
 function outcomeOf(outcome: ConfigOutcome): ConfigurationOutcome {
-  return outcome.isDone ? { ...outcome, warnings: outcome.warnings.map(formatFault) } : outcome
+  return outcome.isDone ? { ...outcome, warnings: outcome.warnings.map(formatConfigError) } : outcome
 }
 
 function hotSettingsOf(config: GodwitConfig): ReturnType<ConfigurationOperations['hotSettings']> {

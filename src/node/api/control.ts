@@ -1,13 +1,13 @@
 // Wishes for the end of the node. Whoever has started it carries them out: a node cannot start itself anew.
 
-import type { ControlOperations, Wisher } from '../../management/index.ts'
+import type { ControlOperations, Requester } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 
 export type ShutdownRequest = 'stop' | 'restart'
 
 export interface ShutdownRequests {
   /** Resolves with the first wish. */
-  readonly wished: Promise<ShutdownRequest>
+  readonly requested: Promise<ShutdownRequest>
   readonly operations: ControlOperations
 }
 
@@ -19,13 +19,13 @@ export function shutdownRequests(
   log: Log,
   problemOfRestart: () => string | undefined = () => undefined,
 ): ShutdownRequests {
-  const { promise: wished, resolve } = Promise.withResolvers<ShutdownRequest>()
-  const note = (wish: ShutdownRequest, { name, address }: Wisher): void => {
+  const { promise: requested, resolve } = Promise.withResolvers<ShutdownRequest>()
+  const note = (wish: ShutdownRequest, { name, address }: Requester): void => {
     log.warn('the broker is told to end', { wish, by: name, address })
     setTimeout(resolve, responseGraceMs, wish)
   }
   return {
-    wished,
+    requested,
     operations: {
       stop: (by) => note('stop', by),
       restart: (by) => {

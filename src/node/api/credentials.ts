@@ -1,9 +1,9 @@
-import { hashPassword, type HashManner, makeScramRecordAside, scramNameOf } from '../../access/index.ts'
+import { hashPassword, type HashParameters, makeScramRecordAsync, scramNameOf } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import type {
   CredentialList,
   CredentialOperations,
-  CredentialQuestion,
+  CredentialQuery,
   NewCredential,
   NotStored,
   PageFound,
@@ -39,9 +39,9 @@ const lists = {
 } as const satisfies Record<CredentialList, AccessListName>
 
 /** `namespace`: whose lists; undefined: those of none. */
-export function credentialOperations(ground: CredentialDependencies, namespace?: string): CredentialOperations {
-  const { accessRecords: records } = ground
-  const maker = new RecordMaker(ground, namespace)
+export function credentialOperations(dependencies: CredentialDependencies, namespace?: string): CredentialOperations {
+  const { accessRecords: records } = dependencies
+  const maker = new RecordMaker(dependencies, namespace)
   const keyIn = (list: CredentialList, id: string): SecretKey => keyOf(list, id, namespace)
   return {
     list: (list, question) => listCredentials(records, { list, namespace }, question),
@@ -49,7 +49,7 @@ export function credentialOperations(ground: CredentialDependencies, namespace?:
       const record = records.find(keyIn(list, id))
       return record === undefined ? undefined : shown(record)
     },
-    create: (list, entries) => orNotStored(() => createAll(ground, maker, list, entries)),
+    create: (list, entries) => orNotStored(() => createAll(dependencies, maker, list, entries)),
     update: (list, entry) =>
       orNotStored(async () => {
         // Nothing is made for nobody: it takes time, and a name that is none has no record at all.
@@ -63,7 +63,7 @@ export function credentialOperations(ground: CredentialDependencies, namespace?:
 async function listCredentials(
   records: AccessRecords,
   { list, namespace }: { readonly list: CredentialList; readonly namespace: string | undefined },
-  { id, like, page: { page, limit } }: CredentialQuestion,
+  { id, like, page: { page, limit } }: CredentialQuery,
 ): Promise<PageFound<StoredCredential>> {
   const one = id === undefined ? undefined : records.find(keyOf(list, id, namespace))
   const all = id === undefined ? records.list(lists[list], namespace) : one === undefined ? [] : [one]
@@ -138,24 +138,24 @@ export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise
 
 /** Makes secrets unreadable, so that the loop is not held by many of them. */
 class RecordMaker {
-  readonly #ground: CredentialDependencies
+  readonly #dependencies: CredentialDependencies
   /** A piece of each record. */
   readonly #place: { readonly namespace?: string }
   /** SCRAM is slow on purpose: one at a time, on a thread of its own, whoever asks. */
   #lastScram: Promise<unknown>
 
-  constructor(ground: CredentialDependencies, namespace: string | undefined) {
-    this.#ground = ground
+  constructor(dependencies: CredentialDependencies, namespace: string | undefined) {
+    this.#dependencies = dependencies
     this.#place = namespace === undefined ? {} : { namespace }
     this.#lastScram = Promise.resolve()
   }
 
   async makeAll(list: CredentialList, entries: readonly NewCredential[]): Promise<SecretRecord[]> {
-    const pace = new ScanBudget()
+    const budget = new ScanBudget()
     const made: SecretRecord[] = []
     for (const entry of entries) {
       made.push(await this.make(list, entry))
-      if (pace.isTimeToRest()) await pace.rest()
+      if (budget.isExhausted()) await budget.pause()
     }
     return made
   }
@@ -176,22 +176,22 @@ class RecordMaker {
     }
   }
 
-  #mannerOfHash(): HashManner {
-    const { passwordHash: algorithm, saltPosition } = this.#ground.configuration.config.auth
+  #mannerOfHash(): HashParameters {
+    const { passwordHash: algorithm, saltPosition } = this.#dependencies.configuration.config.auth
     return { algorithm, saltPosition }
   }
 
   #makeScram({ id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
-    const before = this.#ground.accessRecords.find(keyOf('scram', id, this.#place.namespace))
+    const before = this.#dependencies.accessRecords.find(keyOf('scram', id, this.#place.namespace))
     const user = {
       username: id,
       password: secret,
       algorithm: algorithm ?? (before?.kind === 'scram' ? before.algorithm : 'SCRAM-SHA-256'),
-      iterations: this.#ground.configuration.config.auth.scram?.iterations ?? defaultScramIterations,
+      iterations: this.#dependencies.configuration.config.auth.scram?.iterations ?? defaultScramIterations,
       isSuperuser: false,
       createdAtMs: 0,
     }
-    const make = async (): Promise<SecretRecord> => ({ ...(await makeScramRecordAside(user)), ...this.#place })
+    const make = async (): Promise<SecretRecord> => ({ ...(await makeScramRecordAsync(user)), ...this.#place })
     const made = this.#lastScram.then(make, make)
     this.#lastScram = made
     return made

@@ -38,13 +38,13 @@ export class HttpEndpoint {
   readonly #log: Log
   #open: OpenPlace | undefined
   /** Nobody new comes to them, and some of those who had come are not answered yet. */
-  readonly #leaving: Set<ManagementServer>
+  readonly #closing: Set<ManagementServer>
 
   constructor(createServer: (settings: ManagementSettings) => ManagementServer, log: Log) {
     this.#createServer = createServer
     this.#log = log
     this.#open = undefined
-    this.#leaving = new Set()
+    this.#closing = new Set()
   }
 
   /** undefined: it is not served. */
@@ -56,7 +56,7 @@ export class HttpEndpoint {
   async change(place: HttpPlace | undefined, settings: ManagementSettings): Promise<Problem | undefined> {
     const before = this.#open
     if (place === undefined) {
-      this.#letGo()
+      this.#closeGracefully()
       return undefined
     }
     if (before !== undefined && servesAt(before, place)) {
@@ -66,19 +66,19 @@ export class HttpEndpoint {
     }
     let opened = await this.#tryOpen(place, settings)
     if ('problem' in opened && before !== undefined && before.address.port === place.port) {
-      this.#letGo()
+      this.#closeGracefully()
       opened = await this.#tryOpen(place, settings)
       if ('problem' in opened) await this.#reopen(before)
     }
     if ('problem' in opened) return this.#judge(opened, place)
-    this.#letGo()
+    this.#closeGracefully()
     this.#open = opened
     return undefined
   }
 
   async close(): Promise<void> {
-    this.#letGo()
-    await Promise.all([...this.#leaving].map((server) => server.close(closeGraceMs)))
+    this.#closeGracefully()
+    await Promise.all([...this.#closing].map((server) => server.close(closeGraceMs)))
   }
 
   #judge(failed: Problem, place: HttpPlace): Problem | undefined {
@@ -94,12 +94,12 @@ export class HttpEndpoint {
   }
 
   /** Requests under way are answered, among them the one that has asked for this. */
-  #letGo(): void {
+  #closeGracefully(): void {
     const server = this.#open?.server
     this.#open = undefined
     if (server === undefined) return
-    this.#leaving.add(server)
-    void server.close(requestTimeoutMs).then(() => this.#leaving.delete(server))
+    this.#closing.add(server)
+    void server.close(requestTimeoutMs).then(() => this.#closing.delete(server))
   }
 
   async #tryOpen(place: HttpPlace, settings: ManagementSettings): Promise<OpenPlace | Problem> {

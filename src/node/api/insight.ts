@@ -1,31 +1,37 @@
 // Where messages went and what happened to clients: gathered from the shards.
 
 import { shardOf } from '../../core/index.ts'
-import type { Doing, DoingExplained, DroppedPage, DroppedSought, InsightOperations } from '../../management/index.ts'
+import type {
+  ExplainRequest,
+  Explanation,
+  DroppedPage,
+  DroppedQuery,
+  DiagnosticsOperations,
+} from '../../management/index.ts'
 import { type QueryResult, dropCounters, dropReasons } from '../../shard/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function insightOperations(crew: ShardSupervisor, counters: SharedArrayBuffer): InsightOperations {
+export function insightOperations(supervisor: ShardSupervisor, counters: SharedArrayBuffer): DiagnosticsOperations {
   return {
-    explain: (doing) => explain(crew, doing),
-    listDropped: (query, window) => listDropped(crew, counters, { query, window }),
-    timelineOf: (clientId) => crew.ask(shardOf(clientId, crew.size), { question: 'timeline', clientId }),
+    explain: (doing) => explain(supervisor, doing),
+    listDropped: (query, window) => listDropped(supervisor, counters, { query, window }),
+    timelineOf: (clientId) => supervisor.ask(shardOf(clientId, supervisor.size), { question: 'timeline', clientId }),
   }
 }
 
 /** So many subscriptions are told of. */
 const maxSubscriptionsReported = 1_000
 
-async function explain(crew: ShardSupervisor, doing: Doing): Promise<DoingExplained | undefined> {
+async function explain(supervisor: ShardSupervisor, doing: ExplainRequest): Promise<Explanation | undefined> {
   const { clientId, action, qos } = doing
-  const explained = await crew.ask(shardOf(clientId, crew.size), { ...doing, question: 'explain' })
+  const explained = await supervisor.ask(shardOf(clientId, supervisor.size), { ...doing, question: 'explain' })
   if (explained === undefined) return undefined
   if (action === 'subscribe') return { ...explained, subscriptions: [], isCut: false }
   const publication = { topic: explained.topicHere, qos, publisher: clientId }
   const found = await Promise.all(
-    Array.from({ length: crew.size }, (_, shard) =>
-      crew.ask(shard, { question: 'matching', publication, limit: maxSubscriptionsReported }),
+    Array.from({ length: supervisor.size }, (_, shard) =>
+      supervisor.ask(shard, { question: 'matching', publication, limit: maxSubscriptionsReported }),
     ),
   )
   const subscriptions = found.flatMap((part) => part?.subscriptions ?? [])
@@ -39,14 +45,14 @@ async function explain(crew: ShardSupervisor, doing: Doing): Promise<DoingExplai
 
 /** A shard that does not answer has forgotten what it had: its list begins anew with it. */
 async function listDropped(
-  crew: ShardSupervisor,
+  supervisor: ShardSupervisor,
   counters: SharedArrayBuffer,
-  { query, window }: { query: DroppedSought; window: { skip: number; limit: number } },
+  { query, window }: { query: DroppedQuery; window: { skip: number; limit: number } },
 ): Promise<DroppedPage> {
   const { skip, limit } = window
-  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+  const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const found = await Promise.all(
-    shards.map((shard) => crew.ask(shard, { question: 'dropped', query, limit: skip + limit })),
+    shards.map((shard) => supervisor.ask(shard, { question: 'dropped', query, limit: skip + limit })),
   )
   const newest = found.flatMap((part) => part?.newest ?? []).sort((one, other) => other.atMs - one.atMs)
   return {

@@ -19,12 +19,12 @@ const maxRetained = 200
 
 type Shards = Pick<ShardSupervisor, 'ask' | 'size'>
 
-export function liveOperations(crew: Shards, retained: RetainedOperations): LiveOperations {
+export function liveOperations(supervisor: Shards, retained: RetainedOperations): LiveOperations {
   const open = new Set<LiveStream>()
   return {
     open: (wanted) => {
       if (open.size >= maxStreams) return 'too-many'
-      const stream = new LiveStream(crew, wanted, () => open.delete(stream))
+      const stream = new LiveStream(supervisor, wanted, () => open.delete(stream))
       open.add(stream)
       void stream.begin(retained)
       return stream.lines
@@ -34,7 +34,7 @@ export function liveOperations(crew: Shards, retained: RetainedOperations): Live
 
 class LiveStream {
   readonly lines: Readable
-  readonly #crew: Shards
+  readonly #supervisor: Shards
   readonly #wanted: LiveWanted
   readonly #id = `$live/${randomUUID()}`
   #timer: NodeJS.Timeout | undefined
@@ -44,14 +44,15 @@ class LiveStream {
   #leftOut = 0
   #lastLineMs = performance.now()
 
-  constructor(crew: Shards, wanted: LiveWanted, onEnd: () => void) {
-    this.#crew = crew
+  constructor(supervisor: Shards, wanted: LiveWanted, onEnd: () => void) {
+    this.#supervisor = supervisor
     this.#wanted = wanted
     this.lines = new Readable({ read: () => undefined, highWaterMark: maxUnreadBytes })
     this.lines.once('close', () => {
       clearInterval(this.#timer)
       onEnd()
-      for (let shard = 0; shard < crew.size; shard++) void crew.ask(shard, { question: 'end-watch', watch: this.#id })
+      for (let shard = 0; shard < supervisor.size; shard++)
+        void supervisor.ask(shard, { question: 'end-watch', watch: this.#id })
     })
   }
 
@@ -77,7 +78,7 @@ class LiveStream {
     this.#isAsking = true
     const { filter, maxBytes } = this.#wanted
     const asked = { question: 'take-watch', watch: this.#id, filter, maxBytes } as const
-    const shards = Array.from({ length: this.#crew.size }, (_none, shard) => this.#crew.ask(shard, asked))
+    const shards = Array.from({ length: this.#supervisor.size }, (_none, shard) => this.#supervisor.ask(shard, asked))
     for (const batch of await Promise.all(shards)) {
       // A shard that is being restarted has no watch.
       if (batch === undefined) continue

@@ -13,7 +13,7 @@ export interface MemoryGround {
   readonly memory: MemoryPlan
   readonly meters: SharedArrayBuffer
   readonly alarms: Alarms
-  readonly crew: Pick<ShardSupervisor, 'size' | 'ask' | 'send'>
+  readonly supervisor: Pick<ShardSupervisor, 'size' | 'ask' | 'send'>
 }
 
 /** Named for each use at most. */
@@ -28,9 +28,9 @@ export interface MemoryObservation {
   stop(): void
 }
 
-export function watchMemory({ memory, meters, alarms, crew }: MemoryGround): MemoryObservation {
+export function watchMemory({ memory, meters, alarms, supervisor }: MemoryGround): MemoryObservation {
   const rows = meterRows(meters)
-  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+  const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
   let ownCollect: (() => void) | undefined
   let timer: NodeJS.Timeout | undefined
@@ -42,12 +42,12 @@ export function watchMemory({ memory, meters, alarms, crew }: MemoryGround): Mem
       heapBytes: rows.map(({ memory: { heapBytes } }) => heapBytes),
     }),
     tell: (news) => {
-      for (const shard of shards) crew.send(shard, { kind: 'memory', ...news })
+      for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
       if (!news.collects) return
       ownCollect ??= ownHeap().collect
       ownCollect()
     },
-    largest: () => largestOf(crew, shards, held()),
+    largest: () => largestOf(supervisor, shards, held()),
     alarms,
   })
   return {
@@ -59,12 +59,12 @@ export function watchMemory({ memory, meters, alarms, crew }: MemoryGround): Mem
 }
 
 async function largestOf(
-  crew: MemoryGround['crew'],
+  supervisor: MemoryGround['supervisor'],
   shards: readonly number[],
   held: Readonly<Record<MemoryUse, number>>,
 ): Promise<string> {
   const answers = await Promise.all(
-    shards.map((shard) => crew.ask(shard, { question: 'memory-users', most: mostNamed })),
+    shards.map((shard) => supervisor.ask(shard, { question: 'memory-users', most: mostNamed })),
   )
   const users = largestUsers(
     answers.flatMap((found) => found ?? []),

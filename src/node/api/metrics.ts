@@ -21,11 +21,11 @@ export interface MetricSources {
   readonly resources: Pick<ResourceMonitor, 'diskFreeBytes' | 'certificates'>
   readonly descriptors: Pick<DescriptorMonitor, 'open' | 'lackingSeconds'>
   readonly memory: Pick<MemoryObservation, 'watch' | 'held'>
-  readonly crew: { readonly running: number; readonly restarts: number }
+  readonly supervisor: { readonly running: number; readonly restarts: number }
 }
 
 export function metricOperations(sources: MetricSources): MetricOperations {
-  const { nodeName, gauges, alarms, crew, live, bridges, resources, descriptors, memory } = sources
+  const { nodeName, gauges, alarms, supervisor, live, bridges, resources, descriptors, memory } = sources
   const startedAtMs = performance.now()
   const rows = meterRows(sources.meters).map((meters, shard) => ({
     meters,
@@ -48,8 +48,8 @@ export function metricOperations(sources: MetricSources): MetricOperations {
         refused,
       })),
       bridges: bridges.latest,
-      shardsRunning: crew.running,
-      shardRestarts: crew.restarts,
+      shardsRunning: supervisor.running,
+      shardRestarts: supervisor.restarts,
       alarms: alarms.active().map(({ name }) => name),
       diskFreeBytes: resources.diskFreeBytes,
       certificates: resources.certificates,

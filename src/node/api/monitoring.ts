@@ -27,7 +27,7 @@ export interface MonitoringDependencies {
   readonly descriptorRoom: SharedArrayBuffer
   readonly alarms: Alarms
   readonly log: Log
-  readonly crew: ShardSupervisor
+  readonly supervisor: ShardSupervisor
   /** Absolute. */
   readonly dataDirectory: string
   /** The listeners as they are now. */
@@ -44,30 +44,30 @@ export interface Monitoring {
   lookAtFiles(): void
 }
 
-export function observeNode(ground: MonitoringDependencies): Monitoring {
-  const { nodeName, counters, meters, alarms, crew } = ground
+export function observeNode(dependencies: MonitoringDependencies): Monitoring {
+  const { nodeName, counters, meters, alarms, supervisor } = dependencies
   const traces = new Traces({
-    ...ground,
-    tell: (targets) => crew.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
+    ...dependencies,
+    tell: (targets) => supervisor.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
   })
-  crew.onTrace = (trace, line) => traces.note(trace, line)
+  supervisor.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
-  const history = new MonitorHistory(ground)
-  const resources = new ResourceMonitor({ ...ground, shownCertificates: () => certificatesOf(ground) })
-  const descriptors = new DescriptorMonitor(ground)
+  const history = new MonitorHistory(dependencies)
+  const resources = new ResourceMonitor({ ...dependencies, shownCertificates: () => certificatesOf(dependencies) })
+  const descriptors = new DescriptorMonitor(dependencies)
   const overload = new OverloadMonitor(meters, alarms)
-  const memory = watchMemory(ground)
+  const memory = watchMemory(dependencies)
   return {
     operations: {
-      metrics: metricOperations({ ...ground, gauges, history, resources, descriptors, memory }),
+      metrics: metricOperations({ ...dependencies, gauges, history, resources, descriptors, memory }),
       alarms: alarmOperations(nodeName, alarms),
       traces,
-      slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
+      slowSubscriptions: slowSubscriptionOperations(nodeName, supervisor),
     },
     start: async () => {
       await traces.open()
       await history.start()
-      gauges.start(() => overload.look())
+      gauges.start(() => overload.check())
       resources.start()
       descriptors.start()
       memory.start()

@@ -6,8 +6,8 @@
 import { isOfNamespace, namespacedName, namespaceTopics } from '../../core/index.ts'
 import type {
   ClientOperations,
-  DoingExplained,
-  InsightOperations,
+  Explanation,
+  DiagnosticsOperations,
   ListPosition,
   NamespacedOperations,
   PublishingOperations,
@@ -22,11 +22,11 @@ import { credentialOperations, type CredentialDependencies } from './credentials
 
 /** Those of the whole broker. */
 export interface BrokerOperations {
-  readonly ground: CredentialDependencies & { readonly crew: ShardQueries }
+  readonly dependencies: CredentialDependencies & { readonly supervisor: ShardQueries }
   readonly clients: ClientOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
-  readonly insight: InsightOperations
+  readonly insight: DiagnosticsOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
   readonly traces: TraceOperations
 }
@@ -35,8 +35,8 @@ export function namespacedOperationsOf(whole: BrokerOperations, namespace: strin
   const names = new NamespaceNames(namespace)
   return {
     clients: clientsWithin(whole.clients, names),
-    clientRules: clientRuleOperations(whole.ground, namespace),
-    credentials: credentialOperations(whole.ground, namespace),
+    clientRules: clientRuleOperations(whole.dependencies, namespace),
+    credentials: credentialOperations(whole.dependencies, namespace),
     publishing: publishingWithin(whole.publishing, names),
     retained: retainedWithin(whole.retained, names),
     insight: insightWithin(whole.insight, names),
@@ -131,8 +131,8 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
     },
     kick: (clientId, endsSession) => clients.kick(names.session(clientId), endsSession),
     changeKeepAlive: (clientId, seconds) => clients.changeKeepAlive(names.session(clientId), seconds),
-    verdicts: (clientId) => clients.verdicts(names.session(clientId)),
-    forgetVerdicts: (clientId) => clients.forgetVerdicts(names.session(clientId)),
+    cachedAuthorizations: (clientId) => clients.cachedAuthorizations(names.session(clientId)),
+    clearAuthorizationCache: (clientId) => clients.clearAuthorizationCache(names.session(clientId)),
   }
 }
 
@@ -169,7 +169,7 @@ function retainedWithin(retained: RetainedOperations, names: NamespaceNames): Re
   }
 }
 
-function insightWithin(insight: InsightOperations, names: NamespaceNames): InsightOperations {
+function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): DiagnosticsOperations {
   const { namespace } = names
   return {
     explain: async (doing) => {
@@ -198,7 +198,7 @@ function insightWithin(insight: InsightOperations, names: NamespaceNames): Insig
 }
 
 /** What is written in the configuration is not theirs to read; that it decides, they are told. */
-function withoutConfiguration(decision: DoingExplained['decision']): DoingExplained['decision'] {
+function withoutConfiguration(decision: Explanation['decision']): Explanation['decision'] {
   if (decision?.because !== 'configured-rule') return decision
   return { ...decision, rule: undefined, place: undefined }
 }

@@ -7,8 +7,8 @@ import type {
   NamespaceLimits,
   NamespaceOperations,
   RemovedNamespace,
-  Unanswered,
-  Wisher,
+  ShardUnavailable,
+  Requester,
 } from '../../management/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { AccessRecordKey, NamespaceRecord, OperatorRecordKey } from '../../records/index.ts'
@@ -22,7 +22,7 @@ export interface NamespaceDependencies {
   readonly accessRecords: AccessRecords
   readonly configuration: { readonly config: GodwitConfig }
   readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
-  readonly crew: ShardQueries
+  readonly supervisor: ShardQueries
   readonly log: Log
 }
 
@@ -30,16 +30,16 @@ const nothing: NodeRecordChange = { put: [], delete: [] }
 const noLimits: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 
 export function namespaceOperations(
-  ground: NamespaceDependencies,
+  dependencies: NamespaceDependencies,
   clients: Pick<ClientOperations, 'clients'>,
 ): NamespaceOperations {
-  const { accessRecords: records, log } = ground
-  const tell = (what: string, { name, address }: Wisher): void =>
+  const { accessRecords: records, log } = dependencies
+  const tell = (what: string, { name, address }: Requester): void =>
     log.warn('namespaces were changed', { what, by: name, address })
   const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
   const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
   return {
-    list: () => listNamespaces(ground),
+    list: () => listNamespaces(dependencies),
     create: (name, by) =>
       orNotStored(async () => {
         let outcome = 'exists' as Namespace | 'exists' | 'too-many'
@@ -50,7 +50,7 @@ export function namespaceOperations(
             return nothing
           }
           const made = { kind: 'namespace', name, createdAtMs: records.newMomentMs() } as const
-          outcome = described(ground, made)
+          outcome = described(dependencies, made)
           return { put: [made], delete: [] }
         })
         if (typeof outcome === 'object') tell(`namespace ${name} made`, by)
@@ -61,7 +61,7 @@ export function namespaceOperations(
         let outcome = 'missing' as Namespace | 'missing' | 'too-many'
         await records.decide(() => {
           const before = find(name)
-          if (before === undefined && !listNamespaces(ground).some((one) => one.name === name)) return nothing
+          if (before === undefined && !listNamespaces(dependencies).some((one) => one.name === name)) return nothing
           if (before === undefined && isFull()) {
             outcome = 'too-many'
             return nothing
@@ -69,7 +69,7 @@ export function namespaceOperations(
           const limits = { ...noLimits, ...before?.limits, ...changed }
           const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
           const made = { kind: 'namespace', name, createdAtMs, limits } as const
-          outcome = described(ground, made)
+          outcome = described(dependencies, made)
           return { put: [made], delete: [] }
         })
         if (typeof outcome === 'object') tell(`limits of the namespace ${name} changed`, by)
@@ -77,10 +77,10 @@ export function namespaceOperations(
       }),
     remove: (name, by) =>
       orNotStored(async () => {
-        const known = await removeRecords(ground, name)
+        const known = await removeRecords(dependencies, name)
         if (known === 'in-use') return known
         // The namespace itself goes last: whoever is told that not all of it is gone can ask again.
-        const gone = await emptyNamespace(ground, clients, name)
+        const gone = await emptyNamespace(dependencies, clients, name)
         if ('silentShard' in gone || 'notStored' in gone) return gone
         const wasThere = find(name) !== undefined
         await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
@@ -92,11 +92,11 @@ export function namespaceOperations(
 }
 
 /** Credentials, rules and bans: nobody of it comes in by them any more. */
-async function removeRecords(ground: NamespaceDependencies, name: string): Promise<'some' | 'none' | 'in-use'> {
-  const { accessRecords: records } = ground
+async function removeRecords(dependencies: NamespaceDependencies, name: string): Promise<'some' | 'none' | 'in-use'> {
+  const { accessRecords: records } = dependencies
   let outcome = 'in-use' as 'some' | 'none' | 'in-use'
   await records.decide(() => {
-    if (isInUse(ground, name)) return nothing
+    if (isInUse(dependencies, name)) return nothing
     const keys = keysOf(records, name)
     outcome = keys.length === 0 ? 'none' : 'some'
     return { put: [], delete: keys }
@@ -109,10 +109,10 @@ const maxRowsPerQuery = 250
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
 async function emptyNamespace(
-  { crew }: NamespaceDependencies,
+  { supervisor }: NamespaceDependencies,
   clients: Pick<ClientOperations, 'clients'>,
   namespace: string,
-): Promise<RemovedNamespace | Unanswered | { readonly notStored: string }> {
+): Promise<RemovedNamespace | ShardUnavailable | { readonly notStored: string }> {
   let [sessions, retainedMessages] = [0, 0]
   for (let from: ListPosition | undefined = beginning; from !== undefined;) {
     const { shard }: ListPosition = from
@@ -123,13 +123,13 @@ async function emptyNamespace(
     if ('silentShard' in slice) return slice
     // What a client said last may be all that is left of it: a shard is asked though there is no session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
-    const ended = countOf(await queryShard(crew, shard, { question: 'end-sessions', namespace, clientIds }))
+    const ended = countOf(await queryShard(supervisor, shard, { question: 'end-sessions', namespace, clientIds }))
     if (typeof ended !== 'number') return ended
     sessions += ended
     from = slice.next
   }
-  for (let shard = 0; shard < crew.size; shard++) {
-    const forgotten = await clearRetained(crew, shard, namespace)
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const forgotten = await clearRetained(supervisor, shard, namespace)
     if (typeof forgotten !== 'number') return forgotten
     retainedMessages += forgotten
   }
@@ -137,18 +137,18 @@ async function emptyNamespace(
 }
 
 async function clearRetained(
-  crew: ShardQueries,
+  supervisor: ShardQueries,
   shard: number,
   namespace: string,
-): Promise<number | Unanswered | { readonly notStored: string }> {
+): Promise<number | ShardUnavailable | { readonly notStored: string }> {
   const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
   if (filter === undefined) return 0
   for (let sum = 0; ;) {
-    const found = await queryShard(crew, shard, { question: 'retained', filter, most: maxRowsPerQuery })
+    const found = await queryShard(supervisor, shard, { question: 'retained', filter, most: maxRowsPerQuery })
     if ('silentShard' in found) return found
     if (found.length === 0) return sum
     const topics = found.map(({ topic }) => topic)
-    const forgotten = countOf(await queryShard(crew, shard, { question: 'forget-retained', topics }))
+    const forgotten = countOf(await queryShard(supervisor, shard, { question: 'forget-retained', topics }))
     if (typeof forgotten !== 'number') return forgotten
     // None of them was there any more: somebody else takes them away.
     if (forgotten === 0) return sum
@@ -156,18 +156,19 @@ async function clearRetained(
   }
 }
 
-function countOf(result: CommandResult | Unanswered): number | Unanswered | { readonly notStored: string } {
+function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavailable | { readonly notStored: string } {
   if ('silentShard' in result) return result
   return result.done ? result.matched : { notStored: 'the disk fails: not all of the namespace is gone, ask again' }
 }
 
-function listNamespaces(ground: NamespaceDependencies): Namespace[] {
-  const { accessRecords: records, configuration } = ground
+function listNamespaces(dependencies: NamespaceDependencies): Namespace[] {
+  const { accessRecords: records, configuration } = dependencies
   const found = new Map<string, Namespace>()
-  for (const record of records.list('namespace')) found.set(record.name, described(ground, record))
+  for (const record of records.list('namespace')) found.set(record.name, described(dependencies, record))
   const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
   for (const { namespace: name } of named) {
-    if (name !== undefined && !found.has(name)) found.set(name, described(ground, { name, createdAtMs: undefined }))
+    if (name !== undefined && !found.has(name))
+      found.set(name, described(dependencies, { name, createdAtMs: undefined }))
   }
   return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }

@@ -9,15 +9,21 @@ const responseTimeoutMs = 15_000
 
 const noReceipt = { receipt: undefined }
 
-export function publishingOperations(crew: ShardSupervisor): PublishingOperations {
+export function publishingOperations(supervisor: ShardSupervisor): PublishingOperations {
   return {
-    publish: (publication) => publish(crew, publication),
+    publish: (publication) => publish(supervisor, publication),
     subscribe: async (clientId, filters, qos) =>
       failureOf(
-        await withTimeout(crew.ask(shardFor(crew, clientId), { question: 'subscribe', clientId, filters, qos })),
+        await withTimeout(
+          supervisor.ask(shardFor(supervisor, clientId), { question: 'subscribe', clientId, filters, qos }),
+        ),
       ),
     unsubscribe: async (clientId, filters) =>
-      failureOf(await withTimeout(crew.ask(shardFor(crew, clientId), { question: 'unsubscribe', clientId, filters }))),
+      failureOf(
+        await withTimeout(
+          supervisor.ask(shardFor(supervisor, clientId), { question: 'unsubscribe', clientId, filters }),
+        ),
+      ),
   }
 }
 
@@ -26,14 +32,14 @@ function shardFor({ size }: ShardSupervisor, clientId: string): number {
 }
 
 async function publish(
-  crew: ShardSupervisor,
+  supervisor: ShardSupervisor,
   publication: Publication,
 ): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
   const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
-  const own = shardFor(crew, clientId)
-  const plain = wantsReceipt ? await estimateOnShards(crew, own, publication) : undefined
+  const own = shardFor(supervisor, clientId)
+  const plain = wantsReceipt ? await estimateOnShards(supervisor, own, publication) : undefined
   const result = await withTimeout(
-    crew.ask(own, {
+    supervisor.ask(own, {
       question: 'publish',
       topics,
       // Not a view of a larger buffer: that would be copied to the shard as a whole.
@@ -47,11 +53,11 @@ async function publish(
   )
   if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
   if (plain === undefined || result.deliveries === undefined) return noReceipt
-  const { matched, sent, queued, dropped, dealtToPresent, dealtToAbsent } = result.deliveries
+  const { matched, sent, queued, dropped, sentToShared, queuedForShared } = result.deliveries
   const elsewhere = {
-    matched: plain.matched + dealtToPresent + dealtToAbsent,
-    sent: plain.sent + dealtToPresent,
-    queued: plain.queued + dealtToAbsent,
+    matched: plain.matched + sentToShared + queuedForShared,
+    sent: plain.sent + sentToShared,
+    queued: plain.queued + queuedForShared,
   }
   const missedHere = Math.max(0, matched - sent - queued - dropped)
   return {
@@ -68,14 +74,14 @@ async function publish(
 
 /** What sessions of the other shards are going to do with it. */
 async function estimateOnShards(
-  crew: ShardSupervisor,
+  supervisor: ShardSupervisor,
   own: number,
   { topics, qos }: Publication,
 ): Promise<PublishReceipt['elsewhere']> {
   const sum = { matched: 0, sent: 0, queued: 0 }
-  const others = Array.from({ length: crew.size }, (_, shard) => shard).filter((shard) => shard !== own)
+  const others = Array.from({ length: supervisor.size }, (_, shard) => shard).filter((shard) => shard !== own)
   const answers = await Promise.all(
-    others.map((shard) => withTimeout(crew.ask(shard, { question: 'foresee', topics, qos }))),
+    others.map((shard) => withTimeout(supervisor.ask(shard, { question: 'foresee', topics, qos }))),
   )
   for (const answer of answers) {
     sum.matched += answer?.matched ?? 0

@@ -1,7 +1,7 @@
 // A question to one shard, with an end to the waiting.
 
 import type { QueryResult, QueryName, QueryOf } from '../../shard/index.ts'
-import type { Unanswered } from '../../management/index.ts'
+import type { ShardUnavailable } from '../../management/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** A shard that is started anew has its sessions to read first; one that does not answer for so long is not there. */
@@ -10,13 +10,13 @@ const queryTimeoutMs = 10_000
 export type ShardQueries = Pick<ShardSupervisor, 'ask' | 'size'>
 
 export async function queryShard<Name extends QueryName>(
-  crew: ShardQueries,
+  supervisor: ShardQueries,
   shard: number,
   question: QueryOf<Name>,
-): Promise<QueryResult<Name> | Unanswered> {
+): Promise<QueryResult<Name> | ShardUnavailable> {
   const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, queryTimeoutMs, undefined)
-  const answer = await Promise.race([crew.ask(shard, question), tooLate])
+  const answer = await Promise.race([supervisor.ask(shard, question), tooLate])
   clearTimeout(timer)
   return answer ?? { silentShard: shard }
 }

@@ -4,20 +4,20 @@ import type { RetainedOperations, RetainedRow } from '../../management/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function retainedOperations(crew: ShardSupervisor, store: Pick<Store, 'read'>): RetainedOperations {
+export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Store, 'read'>): RetainedOperations {
   return {
     list: async (filter, most) => {
       const rows: RetainedRow[] = []
-      for (let shard = 0; shard < crew.size && rows.length <= most; shard++) {
-        const found = await crew.ask(shard, { question: 'retained', filter, most: most - rows.length })
+      for (let shard = 0; shard < supervisor.size && rows.length <= most; shard++) {
+        const found = await supervisor.ask(shard, { question: 'retained', filter, most: most - rows.length })
         if (found === undefined) return undefined
         rows.push(...found)
       }
       return { rows: rows.slice(0, most), hasMore: rows.length > most }
     },
     find: async (topic) => {
-      for (let shard = 0; shard < crew.size; shard++) {
-        const found = await crew.ask(shard, { question: 'retained-message', topic })
+      for (let shard = 0; shard < supervisor.size; shard++) {
+        const found = await supervisor.ask(shard, { question: 'retained-message', topic })
         if (found === undefined) return undefined
         if (found === null) continue
         const payload = found.payload ?? (await storedPayload(store, topic))
@@ -29,8 +29,8 @@ export function retainedOperations(crew: ShardSupervisor, store: Pick<Store, 're
     },
     forget: async (topic) => {
       let matched = 0
-      for (let shard = 0; shard < crew.size; shard++) {
-        const result = await crew.ask(shard, { question: 'forget-retained', topics: [topic] })
+      for (let shard = 0; shard < supervisor.size; shard++) {
+        const result = await supervisor.ask(shard, { question: 'forget-retained', topics: [topic] })
         if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
         matched += result.matched ?? 0
       }

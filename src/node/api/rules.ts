@@ -50,12 +50,12 @@ import { queryShard, type ShardQueries } from './query-shard.ts'
 export interface RuleFacts {
   readonly nodeName: string
   readonly configuration: LiveConfig
-  readonly crew: ShardQueries
+  readonly supervisor: ShardQueries
 }
 
-export function ruleOperations({ nodeName, configuration, crew }: RuleFacts): RuleOperations {
+export function ruleOperations({ nodeName, configuration, supervisor }: RuleFacts): RuleOperations {
   const host = ruleHost(Date.now)
-  const shards = new AllShards(crew)
+  const shards = new AllShards(supervisor)
   const writer = new SettingWriter(configuration)
   return {
     nodeName,
@@ -234,15 +234,17 @@ type Reports = QueryResult<'rules'>
 
 /** What is asked of every shard. */
 class AllShards {
-  readonly #crew: ShardQueries
+  readonly #supervisor: ShardQueries
 
-  constructor(crew: ShardQueries) {
-    this.#crew = crew
+  constructor(supervisor: ShardQueries) {
+    this.#supervisor = supervisor
   }
 
   /** Those that do not answer say nothing. */
   async #ask<Name extends QueryName>(query: QueryOf<Name>): Promise<readonly (QueryResult<Name> | undefined)[]> {
-    const shards = Array.from({ length: this.#crew.size }, (_, shard) => queryShard<Name>(this.#crew, shard, query))
+    const shards = Array.from({ length: this.#supervisor.size }, (_, shard) =>
+      queryShard<Name>(this.#supervisor, shard, query),
+    )
     const answers = await Promise.all(shards)
     return answers.map((answer) =>
       typeof answer === 'object' && answer !== null && 'silentShard' in answer
@@ -278,9 +280,9 @@ class AllShards {
       const counts = await this.#ask({ question, action, letter: undefined } as QueryOf<'delete-dead-letters'>)
       return counts.reduce((sum, answer) => sum + (answer?.count ?? 0), 0)
     }
-    if (shard === undefined || Number(shard) >= this.#crew.size) return 0
+    if (shard === undefined || Number(shard) >= this.#supervisor.size) return 0
     const query = { question, action, letter: Number(id) } as QueryOf<'delete-dead-letters'>
-    const answer = await queryShard(this.#crew, Number(shard), query)
+    const answer = await queryShard(this.#supervisor, Number(shard), query)
     return 'count' in answer ? answer.count : 0
   }
 }

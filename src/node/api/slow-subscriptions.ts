@@ -1,13 +1,13 @@
 import type { SlowSubscriptionOperations } from '../../management/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function slowSubscriptionOperations(nodeName: string, crew: ShardSupervisor): SlowSubscriptionOperations {
+export function slowSubscriptionOperations(nodeName: string, supervisor: ShardSupervisor): SlowSubscriptionOperations {
   return {
     nodeName,
     listSlow: async ({ atLeastMs, most, namespace }) => {
-      const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+      const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
       const answers = await Promise.all(
-        shards.map((shard) => crew.ask(shard, { question: 'slow', atLeastMs, most, namespace })),
+        shards.map((shard) => supervisor.ask(shard, { question: 'slow', atLeastMs, most, namespace })),
       )
       return answers
         .flatMap((found) => found ?? [])

@@ -33,7 +33,7 @@ export class BackupFolder {
   }
 
   /** Removes what a crash has left half written. */
-  async tidy(): Promise<void> {
+  async removeUnfinished(): Promise<void> {
     await this.#tidyFolder(this.#root)
     for (const entry of await entriesOf(join(this.#root, 'ns'))) {
       if (entry.isDirectory()) await this.#tidyFolder(join(this.#root, 'ns', entry.name))
@@ -133,7 +133,7 @@ export class BackupFolder {
   }
 
   /** A file for what is only needed meanwhile. */
-  async scratch(): Promise<{ readonly handle: FileHandle; discard(): Promise<void> }> {
+  async temporaryFile(): Promise<{ readonly handle: FileHandle; discard(): Promise<void> }> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     const path = join(this.#root, `.unfinished-${randomUUID()}`)
     const handle = await open(path, 'wx+', 0o600)
@@ -166,23 +166,23 @@ interface UnfinishedFileDependencies {
 }
 
 export class UnfinishedFile {
-  readonly #ground: UnfinishedFileDependencies
+  readonly #dependencies: UnfinishedFileDependencies
 
-  constructor(ground: UnfinishedFileDependencies) {
-    this.#ground = ground
+  constructor(dependencies: UnfinishedFileDependencies) {
+    this.#dependencies = dependencies
   }
 
   get handle(): FileHandle {
-    return this.#ground.handle
+    return this.#dependencies.handle
   }
 
   get path(): string {
-    return this.#ground.path
+    return this.#dependencies.path
   }
 
   /** On disk, and under its name. Rejects with the error of the system. */
   async publish(): Promise<BackupFile | BackupRefusal> {
-    const { handle, path, target, folder, filename, describe } = this.#ground
+    const { handle, path, target, folder, filename, describe } = this.#dependencies
     await handle.sync()
     await handle.close()
     try {
@@ -199,8 +199,8 @@ export class UnfinishedFile {
   }
 
   async discard(): Promise<void> {
-    await this.#ground.handle.close().catch(() => {})
-    await rm(this.#ground.path, { force: true })
+    await this.#dependencies.handle.close().catch(() => {})
+    await rm(this.#dependencies.path, { force: true })
   }
 }
 

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import {
   accountTables,
   archiveLimits,
-  BadArchive,
+  InvalidArchive,
   checkArchive,
   type CheckedArchive,
   folderOfArchive,
@@ -34,19 +34,19 @@ export async function checkFile(
   { handle, filename }: OpenArchive,
   { mostPacketBytes, onRecord, onProgress }: CheckPlan,
 ): Promise<CheckedArchive | BackupRefusal> {
-  const pace = new ScanBudget()
+  const budget = new ScanBudget()
   try {
     return await checkArchive(piecesOf(handle), {
       folder: folderOfArchive(filename),
-      mostLineBytes: maxLineBytes(mostPacketBytes),
+      maxLineBytes: maxLineBytes(mostPacketBytes),
       ...(onRecord === undefined ? {} : { onRecord }),
       onPiece: (table, count, total) => {
         onProgress?.(table, count, total)
-        return pace.isTimeToRest() ? pace.rest() : undefined
+        return budget.isExhausted() ? budget.pause() : undefined
       },
     })
   } catch (error) {
-    if (!(error instanceof BadArchive)) throw error
+    if (!(error instanceof InvalidArchive)) throw error
     return refusal('BAD_REQUEST', `${quoted(filename)} is no good archive: ${error.message}`)
   }
 }

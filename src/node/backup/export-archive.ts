@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import {
   configurationMember,
-  type MemberMark,
+  type MemberDigest,
   metaMember,
   type MemberToWrite,
   ownFormat,
@@ -52,14 +52,17 @@ export interface ExportPlan {
 const maxAttempts = 3
 
 /** Resolves when it is on disk under its name. Rejects with StorageFailure and errors of the system. */
-export async function exportArchive(ground: ExportDependencies, plan: ExportPlan): Promise<BackupFile | BackupRefusal> {
+export async function exportArchive(
+  dependencies: ExportDependencies,
+  plan: ExportPlan,
+): Promise<BackupFile | BackupRefusal> {
   const createdAtMs = Date.now()
   const base = `${plan.prefix}-export-${stampOf(new Date(createdAtMs))}`
-  const unfinished = await ground.folder.begin(plan, `${base}${archiveSuffix}`)
+  const unfinished = await dependencies.folder.begin(plan, `${base}${archiveSuffix}`)
   if ('symbol' in unfinished) return unfinished
-  const scratch = await ground.folder.scratch()
+  const scratch = await dependencies.folder.temporaryFile()
   try {
-    const members = await membersOf(ground, plan, { createdAtMs, newSpool: () => new TableSpool(scratch.handle) })
+    const members = await membersOf(dependencies, plan, { createdAtMs, newSpool: () => new TableSpool(scratch.handle) })
     plan.onProgress('archive', 0)
     await writeArchive(writableOf(unfinished.handle), { folder: base, createdAtMs, members })
     return await unfinished.publish()
@@ -84,36 +87,36 @@ interface Marked {
 }
 
 async function membersOf(
-  ground: ExportDependencies,
+  dependencies: ExportDependencies,
   plan: ExportPlan,
   { createdAtMs, newSpool }: { readonly createdAtMs: number; readonly newSpool: () => TableSpool },
 ): Promise<readonly MemberToWrite[]> {
   plan.onProgress('configuration', 0)
-  const moment = takeSnapshot(ground, plan)
-  const { tables, counts } = await spoolTables(ground, plan, { spool: newSpool(), moment, newSpool })
+  const moment = takeSnapshot(dependencies, plan)
+  const { tables, counts } = await spoolTables(dependencies, plan, { spool: newSpool(), moment, newSpool })
   const marked = [...moment.configuration, ...tables]
   const meta = writeMeta({
     product: ownProduct,
     format: ownFormat,
-    version: ground.version,
+    version: dependencies.version,
     edition: 'ce',
-    profile: ground.profile(),
+    profile: dependencies.profile(),
     createdAtMs,
     namespace: plan.namespace,
     counts,
-    members: marked.map(({ member: { name, bytes }, sha256 }): MemberMark => ({ name, bytes, sha256 })),
+    members: marked.map(({ member: { name, bytes }, sha256 }): MemberDigest => ({ name, bytes, sha256 })),
   })
   return [smallMember(metaMember, meta).member, ...marked.map(({ member }) => member)]
 }
 
 /** Configuration and records of the same moment. */
-function takeSnapshot(ground: ExportDependencies, plan: ExportPlan) {
-  const records = plan.tables.length === 0 ? undefined : takeBrokerSnapshot(ground)
-  return { records, configuration: configurationMembers(ground, plan) }
+function takeSnapshot(dependencies: ExportDependencies, plan: ExportPlan) {
+  const records = plan.tables.length === 0 ? undefined : takeBrokerSnapshot(dependencies)
+  return { records, configuration: configurationMembers(dependencies, plan) }
 }
 
 async function spoolTables(
-  ground: ExportDependencies,
+  dependencies: ExportDependencies,
   plan: ExportPlan,
   {
     spool,
@@ -137,7 +140,12 @@ async function spoolTables(
     return { tables, counts }
   } catch (error) {
     if (!(error instanceof ReadingInterrupted) || attempt >= maxAttempts) throw error
-    return spoolTables(ground, plan, { spool: newSpool(), moment: takeSnapshot(ground, plan), newSpool }, attempt + 1)
+    return spoolTables(
+      dependencies,
+      plan,
+      { spool: newSpool(), moment: takeSnapshot(dependencies, plan), newSpool },
+      attempt + 1,
+    )
   }
 }
 
@@ -166,13 +174,13 @@ export function archivedConfiguration(
   return gatherFiles(Object.fromEntries(wanted), { dataDirectory, folder })
 }
 
-function configurationMembers(ground: ExportDependencies, plan: ExportPlan): Marked[] {
+function configurationMembers(dependencies: ExportDependencies, plan: ExportPlan): Marked[] {
   if (plan.namespace !== undefined) {
     // Of what a namespace has, nothing stands in the configuration.
     return [smallMember(`ns/${plan.namespace}/${configurationMember}`, Buffer.from('{}\n'))]
   }
   if (plan.rootKeys?.length === 0) return []
-  const { configuration, files } = archivedConfiguration(ground, plan)
+  const { configuration, files } = archivedConfiguration(dependencies, plan)
   const text = Buffer.from(`${JSON.stringify(configuration, null, 2)}\n`)
   const named = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [

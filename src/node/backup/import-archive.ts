@@ -17,13 +17,13 @@ import {
   tableNames,
   tableSets,
 } from '../../backup/index.ts'
-import { type ConfigObject, formatFault, fromPlain, type PlainValue } from '../../config/index.ts'
+import { type ConfigObject, formatConfigError, fromPlain, type PlainValue } from '../../config/index.ts'
 import type {
   BackupRefusal,
   BackupScope,
   ConfigurationChange,
   ImportOutcome,
-  ImportWish,
+  ImportRequest,
   TableChange,
 } from '../../management/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
@@ -50,7 +50,7 @@ export interface ImportDependencies extends TableDependencies {
 
 interface Plan {
   readonly scope: BackupScope
-  readonly wish: ImportWish
+  readonly wish: ImportRequest
   readonly tables: readonly TableName[]
   readonly hasConfiguration: boolean
   readonly hasFiles: boolean
@@ -59,20 +59,20 @@ interface Plan {
 
 /** The file stays open. Rejects with errors of the system and StorageFailure. */
 export async function importArchive(
-  ground: ImportDependencies,
+  dependencies: ImportDependencies,
   archive: OpenArchive,
   options: {
     readonly scope: BackupScope
-    readonly wish: ImportWish
+    readonly wish: ImportRequest
     readonly onProgress: (part: string, done: number, total?: number) => void
   },
 ): Promise<ImportOutcome | BackupRefusal> {
   const parts = partsOf(options.wish)
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
-  const foreseen = plan.wish.isDry ? new ImportPreview(ground.accessRecords) : undefined
+  const foreseen = plan.wish.isDry ? new ImportPreview(dependencies.accessRecords) : undefined
   const operators = new AdminCheck()
-  const { mostPacketBytes } = limitsOf(ground)
+  const { mostPacketBytes } = limitsOf(dependencies)
   const checked = await checkFile(archive, {
     mostPacketBytes,
     onRecord: (table, record) => {
@@ -83,19 +83,19 @@ export async function importArchive(
     onProgress: (part, done, total) => plan.onProgress(`check of ${part}`, done, total),
   })
   if ('symbol' in checked) return checked
-  const refused = refusalOf(ground, plan, checked)
+  const refused = refusalOf(dependencies, plan, checked)
   if (refused !== undefined) return refused
-  const prepared = prepareConfiguration(ground, plan, checked)
+  const prepared = prepareConfiguration(dependencies, plan, checked)
   if ('symbol' in prepared) return prepared
-  const problem = operators.problem(ground.accessRecords, prepared.ownName)
+  const problem = operators.problem(dependencies.accessRecords, prepared.ownName)
   if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
   const warnings = [...prepared.warnings, ...unknownIn(checked)]
   if (foreseen !== undefined) {
-    const tables = await foreseen.conclude(takeBrokerSnapshot(ground)['retained-messages'])
-    warnings.push(...(await wellKnownAccounts(foreseen.accounts, ground.configuration.config)))
+    const tables = await foreseen.conclude(takeBrokerSnapshot(dependencies)['retained-messages'])
+    warnings.push(...(await wellKnownAccounts(foreseen.accounts, dependencies.configuration.config)))
     return { isDry: true, tables, configuration: prepared.changes, warnings }
   }
-  return carryOut(ground, plan, { archive, checked, prepared, warnings })
+  return carryOut(dependencies, plan, { archive, checked, prepared, warnings })
 }
 
 export function limitsOf({ configuration }: Pick<ImportDependencies, 'configuration'>): {
@@ -105,7 +105,7 @@ export function limitsOf({ configuration }: Pick<ImportDependencies, 'configurat
 }
 
 /** Parts by the names that requests have for them. */
-function partsOf({ parts }: ImportWish): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
+function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
   if (parts === undefined) return { tables: tableNames, hasConfiguration: true, hasFiles: true }
   const known = [...Object.keys(tableSets), 'configuration', 'files']
   const unknown = parts.filter((part) => !known.includes(part))
@@ -177,11 +177,14 @@ function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
 }
 
 /** Why the configuration in an archive could never be taken here; undefined: it could, or there is none. */
-export function problemOfConfiguration(ground: ImportDependencies, checked: CheckedArchive): BackupRefusal | undefined {
-  const read = readConfiguration(ground, checked)
+export function problemOfConfiguration(
+  dependencies: ImportDependencies,
+  checked: CheckedArchive,
+): BackupRefusal | undefined {
+  const read = readConfiguration(dependencies, checked)
   if ('symbol' in read) return read
   const { settings, texts } = read
-  const foreseen = ground.configuration.foresee(settings, { texts, passesOverFiles: true })
+  const foreseen = dependencies.configuration.foresee(settings, { texts, passesOverFiles: true })
   return 'live' in foreseen ? undefined : refuseConfiguration(foreseen.message)
 }
 
@@ -196,19 +199,19 @@ interface Prepared {
 
 /** Tries the whole configuration as it would be, with files that are not there yet. */
 function prepareConfiguration(
-  ground: ImportDependencies,
+  dependencies: ImportDependencies,
   plan: Plan,
   checked: CheckedArchive,
 ): Prepared | BackupRefusal {
-  const read = readConfiguration(ground, checked)
+  const read = readConfiguration(dependencies, checked)
   if ('symbol' in read) return read
   const { settings, placed, texts, warnings } = read
-  const { config: before } = ground.configuration
+  const { config: before } = dependencies.configuration
   const files = plan.hasFiles || plan.hasConfiguration ? placed : new Map<string, Buffer>()
   if (!plan.hasConfiguration) {
     return { settings: undefined, placed: files, changes: [], warnings: [], ownName: before.http.username }
   }
-  const foreseen = ground.configuration.foresee(settings, { texts })
+  const foreseen = dependencies.configuration.foresee(settings, { texts })
   if (!('live' in foreseen)) return refuseConfiguration(foreseen.message)
   const unfit =
     problemOfListenerFiles(foreseen.config, before, placed) ?? problemOfBridges(foreseen.config, before, placed)
@@ -239,18 +242,21 @@ interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
 }
 
 /** What an archive says of the configuration, as far as it is for this machine. */
-function readConfiguration(ground: ImportDependencies, checked: CheckedArchive): ReadConfiguration | BackupRefusal {
+function readConfiguration(
+  dependencies: ImportDependencies,
+  checked: CheckedArchive,
+): ReadConfiguration | BackupRefusal {
   const read = configurationOf(checked)
   if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
   const { plain = {} } = read
-  const { configuration, placed, missing } = placeFiles(plain, { ...ground, files: checked.files })
+  const { configuration, placed, missing } = placeFiles(plain, { ...dependencies, files: checked.files })
   if (missing.length > 0) {
     return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
   }
-  const own = withoutOwn(ground.configuration, configuration as Readonly<Record<string, PlainValue>>)
-  const { kept, warnings } = withoutWellKnownPassword(ground.configuration, own)
+  const own = withoutOwn(dependencies.configuration, configuration as Readonly<Record<string, PlainValue>>)
+  const { kept, warnings } = withoutWellKnownPassword(dependencies.configuration, own)
   const made = fromPlain(kept, 'cluster.hocon')
-  if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatFault).join('\n'))
+  if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatConfigError).join('\n'))
   const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
   return { settings: made.value, placed, texts, warnings }
 }
@@ -306,7 +312,7 @@ function withoutOwn(live: LiveConfig, configuration: Readonly<Record<string, Pla
 }
 
 async function carryOut(
-  ground: ImportDependencies,
+  dependencies: ImportDependencies,
   plan: Plan,
   found: {
     readonly archive: OpenArchive
@@ -320,14 +326,14 @@ async function carryOut(
   plan.onProgress('configuration', 0)
   try {
     await writePlaced(prepared.placed)
-    const failure = await changeConfiguration(ground, plan, prepared)
+    const failure = await changeConfiguration(dependencies, plan, prepared)
     if (failure !== undefined) failures['configuration'] = failure
   } catch (error) {
     failures['files'] = (error as Error).message
   }
-  const { mostPacketBytes } = limitsOf(ground)
+  const { mostPacketBytes } = limitsOf(dependencies)
   const tables = await importTables(
-    ground,
+    dependencies,
     {
       content: piecesOf(archive.handle),
       folder: folderOfArchive(archive.filename),

@@ -44,9 +44,9 @@ export class ImportPreview {
     change: ReturnType<typeof nothingCounted>,
     retained: Iterable<TableRecord> | AsyncIterable<TableRecord>,
   ): Promise<void> {
-    const pace = new ScanBudget()
+    const budget = new ScanBudget()
     for await (const record of retained) {
-      if (pace.isTimeToRest()) await pace.rest()
+      if (budget.isExhausted()) await budget.pause()
       const mark = this.#retained.get(markOf(nameOfRecord(record)))
       if (mark === undefined) continue
       const isSame = mark === markOf(writeRow('retained-messages', record))

@@ -29,7 +29,7 @@ const maxWritesInProgress = 4
 export const maxConflictsReported = 10
 
 export interface TableDependencies {
-  readonly crew: Pick<ShardSupervisor, 'ask' | 'size'>
+  readonly supervisor: Pick<ShardSupervisor, 'ask' | 'size'>
   readonly accessRecords: AccessRecords
   readonly hiddenPresets: ShadowedCredentials
 }
@@ -63,7 +63,7 @@ export function noteConflict(change: Counted, record: TableRecord): void {
  * only what is wrong with the archive, which has been looked at before.
  */
 export async function importTables(
-  ground: TableDependencies,
+  dependencies: TableDependencies,
   archive: { readonly content: AsyncIterable<Buffer>; readonly folder: string; readonly mostLineBytes: number },
   plan: {
     readonly tables: readonly TableName[]
@@ -75,7 +75,8 @@ export async function importTables(
   for await (const member of archiveMembers(archive.content, archive.folder)) {
     const table = tableOfMember(member.name)
     if (table === undefined || !plan.tables.includes(table)) continue
-    const taker = table === 'retained-messages' ? new RetainedImporter(ground) : new RecordImporter(ground, table)
+    const taker =
+      table === 'retained-messages' ? new RetainedImporter(dependencies) : new RecordImporter(dependencies, table)
     try {
       let number = 0
       for await (const lines of linesOf(member.content(), { name: member.name, mostBytes: archive.mostLineBytes })) {
@@ -97,12 +98,12 @@ export async function importTables(
 /** Records of the book, some hundred at a time. */
 class RecordImporter {
   readonly change: Counted
-  readonly #ground: TableDependencies
+  readonly #dependencies: TableDependencies
   readonly #table: TableName
   #waiting: NodeRecord[] = []
 
-  constructor(ground: TableDependencies, table: TableName) {
-    this.#ground = ground
+  constructor(dependencies: TableDependencies, table: TableName) {
+    this.#dependencies = dependencies
     this.#table = table
     this.change = nothingCounted(table)
   }
@@ -116,7 +117,7 @@ class RecordImporter {
   async finish(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
-    const { accessRecords, hiddenPresets } = this.#ground
+    const { accessRecords, hiddenPresets } = this.#dependencies
     let put: NodeRecord[] = []
     try {
       await accessRecords.decide(() => {
@@ -131,7 +132,7 @@ class RecordImporter {
 
   /** Whether it is to be written. */
   #count(record: NodeRecord): boolean {
-    const fate = previewRecord(this.#ground.accessRecords, this.#table, record)
+    const fate = previewRecord(this.#dependencies.accessRecords, this.#table, record)
     this.change[fate]++
     if (fate === 'updates') noteConflict(this.change, record)
     return fate !== 'unchanged'
@@ -149,14 +150,14 @@ interface RetainedBatch {
 /** Retained messages, each to the shard of its topic: some parcels on their way to each, so that none waits for the disk. */
 class RetainedImporter {
   readonly change = nothingCounted('retained-messages')
-  readonly #crew: TableDependencies['crew']
+  readonly #supervisor: TableDependencies['supervisor']
   readonly #parcels: readonly RetainedBatch[]
   readonly #refused: string[] = []
   #refusedCount = 0
 
-  constructor({ crew }: TableDependencies) {
-    this.#crew = crew
-    this.#parcels = Array.from({ length: crew.size }, () => ({
+  constructor({ supervisor }: TableDependencies) {
+    this.#supervisor = supervisor
+    this.#parcels = Array.from({ length: supervisor.size }, () => ({
       messages: [],
       payloads: [],
       bytes: 0,
@@ -166,7 +167,7 @@ class RetainedImporter {
 
   async take(record: TableRecord): Promise<void> {
     if (record.kind !== 'retained') return
-    const shard = ownerOf(record.message.topic, this.#crew.size)
+    const shard = ownerOf(record.message.topic, this.#supervisor.size)
     const parcel = this.#parcels[shard]
     const { payload, properties, ...message } = record.message
     parcel.messages.push({ ...message, payloadBytes: payload.length, properties: plainProperties(properties) })
@@ -206,7 +207,7 @@ class RetainedImporter {
   }
 
   async #ask(shard: number, messages: readonly RetainedToImport[], payloads: Uint8Array): Promise<void> {
-    const result = await this.#crew.ask(shard, { question: 'keep-retained', messages, payloads })
+    const result = await this.#supervisor.ask(shard, { question: 'keep-retained', messages, payloads })
     if (result === undefined) {
       throw new PartFailure('a shard did not answer: it is not known how many of its messages it has; import once more')
     }

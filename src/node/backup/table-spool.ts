@@ -20,7 +20,7 @@ export interface SpooledTable {
 
 export class TableSpool {
   readonly #handle: FileHandle
-  readonly #pace = new ScanBudget()
+  readonly #budget = new ScanBudget()
   #end = 0
 
   constructor(handle: FileHandle) {
@@ -45,7 +45,7 @@ export class TableSpool {
         lines = ''
         onCount(count)
       }
-      if (this.#pace.isTimeToRest()) await this.#pace.rest()
+      if (this.#budget.isExhausted()) await this.#budget.pause()
     }
     await this.#write(lines, hash)
     onCount(count)

@@ -1,7 +1,7 @@
 // The node's configuration while it runs: which part of the node takes which setting.
 
 import { join } from 'node:path'
-import { faultAt, type GodwitConfig, type Warning } from '../../config/index.ts'
+import { configErrorAt, type GodwitConfig, type Warning } from '../../config/index.ts'
 import type { ShardSettings } from '../../shard/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
@@ -24,13 +24,13 @@ export interface LiveConfigDependencies {
   readonly dataDirectory: string
   /** Of this node: what is made of it looks random and stays the same. */
   readonly secret: Uint8Array
-  readonly crew: ShardSupervisor
+  readonly supervisor: ShardSupervisor
   /** Connections that the machine has room for. */
   readonly room: number
   readonly sysTopics: SysTopics
   readonly log: Logger
   /** Owners of their own: they are asked before those that cannot refuse. */
-  readonly others: readonly ConfigConsumer[]
+  readonly consumers: readonly ConfigConsumer[]
 }
 
 /** `LiveConfig` itself asks for them with each change. */
@@ -39,18 +39,18 @@ const allowedDirectoriesOwner: ConfigConsumer = {
   apply: async () => undefined,
 }
 
-export async function createLiveConfig(ground: LiveConfigDependencies): Promise<LiveConfig> {
-  const { config, dataDirectory, secret, sysTopics, log, others } = ground
-  const sources = ground.sources ?? sourcesOf(config, dataDirectory)
+export async function createLiveConfig(dependencies: LiveConfigDependencies): Promise<LiveConfig> {
+  const { config, dataDirectory, secret, sysTopics, log, consumers } = dependencies
+  const sources = dependencies.sources ?? sourcesOf(config, dataDirectory)
   return new LiveConfig({
     ...sources,
     config,
     history: await ConfigHistory.open(dataDirectory, secret),
     owners: [
-      ...others,
+      ...consumers,
       allowedDirectoriesOwner,
       logConsumer(log, dataDirectory, config),
-      shardsConsumer(ground),
+      shardsConsumer(dependencies),
       sysTopicsConsumer(sysTopics),
     ],
     problemOf: (changed) => {
@@ -68,7 +68,7 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
   const paths = new AllowedPaths(dataDirectory)
   paths.takeLocal(config, dataDirectory)
   return {
-    ground: {
+    dependencies: {
       file: join(dataDirectory, 'godwit.conf'),
       changesFile: join(dataDirectory, 'changed-settings.conf'),
       overrides: [],
@@ -83,7 +83,7 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
 function warningsOf(held: GodwitConfig): readonly Warning[] {
   if (!held.http.isEnabled || passwordRisk(held, true) === undefined) return []
   const { key, message, hint } = wellKnownPasswordText
-  return [faultAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
+  return [configErrorAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
 /** What is not said means something else in the other profile, and half a profile is none. */
@@ -96,20 +96,20 @@ const shardSections = ['auth.', 'flapping_detect.', 'limits.', 'mqtt.', 'retaine
 /** Asked always: files of rules and keys may say something else, too. */
 function shardsConsumer({
   secret,
-  crew,
+  supervisor,
   room,
-}: Pick<LiveConfigDependencies, 'secret' | 'crew' | 'room'>): ConfigConsumer {
+}: Pick<LiveConfigDependencies, 'secret' | 'supervisor' | 'room'>): ConfigConsumer {
   return {
     owns: (key) => shardSections.some((section) => key.startsWith(section)),
-    isAlwaysAsked: true,
+    isAlwaysApplied: true,
     apply: async (config) => {
       const admission = accessSettingsOf(config, secret)
       if ('problem' in admission) return admission
       const { core, maxPropertyBytes, log } = config
       const { access } = admission
-      const limits = connectionLimitsOf(config, room, crew.size)
+      const limits = connectionLimitsOf(config, room, supervisor.size)
       const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: log.level, ...limits }
-      await crew.change((change) => ({ kind: 'settings', change, settings }), settings)
+      await supervisor.change((change) => ({ kind: 'settings', change, settings }), settings)
       return undefined
     },
   }

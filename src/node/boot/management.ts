@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
 import {
   closeGraceMs,
-  createDoorkeeper,
+  createAuthenticator,
   createManagementServer,
   DashboardFiles,
   maxSocketHeaderBytes,
@@ -14,8 +14,8 @@ import {
   type ManagementServer,
   type ManagementSettings,
   type Operations,
-  socketDoorkeeper,
-  WaitingRoom,
+  socketAuthenticator,
+  AuthQueue,
 } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
@@ -53,13 +53,13 @@ export interface ManagementDependencies {
 }
 
 /** A problem is a sentence for the operator. */
-export async function startManagement(ground: ManagementDependencies): Promise<RunningManagement | Problem> {
-  const { config, accessRecords: records, log } = ground
-  const accounts = new AdminAccounts(ground)
+export async function startManagement(dependencies: ManagementDependencies): Promise<RunningManagement | Problem> {
+  const { config, accessRecords: records, log } = dependencies
+  const accounts = new AdminAccounts(dependencies)
   const inForce = accounts.settingsOf(config)
   if ('problem' in inForce) return inForce
-  const operations = { ...ground.operations, accounts: accounts.operations }
-  const dashboardFiles = new DashboardFiles(join(ground.installationRoot, 'dist', 'dashboard'))
+  const operations = { ...dependencies.operations, accounts: accounts.operations }
+  const dashboardFiles = new DashboardFiles(join(dependencies.installationRoot, 'dist', 'dashboard'))
   const http = new HttpEndpoint(
     (settings) => createManagementServer({ operations, log, dashboardFiles, ...settings }),
     log,
@@ -73,7 +73,7 @@ export async function startManagement(ground: ManagementDependencies): Promise<R
     headerBytes: maxSocketHeaderBytes,
     ...atSocket(inForce),
   })
-  const closeSocket = await serveSocket(socket, ground)
+  const closeSocket = await serveSocket(socket, dependencies)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
   const newPassword = needsPassword ? await generateAdminPassword(accounts.own, records, accounts.work) : undefined
   return {
@@ -81,9 +81,9 @@ export async function startManagement(ground: ManagementDependencies): Promise<R
       return http.address
     },
     newPassword,
-    owner: ownerOf(ground, { accounts, http, socket }),
+    owner: ownerOf(dependencies, { accounts, http, socket }),
     close: async () => {
-      accounts.waitingRoom.close()
+      accounts.authQueue.close()
       await Promise.all([http.close(), closeSocket()])
       // Whoever still waited has been cut off; working all of them out would keep the process for many seconds.
       accounts.work.close()
@@ -92,7 +92,7 @@ export async function startManagement(ground: ManagementDependencies): Promise<R
 }
 
 function atSocket(settings: ManagementSettings): ManagementSettings {
-  return { ...settings, doorkeeper: socketDoorkeeper(settings.doorkeeper) }
+  return { ...settings, authenticator: socketAuthenticator(settings.authenticator) }
 }
 
 interface Parts {
@@ -106,7 +106,7 @@ function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, h
   let taken = JSON.stringify(atStart.http)
   return {
     owns: (key) => key.startsWith('http_server.') || key.startsWith('dashboard.'),
-    isAlwaysAsked: true,
+    isAlwaysApplied: true,
     apply: async (config) => {
       const wanted = JSON.stringify(config.http)
       if (wanted === taken) return undefined
@@ -134,27 +134,27 @@ function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPla
 /** Who may come in, as the configuration says it now. */
 class AdminAccounts {
   readonly work: PasswordHasher
-  readonly waitingRoom: WaitingRoom
+  readonly authQueue: AuthQueue
   readonly operations: Operations['accounts']
   readonly #logins: Logins
   readonly #recent = new RecentSignIns()
-  readonly #ground: ManagementDependencies
+  readonly #dependencies: ManagementDependencies
   #own: ConfiguredAccount
   /** `auth_type = jwt`: the account of `http_server` does not come in. */
   #refusesOwn: boolean
 
-  constructor(ground: ManagementDependencies) {
-    const { config, accessRecords: records, log } = ground
+  constructor(dependencies: ManagementDependencies) {
+    const { config, accessRecords: records, log } = dependencies
     this.work = new PasswordHasher()
-    this.waitingRoom = new WaitingRoom(log)
-    this.#ground = ground
+    this.authQueue = new AuthQueue(log)
+    this.#dependencies = dependencies
     this.#own = configuredAccountOf(config, records)
     this.#refusesOwn = refusesOwn(config)
     const isHardened = config.node.securityProfile === 'hardened'
     const own = (): ConfiguredAccount => this.#own
     this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
-    const mayComeIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
-    this.#logins = adminLogins({ records, own, mayComeIn, nowMs: () => performance.now() })
+    const canSignIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
+    this.#logins = adminLogins({ records, own, canSignIn, nowMs: () => performance.now() })
   }
 
   get own(): ConfiguredAccount {
@@ -163,7 +163,7 @@ class AdminAccounts {
 
   take(config: GodwitConfig): void {
     this.#refusesOwn = refusesOwn(config)
-    const { username, password } = configuredAccountOf(config, this.#ground.accessRecords)
+    const { username, password } = configuredAccountOf(config, this.#dependencies.accessRecords)
     // It is another account only where it is: who has signed in before stays so.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
   }
@@ -172,7 +172,7 @@ class AdminAccounts {
     const tokens = apiTokens(config)
     if ('problem' in tokens) return tokens
     const { http, node } = config
-    const { accessRecords: records } = this.#ground
+    const { accessRecords: records } = this.#dependencies
     const accounts = adminAuthentication({
       records,
       work: this.work,
@@ -183,14 +183,14 @@ class AdminAccounts {
       nowMs: () => Date.now(),
     })
     const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
-    const doorkeeper = createDoorkeeper(ways, this.waitingRoom)
+    const authenticator = createAuthenticator(ways, this.authQueue)
     const { maxBodyBytes, maxUploadBytes, maxRequests, dashboard } = http
-    return { doorkeeper, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }
+    return { authenticator, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }
   }
 
   /** A password is made at a start, where it can be shown. */
   problemOfOwn(config: GodwitConfig): Problem | undefined {
-    const { accessRecords: records } = this.#ground
+    const { accessRecords: records } = this.#dependencies
     const { username, password } = configuredAccountOf(config, records)
     if (!config.http.isEnabled || config.http.authType !== 'basic' || password !== undefined) return undefined
     if (records.find({ kind: 'account', name: username }) !== undefined) return undefined
@@ -231,8 +231,11 @@ async function isLoopbackHost(host: string): Promise<boolean> {
 }
 
 /** The broker does without it where the file system has no sockets. */
-async function serveSocket(server: ManagementServer, ground: ManagementDependencies): Promise<() => Promise<void>> {
-  const { log, dataDirectory } = ground
+async function serveSocket(
+  server: ManagementServer,
+  dependencies: ManagementDependencies,
+): Promise<() => Promise<void>> {
+  const { log, dataDirectory } = dependencies
   try {
     const place = await prepareControlSocket(dataDirectory)
     const listening = await server.listen({ path: place.path })

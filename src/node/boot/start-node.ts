@@ -3,7 +3,7 @@
 
 import { homedir } from 'node:os'
 import type { AccessSettings } from '../../access/index.ts'
-import { formatFault, type GodwitConfig, type Warning } from '../../config/index.ts'
+import { formatConfigError, type GodwitConfig, type Warning } from '../../config/index.ts'
 import type { BackupOperations } from '../../management/index.ts'
 import {
   type BridgeAssignment,
@@ -145,7 +145,7 @@ async function startInDirectory(options: NodeOptions, directory: string, lock: D
   const logging = await openLog(config, directory)
   if ('problem' in logging) return logging
   const { log } = logging
-  for (const warning of options.warnings) log.warn('configuration', { warning: formatFault(warning) })
+  for (const warning of options.warnings) log.warn('configuration', { warning: formatConfigError(warning) })
   const started = await startOnLog(options, { directory, lock, log })
   if ('problem' in started) await log.close()
   return started
@@ -153,11 +153,11 @@ async function startInDirectory(options: NodeOptions, directory: string, lock: D
 
 async function startOnLog(
   options: NodeOptions,
-  ground: Pick<Foundation, 'directory' | 'lock' | 'log'>,
+  dependencies: Pick<Foundation, 'directory' | 'lock' | 'log'>,
 ): Promise<NodeStart> {
   const { config } = options
-  const name = await settleNodeName(ground.directory, config.node.name)
-  const accessSecret = await settleAccessSecret(ground.directory)
+  const name = await settleNodeName(dependencies.directory, config.node.name)
+  const accessSecret = await settleAccessSecret(dependencies.directory)
   const admission = accessSettingsOf(config, accessSecret)
   if ('problem' in admission) return admission
   const planned = planBridges(config, accessSecret)
@@ -166,13 +166,14 @@ async function startOnLog(
   if ('problem' in ruled) return ruled
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
-  const listeners = await withoutMissingQuic(resolved.listeners, ground.log)
+  const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
   const apiHosts = config.http.host === undefined ? hostsOfPort(config) : [config.http.host]
-  for (const warning of exposureWarnings(config, listeners, apiHosts)) ground.log.warn('configuration', { ...warning })
-  const alarms = new Alarms(ground)
+  for (const warning of exposureWarnings(config, listeners, apiHosts))
+    dependencies.log.warn('configuration', { ...warning })
+  const alarms = new Alarms(dependencies)
   const bridges = planned.plans
   return startOnStore(options, {
-    ...ground,
+    ...dependencies,
     alarms,
     name,
     accessSecret,
@@ -222,27 +223,30 @@ async function startOnStore(options: NodeOptions, foundation: Foundation): Promi
 async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
   const { config } = options
   const { log, alarms, directory, name } = foundation
-  const clock = clockBaseMs(await readClock(store.own))
-  const live = liveListeners(config, foundation, () => crew)
+  const clock = clockBaseMs(await readClock(store.client))
+  const live = liveListeners(config, foundation, () => supervisor)
   const plan = await planShards({ ...partsOfShards(foundation), listeners: live.dealt, clockBaseMs: clock, config })
   const { starts, counters, meters, memory, room, descriptorRoom } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
-  const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
+  const sysTopics = sysTopicsOf(options, { nodeName: name, counters, supervisor: () => supervisor })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
-  const crew = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
-  const bridges = liveBridges(foundation, crew)
-  const rules = liveRules(foundation, crew)
+  const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
+  const bridges = liveBridges(foundation, supervisor)
+  const rules = liveRules(foundation, supervisor)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
-  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
+  const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
-  const accessRecords = await openAccessRecords({ store: store.own, ...distributeAccess(crew, namespaceLimits) })
+  const accessRecords = await openAccessRecords({
+    store: store.client,
+    ...distributeAccess(supervisor, namespaceLimits),
+  })
   const hiddenPresets = new ShadowedCredentials({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, rules, hiddenPresets }
-  const configuration = await configurationOf(options, foundation, { ...owners, crew, room, sysTopics })
-  const outcome = await crew.start()
+  const configuration = await configurationOf(options, foundation, { ...owners, supervisor, room, sysTopics })
+  const outcome = await supervisor.start()
   const reloadFiles = (): void => {
-    for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
+    for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
     observation.lookAtFiles()
   }
   let closeManagement = nothingToClose
@@ -251,7 +255,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await audit.close()
     await observation.stop()
     sysTopics.stop()
-    await crew.stop(options.shardStopMs ?? defaultShardStopMs)
+    await supervisor.stop(options.shardStopMs ?? defaultShardStopMs)
     await store.close()
     await foundation.lock.release()
     await log.close()
@@ -262,17 +266,17 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   const control = shutdownRequests(log, options.problemOfRestart)
   const inForce = { config, accessRecords, control, configuration, observation }
-  const ground = {
+  const dependencies = {
     ...shared,
     ...inForce,
     version: options.version ?? '',
     listeners: live,
     room,
-    ownStore: store.own,
+    ownStore: store.client,
   }
-  const operations = operationsOf({ ...ground, hiddenPresets, namespaceLimits })
+  const operations = operationsOf({ ...dependencies, hiddenPresets, namespaceLimits })
   await observation.start()
-  const management = await startManagement({ ...ground, operations, installationRoot: options.installation.root })
+  const management = await startManagement({ ...dependencies, operations, installationRoot: options.installation.root })
   if ('problem' in management) {
     await stop()
     return management
@@ -284,7 +288,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   sysTopics.start()
   await configuration.noteStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
-  const doing = { broken, wished: control.wished, reloadConfiguration, reloadFiles, stop }
+  const doing = { broken, wished: control.requested, reloadConfiguration, reloadFiles, stop }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
 }
@@ -295,11 +299,11 @@ function partsOfShards({ bridges, rules, accessSecret, name: nodeName, directory
 }
 
 function distributeAccess(
-  crew: ShardSupervisor,
+  supervisor: ShardSupervisor,
   limits: NamespaceLimitsInForce,
 ): Pick<AccessRecordsDependencies, 'tell' | 'noteNamespace'> {
   return {
-    tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
+    tell: (records) => supervisor.change((change) => ({ kind: 'access', change, records }), {}),
     noteNamespace: (name, record) => limits.note(name, record),
   }
 }
@@ -336,7 +340,7 @@ function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) 
 function filesConsumer(reloadFiles: () => void): ConfigConsumer {
   return {
     owns: () => false,
-    isAlwaysAsked: true,
+    isAlwaysApplied: true,
     apply: async () => {
       reloadFiles()
       return undefined
@@ -354,39 +358,46 @@ function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManag
   }
 }
 
-function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () => ShardSupervisor): ListenerManager {
+function liveListeners(
+  config: GodwitConfig,
+  foundation: Foundation,
+  supervisor: () => ShardSupervisor,
+): ListenerManager {
   return new ListenerManager({
     config,
     addresses: foundation.listeners,
     shards: shardsOf(config),
     log: foundation.log,
     tell: (step, difference, dealt) =>
-      crew().attempt(
+      supervisor().attempt(
         (change) => ({ kind: 'listeners', change, step, difference }),
         dealt === undefined ? {} : { listeners: dealt },
       ),
   })
 }
 
-function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, crew: ShardSupervisor): BridgeConfig {
+function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, supervisor: ShardSupervisor): BridgeConfig {
   const bridges = new BridgeConfig({
     plans,
     secret,
-    tell: (changed) => crew.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
+    tell: (changed) =>
+      supervisor.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
     ask: async () => {
-      const shards = Array.from({ length: crew.size }, (_, shard) => crew.ask(shard, { question: 'bridges' }))
+      const shards = Array.from({ length: supervisor.size }, (_, shard) =>
+        supervisor.ask(shard, { question: 'bridges' }),
+      )
       return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
     },
   })
-  crew.onBridges = (shard, reports) => bridges.note(shard, reports)
+  supervisor.onBridges = (shard, reports) => bridges.note(shard, reports)
   return bridges
 }
 
-function liveRules({ rules: plan, name }: Foundation, crew: ShardSupervisor): RuleConfig {
+function liveRules({ rules: plan, name }: Foundation, supervisor: ShardSupervisor): RuleConfig {
   return new RuleConfig({
     plan,
     nodeName: name,
-    tell: (changed) => crew.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
+    tell: (changed) => supervisor.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
   })
 }
 
@@ -395,11 +406,11 @@ function sysTopicsOf(
   {
     nodeName,
     counters,
-    crew,
-  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly crew: () => ShardSupervisor },
+    supervisor,
+  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly supervisor: () => ShardSupervisor },
 ): SysTopics {
   const { intervalMs } = config.sysTopics
-  const tell: SysTopicsOptions['tell'] = (messages) => crew().send(0, { kind: 'tell', messages })
+  const tell: SysTopicsOptions['tell'] = (messages) => supervisor().send(0, { kind: 'tell', messages })
   return new SysTopics({ nodeName, version, counters, intervalMs, tell })
 }
 
@@ -424,13 +435,13 @@ function supervisorOf({
   return new ShardSupervisor({
     entry: options.shardEntry ?? shardEntry,
     starts,
-    keeper: store.keeper,
+    keeper: store.owner,
     log,
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,
     onGivenUp: giveUp,
-    setAside: async (suspect) => {
-      const text = await quarantineText(store.own, directory, suspect)
+    quarantine: async (suspect) => {
+      const text = await quarantineText(store.client, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
     },
     alarms,
@@ -441,7 +452,7 @@ function configurationOf(
   { config, sources }: NodeOptions,
   { directory, accessSecret: secret, log }: Foundation,
   parts: {
-    readonly crew: ShardSupervisor
+    readonly supervisor: ShardSupervisor
     readonly room: number
     readonly sysTopics: SysTopics
     readonly listeners: ListenerManager
@@ -450,8 +461,8 @@ function configurationOf(
     readonly hiddenPresets: ShadowedCredentials
   },
 ): Promise<LiveConfig> {
-  const others = [listenersConsumer(parts.listeners), parts.bridges, parts.rules, parts.hiddenPresets]
-  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
+  const consumers = [listenersConsumer(parts.listeners), parts.bridges, parts.rules, parts.hiddenPresets]
+  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
 }
 
 const nothingToClose = async (): Promise<void> => {}

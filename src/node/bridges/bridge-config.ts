@@ -33,7 +33,7 @@ export interface BridgeConfigOptions {
 const cachePrefix = 'bridges.mqtt.cache.'
 
 export class BridgeConfig implements ConfigConsumer {
-  readonly isAlwaysAsked = true
+  readonly isAlwaysApplied = true
   readonly #options: BridgeConfigOptions
   #plans: readonly BridgeAssignment[]
   /** What each shard has said last. */

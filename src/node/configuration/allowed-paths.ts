@@ -4,7 +4,13 @@
 
 import { lstatSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { type Fault, faultAt, type GodwitConfig, type NamedPath, type Position } from '../../config/index.ts'
+import {
+  type ConfigError,
+  configErrorAt,
+  type GodwitConfig,
+  type NamedPath,
+  type Position,
+} from '../../config/index.ts'
 
 /** What the broker keeps in the data directory. A setting of the API names nothing in it. */
 const ownEntries: readonly string[] = [
@@ -62,11 +68,11 @@ export class AllowedPaths {
   }
 
   /** Returns every path of `config` that the API may not name. */
-  faultsOf(config: GodwitConfig, configurationFolder: string): readonly Fault[] {
+  faultsOf(config: GodwitConfig, configurationFolder: string): readonly ConfigError[] {
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
     return pathsOf(config, places).flatMap((used) => {
       const problem = this.problemOf(used)
-      return problem === undefined ? [] : [faultAt(used.at, used.key, problem)]
+      return problem === undefined ? [] : [configErrorAt(used.at, used.key, problem)]
     })
   }
 

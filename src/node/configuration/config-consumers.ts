@@ -11,7 +11,7 @@ export interface ConfigConsumer {
   /** Whether the setting is this owner's. */
   owns(key: string): boolean
   /** Whether something besides settings may have changed, such as files that they name: then it is always asked. */
-  readonly isAlwaysAsked?: boolean
+  readonly isAlwaysApplied?: boolean
   /** From now on it is as `config` says; or it stays as it is, and this is why. */
   apply(config: GodwitConfig): Promise<Problem | undefined>
 }
@@ -25,7 +25,7 @@ export async function applyEverywhere(
   keys: readonly string[],
   { before, after }: { readonly before: GodwitConfig; readonly after: GodwitConfig },
 ): Promise<Problem | undefined> {
-  const concerned = owners.filter((owner) => owner.isAlwaysAsked === true || keys.some((key) => owner.owns(key)))
+  const concerned = owners.filter((owner) => owner.isAlwaysApplied === true || keys.some((key) => owner.owns(key)))
   const begun: ConfigConsumer[] = []
   let problem: Problem | undefined
   let isDone = false

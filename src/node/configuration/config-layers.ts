@@ -8,8 +8,8 @@ import {
   type ConfigObject,
   emptyObject,
   type Environment,
-  type Fault,
-  faultAt,
+  type ConfigError,
+  configErrorAt,
   type IncludeReader,
   type LoadedConfig,
   loadConfig,
@@ -67,7 +67,7 @@ export function readDocument(
     origin,
     paths,
   }: { readonly text: string; readonly file: string; readonly origin: TextOrigin; readonly paths: AllowedPaths },
-): { readonly document: ConfigDocument } | { readonly faults: readonly Fault[] } {
+): { readonly document: ConfigDocument } | { readonly faults: readonly ConfigError[] } {
   const asked = new Set<string>()
   const seen = origin === 'api' ? watchedEnvironment(asked) : environment
   const readInclude = checkedIncludes(file, origin, paths)
@@ -76,7 +76,7 @@ export function readDocument(
   const [name] = asked
   if (name === undefined) return { document: { file, text, values: parsed.value } }
   const message = `a text that comes over the API may not use the environment: \${${name}}`
-  return { faults: [faultAt({ file, line: 0, column: 0 }, '', message, 'write the value itself')] }
+  return { faults: [configErrorAt({ file, line: 0, column: 0 }, '', message, 'write the value itself')] }
 }
 
 /** Includes of the local configuration are noted, those of a request are checked. Both lie below the folder of `file`. */
@@ -108,7 +108,7 @@ function watchedEnvironment(asked: Set<string>): Environment {
  * over the API is a fault where `paths` does not allow it.
  */
 export function loadLayers(
-  ground: ConfigGround,
+  dependencies: ConfigGround,
   layers: ConfigLayers,
   options: {
     readonly origin: TextOrigin
@@ -120,7 +120,7 @@ export function loadLayers(
     readonly passesOverFiles?: boolean
   },
 ): LoadedConfig {
-  const file = layers.document?.file ?? ground.file
+  const file = layers.document?.file ?? dependencies.file
   const folder = dirname(resolve(file))
   const read = namedFileReader(file)
   const { origin, paths, passesOverFiles = false } = options
@@ -128,7 +128,7 @@ export function loadLayers(
     file,
     values: layers.document?.values,
     changes: [layers.changes, layers.untilRestart],
-    overrides: options.ignoresOverrides === true ? [] : ground.overrides,
+    overrides: options.ignoresOverrides === true ? [] : dependencies.overrides,
     readFile: (path, key) => {
       const text = options.texts?.get(path)
       if (text !== undefined) return { text }

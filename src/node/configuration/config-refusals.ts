@@ -1,6 +1,6 @@
 // Why a change of configuration is not made, in sentences for who asked for it.
 
-import { faultAt, formatFault, type Fault, type GodwitConfig } from '../../config/index.ts'
+import { configErrorAt, formatConfigError, type ConfigError, type GodwitConfig } from '../../config/index.ts'
 import type { Problem } from './config-consumers.ts'
 
 export interface ConfigRefusal {
@@ -23,7 +23,8 @@ export function refuseDisk(error: unknown): ConfigRefusal {
 export function refuseProblem({ problem }: Problem, config?: GodwitConfig): ConfigRefusal {
   const [key = ''] = problem.split(': ', 1)
   const place = config?.places.get(key)
-  const message = place === undefined ? problem : formatFault(faultAt(place, key, problem.slice(key.length + 2)))
+  const message =
+    place === undefined ? problem : formatConfigError(configErrorAt(place, key, problem.slice(key.length + 2)))
   return { isDone: false, why: 'invalid', message }
 }
 
@@ -37,8 +38,8 @@ export function refusePinned(keys: readonly string[]): ConfigRefusal {
   return { isDone: false, why: 'invalid', message }
 }
 
-export function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly Fault[]): ConfigRefusal {
-  const told = faults.slice(0, faultsTold).map(formatFault)
+export function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly ConfigError[]): ConfigRefusal {
+  const told = faults.slice(0, faultsTold).map(formatConfigError)
   const more = faults.length - told.length
   return { isDone: false, why, message: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
 }

@@ -19,7 +19,7 @@ import {
   mergeObjects,
   putValue,
   putValues,
-  toldOf,
+  applyResultOf,
   toPlain,
   valueAt,
   type Warning,
@@ -86,7 +86,7 @@ export interface ForeseenChange {
 }
 
 export interface LiveConfigOptions {
-  readonly ground: ConfigGround
+  readonly dependencies: ConfigGround
   readonly layers: ConfigLayers
   /** What `layers` come to: it is in force. */
   readonly config: GodwitConfig
@@ -253,15 +253,15 @@ export class LiveConfig {
    * restart are not written, and a backup does not make them permanent.
    */
   get written(): { readonly values: ConfigObject; readonly folder: string } {
-    const { ground } = this.#options
+    const { dependencies } = this.#options
     const loaded = this.#load({ ...this.#layers, untilRestart: nothingChanged }, { origin: 'file' })
     const values = 'written' in loaded ? loaded.written : this.#written()
-    return { values, folder: dirname(this.#layers.document?.file ?? ground.file) }
+    return { values, folder: dirname(this.#layers.document?.file ?? dependencies.file) }
   }
 
   /** Whether `--set` holds a setting of that path. */
   isPinned(path: readonly string[]): boolean {
-    return isPinned(path, pinnedPaths(this.#options.ground.overrides))
+    return isPinned(path, pinnedPaths(this.#options.dependencies.overrides))
   }
 
   /**
@@ -273,9 +273,9 @@ export class LiveConfig {
     { texts, passesOverFiles = false }: { texts: ReadonlyMap<string, string>; passesOverFiles?: boolean },
   ): ForeseenChange | ConfigRefusal {
     const layers = { ...this.#layers, untilRestart: mergeObjects(this.#layers.untilRestart, settings) }
-    const { ground, paths } = this.#options
+    const { dependencies, paths } = this.#options
     const files = { paths, texts, passesOverFiles }
-    const loaded = loadLayers(ground, layers, { origin: 'api', ...files })
+    const loaded = loadLayers(dependencies, layers, { origin: 'api', ...files })
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     const local = localFaults(loaded.config, this.#wanted)
     if (local.length > 0) return refuseFaults('invalid', local)
@@ -292,17 +292,17 @@ export class LiveConfig {
   /** The file is read again. */
   reload(author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
-      const { ground, paths } = this.#options
+      const { dependencies, paths } = this.#options
       const act: Act = { name: 'reload', author, origin: 'file', writesFile: false }
-      const file = this.#layers.document?.file ?? ground.file
+      const file = this.#layers.document?.file ?? dependencies.file
       if (this.#layers.document === undefined && !existsSync(file)) return this.#carryOut(this.#layers, act)
       const source = readConfigFile(file)
       if ('error' in source) return refuseProblem({ problem: `configuration ${file}: ${source.error}` })
-      const read = readDocument(ground, { text: source.text, file, origin: 'file', paths })
+      const read = readDocument(dependencies, { text: source.text, file, origin: 'file', paths })
       if ('faults' in read) return refuseFaults('not-hocon', read.faults)
       const { document } = read
       const { changes, untilRestart } = this.#layers
-      const { overrides } = ground
+      const { overrides } = dependencies
       const lasting = withoutGone(withoutLocal(changes, document.values), { written: document.values, overrides })
       const written = mergeObjects(document.values, lasting.changes)
       const passing = withoutGone(untilRestart, { written, overrides })
@@ -320,8 +320,13 @@ export class LiveConfig {
       if (version === undefined) {
         return { isDone: false, why: 'unknown-version', message: `configuration ${number} is not in the history` }
       }
-      const { ground, paths } = this.#options
-      const read = readDocument(ground, { text: version.text ?? '', file: ground.file, origin: 'history', paths })
+      const { dependencies, paths } = this.#options
+      const read = readDocument(dependencies, {
+        text: version.text ?? '',
+        file: dependencies.file,
+        origin: 'history',
+        paths,
+      })
       if ('faults' in read) return refuseFaults('invalid', read.faults)
       const act: Act = { name: `rollback to ${number}`, author, origin: 'history', writesFile: true }
       const changes = settingsOf(version.changes)
@@ -339,8 +344,8 @@ export class LiveConfig {
   }
 
   #load(layers: ConfigLayers, { origin }: Pick<Act, 'origin'>, ignoresOverrides = false): LoadedConfig {
-    const { ground, paths } = this.#options
-    const loaded = loadLayers(ground, layers, { origin, paths, ignoresOverrides })
+    const { dependencies, paths } = this.#options
+    const loaded = loadLayers(dependencies, layers, { origin, paths, ignoresOverrides })
     if (origin === 'file' || ignoresOverrides || 'faults' in loaded) return loaded
     const faults = localFaults(loaded.config, this.#wanted)
     return faults.length === 0 ? loaded : { faults }
@@ -354,7 +359,7 @@ export class LiveConfig {
 
   /** Keys of `written` that `--set` holds at another value. */
   #pinnedIn(written: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): readonly string[] {
-    const pinned = pinnedPaths(this.#options.ground.overrides)
+    const pinned = pinnedPaths(this.#options.dependencies.overrides)
     const [free, held] = [this.#load(layers, act, true), this.#load(layers, act)]
     if ('faults' in held) return []
     return settingsIn(written, held.config).flatMap(({ path }) => {
@@ -427,7 +432,7 @@ export class LiveConfig {
     this.#layers = layers
     this.#wanted = config
     if (!waits) this.#running = { ...config, held: this.#heldNow(config) }
-    const { changed, needsRestart, withoutEngine } = toldOf(found, live)
+    const { changed, needsRestart, withoutEngine } = applyResultOf(found, live)
     await this.#remember(act)
     this.#tell(act, { live: changed, needsRestart })
     const said = [...warnings, ...this.#options.warningsOf(config)]
@@ -451,13 +456,14 @@ export class LiveConfig {
   }
 
   async #stage(layers: ConfigLayers, act: Act): Promise<{ readonly files: readonly StagedFile[] } | ConfigRefusal> {
-    const { ground } = this.#options
+    const { dependencies } = this.#options
     const files: StagedFile[] = []
     try {
-      if (act.writesFile) files.push(await stageFile(ground.file, layers.document?.text ?? '', { keepsOld: true }))
+      if (act.writesFile)
+        files.push(await stageFile(dependencies.file, layers.document?.text ?? '', { keepsOld: true }))
       const changes = writeSettings(layers.changes)
       if (changes !== writeSettings(this.#layers.changes)) {
-        files.push(await stageFile(ground.changesFile, changes, { keepsOld: true }))
+        files.push(await stageFile(dependencies.changesFile, changes, { keepsOld: true }))
       }
       return { files }
     } catch (error) {

@@ -3,8 +3,8 @@
 
 import {
   type ConfigObject,
-  type Fault,
-  faultAt,
+  type ConfigError,
+  configErrorAt,
   type GodwitConfig,
   localSettings,
   putValues,
@@ -16,12 +16,14 @@ import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 const nowhere = { file: 'configuration', line: 0, column: 0 }
 
 /** Returns a fault for each local setting that `config` has otherwise than `before`. */
-export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly Fault[] {
+export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
   return localSettings.flatMap((path) => {
     const key = path.join('.')
     if (config.held.get(key)?.text === before.held.get(key)?.text) return []
     const message = 'the API may not change it'
-    return [faultAt(config.places.get(key) ?? nowhere, key, message, 'set it in the configuration file or with --set')]
+    return [
+      configErrorAt(config.places.get(key) ?? nowhere, key, message, 'set it in the configuration file or with --set'),
+    ]
   })
 }
 

@@ -3,7 +3,13 @@
 import { existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Environment, type Fault, faultAt, type GodwitConfig, type Warning } from '../../config/index.ts'
+import {
+  type Environment,
+  type ConfigError,
+  configErrorAt,
+  type GodwitConfig,
+  type Warning,
+} from '../../config/index.ts'
 import { defaultDataDirectory, type Installation } from '../data-dir/data-directory.ts'
 import { AllowedPaths } from './allowed-paths.ts'
 import { readConfigFile } from './config-files.ts'
@@ -31,7 +37,7 @@ export interface ConfigurationRequest {
 
 /** Everything that a node has to know to change its configuration later. */
 export interface ConfigurationSources {
-  readonly ground: ConfigGround
+  readonly dependencies: ConfigGround
   readonly layers: ConfigLayers
   readonly paths: AllowedPaths
 }
@@ -46,7 +52,7 @@ export interface ReadConfiguration extends ConfigurationSources {
 export type ConfigurationReading =
   | ReadConfiguration
   | { readonly problem: string }
-  | { readonly faults: readonly Fault[] }
+  | { readonly faults: readonly ConfigError[] }
 
 export const changesFileName = 'changed-settings.conf'
 const ownFileName = 'godwit.conf'
@@ -65,7 +71,7 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const second = readFileIf(file, request, paths)
   if (!('document' in second)) return second
   const changesFile = join(directory, changesFileName)
-  const ground: ConfigGround = {
+  const dependencies: ConfigGround = {
     file: resolve(request.file ?? own),
     changesFile,
     overrides: request.overrides,
@@ -83,12 +89,12 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
     changes: kept.changes,
     untilRestart: nothingChanged,
   }
-  const loaded = loadLayers(ground, layers, { origin: 'file', paths })
+  const loaded = loadLayers(dependencies, layers, { origin: 'file', paths })
   if ('faults' in loaded) return loaded
   const { config } = loaded
   const warnings = [...loaded.warnings, ...kept.warnings, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
-  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, ground, layers, paths }
+  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, dependencies, layers, paths }
 }
 
 /** Before the data directory is known. */
@@ -99,7 +105,7 @@ function noPaths(): AllowedPaths {
 type FileReading =
   | { readonly document: ConfigDocument | undefined }
   | { readonly problem: string }
-  | { readonly faults: readonly Fault[] }
+  | { readonly faults: readonly ConfigError[] }
 
 function readFileIf(file: string | undefined, { environment }: ConfigurationRequest, paths: AllowedPaths): FileReading {
   if (file === undefined) return { document: undefined }
@@ -114,7 +120,7 @@ function readFileIf(file: string | undefined, { environment }: ConfigurationRequ
 function dataDirectoryOf(
   request: ConfigurationRequest,
   document: ConfigDocument | undefined,
-): { readonly directory: string } | { readonly faults: readonly Fault[] } {
+): { readonly directory: string } | { readonly faults: readonly ConfigError[] } {
   const { dataDirectory, installation, overrides } = request
   if (dataDirectory !== undefined) return { directory: resolve(dataDirectory) }
   const loaded = loadLayers(
@@ -143,5 +149,5 @@ function warnOfNewer(shipped: string | undefined, file: string | undefined): rea
   if (shipped === undefined || file === undefined || shipped === file) return []
   if (statSync(shipped).mtimeMs <= statSync(file).mtimeMs) return []
   const message = `${shipped} is newer, but this file counts: the API has written it`
-  return [faultAt({ file, line: 0, column: 0 }, '', message, 'name the other with --config, or remove this one')]
+  return [configErrorAt({ file, line: 0, column: 0 }, '', message, 'name the other with --config, or remove this one')]
 }

@@ -4,7 +4,7 @@
 import {
   type ConfigObject,
   type ConfigValue,
-  faultAt,
+  configErrorAt,
   mergeObjects,
   parseOverride,
   putValue,
@@ -30,22 +30,26 @@ export function withoutGone(
   changes: ConfigObject,
   { written, overrides }: { readonly written: ConfigObject; readonly overrides: readonly string[] },
 ): KeptChanges {
-  let ground = written
+  let dependencies = written
   for (const override of overrides) {
     const parsed = parseOverride(override)
-    if ('path' in parsed) ground = putValue(ground, parsed.path, parsed.value)
+    if ('path' in parsed) dependencies = putValue(dependencies, parsed.path, parsed.value)
   }
-  const merged = mergeObjects(ground, changes)
+  const merged = mergeObjects(dependencies, changes)
   let kept = changes
   const warnings: Warning[] = []
   for (const { path, needs } of namedThings) {
     for (const [name, part] of entriesAt(changes, path)) {
       const whole = [...path, name]
-      if (part.kind !== 'object' || valueAt(ground, whole) !== undefined || isSaid(valueAt(merged, [...whole, needs])))
+      if (
+        part.kind !== 'object' ||
+        valueAt(dependencies, whole) !== undefined ||
+        isSaid(valueAt(merged, [...whole, needs]))
+      )
         continue
       kept = withoutValue(kept, whole)
       const words = 'it is not in the file any more, so what was changed of it over the API does not count'
-      warnings.push(faultAt({ file: 'changed-settings.conf', line: 0, column: 0 }, whole.join('.'), words))
+      warnings.push(configErrorAt({ file: 'changed-settings.conf', line: 0, column: 0 }, whole.join('.'), words))
     }
   }
   return { changes: kept, warnings }

@@ -8,7 +8,7 @@ import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
 /** The text, or what stands in it where it is a document with nothing but `data`. */
 export function readSentText(
   text: string,
-  sent: { readonly ground: ConfigGround; readonly paths: AllowedPaths },
+  sent: { readonly dependencies: ConfigGround; readonly paths: AllowedPaths },
 ): ConfigDocument | ConfigRefusal {
   if (text.length > hoconLimits.textCharacters) {
     return {
@@ -17,8 +17,8 @@ export function readSentText(
       message: `the text has more than ${hoconLimits.textCharacters} characters`,
     }
   }
-  const { ground, paths } = sent
-  const read = readDocument(ground, { text, file: ground.file, origin: 'api', paths })
+  const { dependencies, paths } = sent
+  const read = readDocument(dependencies, { text, file: dependencies.file, origin: 'api', paths })
   if ('faults' in read) return refuseFaults('not-hocon', read.faults)
   const { values } = read.document
   if (values.entries.size === 0) {
@@ -29,5 +29,5 @@ export function readSentText(
   if (data === undefined) return read.document
   if (data.kind === 'text') return readSentText(data.text, sent)
   if (data.kind !== 'object') return { isDone: false, why: 'invalid', message: 'data is not a configuration' }
-  return { file: ground.file, text: writeSettings(data), values: data }
+  return { file: dependencies.file, text: writeSettings(data), values: data }
 }

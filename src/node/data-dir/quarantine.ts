@@ -38,7 +38,7 @@ async function setAsideSession(store: Store, dataDirectory: string, clientId: st
     { kind: 'incoming', clientId },
     { kind: 'outgoing', clientId },
     { kind: 'will', clientId },
-    { kind: 'queued', clientId, withBodies: true },
+    { kind: 'queued', clientId, withPayloads: true },
   ]
   for (const range of ranges) await appendAll(path, store.read(range))
   await store.commit([{ change: 'delete-session', clientId }])

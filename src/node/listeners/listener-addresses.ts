@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../../config/index.ts'
 import { reserveTcpPort, reserveUdpPort, type Place, type ReservedPort } from './reserve-port.ts'
-import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem, whyNotListening } from '../../transports/index.ts'
+import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem, listenErrorText } from '../../transports/index.ts'
 
 /** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
 export type ListenerAddress = ListenerConfig & {
@@ -145,7 +145,7 @@ async function reserveFirst(
     const { code } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
     if (isMissing && others.length > 0) return reserveFirst(listener, others, taken)
-    const why = whyNotListening(error as NodeJS.ErrnoException, host, listener.port)
+    const why = listenErrorText(error as NodeJS.ErrnoException, host, listener.port)
     return { code, host, problem: `${keyOf(listener, 'bind')}: ${why}` }
   }
 }

@@ -13,7 +13,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig } from '../../config/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../../shard/index.ts'
 import { type ListenerCounts, type Log, readListenerTable } from '../../telemetry/index.ts'
-import { takenPlaces } from '../../transports/index.ts'
+import { usedSlots } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { changedAddress, hostsFor, type ListenerAddress, resolveListener } from './listener-addresses.ts'
 import { withoutMissingQuic } from './quic-presence.ts'
@@ -86,11 +86,11 @@ export class ListenerManager {
 
   /** In the order of the configuration. */
   states(): readonly ListenerState[] {
-    return this.#held.map(({ address: listener, dealt: { places, counts, onlyOnShard }, isStopped }) => ({
+    return this.#held.map(({ address: listener, dealt: { connectionSlots, counts, onlyOnShard }, isStopped }) => ({
       listener,
       isRunning: !isStopped,
       shards: onlyOnShard === undefined ? this.#options.shards : 1,
-      connections: places === undefined ? 0 : takenPlaces(places),
+      connections: connectionSlots === undefined ? 0 : usedSlots(connectionSlots),
       ...(counts === undefined ? { accepted: 0, refused: 0 } : readListenerTable(counts)),
     }))
   }
@@ -265,7 +265,7 @@ function mayStay(old: HeldListener, configured: ListenerConfig, config: GodwitCo
 export function listenersConsumer(listeners: ListenerManager): ConfigConsumer {
   return {
     owns: (key) => key.startsWith('listeners.'),
-    isAlwaysAsked: true,
+    isAlwaysApplied: true,
     apply: (config) => listeners.change(config),
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { shardOf } from '../../core/index.ts'
 import type { ShardListener } from '../../shard/index.ts'
 import { createListenerTable } from '../../telemetry/index.ts'
-import { createSharedPlaces } from '../../transports/index.ts'
+import { createSharedSlots } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
 const ticketSecretBytes = 32
@@ -11,13 +11,13 @@ const ticketSecretBytes = 32
 const kernelDealsOut = process.platform === 'linux'
 
 /** What a listener keeps when its settings change, so that who is in stays counted and tickets stay good. */
-type Lasting = Pick<ShardListener, 'number' | 'places' | 'counts' | 'ticketSecret'>
+type Lasting = Pick<ShardListener, 'number' | 'connectionSlots' | 'counts' | 'ticketSecret'>
 
 /** A listener as shards are given it, the same for each. `number` is one that was never given before. */
 export function placeListener(listener: ListenerAddress, shards: number, number: number): ShardListener {
   const lasting = {
     number,
-    places: createSharedPlaces(shards),
+    places: createSharedSlots(shards),
     counts: createListenerTable(shards),
     ...('tls' in listener ? { ticketSecret: randomBytes(ticketSecretBytes) } : {}),
   }
@@ -26,8 +26,8 @@ export function placeListener(listener: ListenerAddress, shards: number, number:
 
 /** The same listener with other settings. */
 export function replaceListeners(listener: ListenerAddress, shards: number, before: ShardListener): ShardListener {
-  const { number, places, counts, ticketSecret } = before
-  return toShardListener(listener, shards, { number, places, counts, ...(ticketSecret && { ticketSecret }) })
+  const { number, connectionSlots, counts, ticketSecret } = before
+  return toShardListener(listener, shards, { number, connectionSlots, counts, ...(ticketSecret && { ticketSecret }) })
 }
 
 /**

@@ -10,7 +10,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { AuditEntry, AuditOperations, AuditQuestion } from '../../management/index.ts'
+import type { AuditEntry, AuditOperations, AuditQuery } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
 
@@ -151,7 +151,7 @@ class AuditFile {
   }
 
   /** The oldest first. They are no more bytes than may be kept. */
-  async linesOf(question: AuditQuestion): Promise<string[]> {
+  async linesOf(question: AuditQuery): Promise<string[]> {
     const found: string[] = []
     for (const path of [this.#oldPath, this.#path]) {
       const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -170,7 +170,7 @@ class AuditFile {
   }
 }
 
-function isAnswer(line: string, question: AuditQuestion): boolean {
+function isAnswer(line: string, question: AuditQuery): boolean {
   if (line === '') return false
   let entry: AuditEntry
   try {

@@ -10,7 +10,7 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Alarms } from './alarms.ts'
-import { setDescriptorRoom } from '../../transports/index.ts'
+import { setFreeDescriptors } from '../../transports/index.ts'
 import { openFileLimitIn } from '../data-dir/machine-limits.ts'
 
 const intervalMs = 1_000
@@ -87,7 +87,7 @@ export class DescriptorMonitor {
   #noteLack(code: 'EMFILE' | 'ENFILE'): void {
     this.#lackingSeconds += 1
     this.#open = { ...this.#open, count: countOpen() }
-    if (this.#room !== undefined) setDescriptorRoom(this.#room, 0)
+    if (this.#room !== undefined) setFreeDescriptors(this.#room, 0)
     if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', descriptorText(code, this.#open))
     this.#goodLooks = 0
   }
@@ -95,7 +95,7 @@ export class DescriptorMonitor {
   #noteRoom(): void {
     const [count, limit] = [countOpen(), readLimit() ?? this.#open.limit]
     this.#open = { count, limit }
-    if (this.#room !== undefined) setDescriptorRoom(this.#room, leftForConnections(this.#open))
+    if (this.#room !== undefined) setFreeDescriptors(this.#room, leftForConnections(this.#open))
     if (this.#goodLooks === undefined) return
     this.#goodLooks += 1
     if (this.#goodLooks < goodLooksToEnd) return

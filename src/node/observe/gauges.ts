@@ -48,7 +48,7 @@ export interface GaugeReading {
 export class Gauges {
   readonly #counters: SharedArrayBuffer
   readonly #highest: Record<HighestName, number>
-  readonly #moments: Sample[] = []
+  readonly #samples: Sample[] = []
   #memoryBytes = 0
   #cpu = { atMs: performance.now(), usage: process.cpuUsage() }
   #cpuPercent = 0
@@ -125,13 +125,13 @@ export class Gauges {
   }
 
   #noteMoment(): void {
-    this.#moments.push(momentOf(readCounters(this.#counters)))
-    if (this.#moments.length > rateIntervals) this.#moments.shift()
+    this.#samples.push(momentOf(readCounters(this.#counters)))
+    if (this.#samples.length > rateIntervals) this.#samples.shift()
   }
 
   #rates(counters: Record<CounterName, number>): GaugeReading['rates'] {
     const now = momentOf(counters)
-    const then = this.#moments[0]
+    const then = this.#samples[0]
     const seconds = then === undefined ? 0 : (now.atMs - then.atMs) / 1_000
     if (then === undefined || seconds <= 0) return { received: 0, sent: 0, dropped: 0 }
     const rate = (to: number, from: number): number => Math.max(0, Math.round((to - from) / seconds))

@@ -29,7 +29,7 @@ export class OverloadMonitor {
   }
 
   /** Once a second. */
-  look(): void {
+  check(): void {
     for (const [shard, { loopDelay }] of this.#rows.entries()) this.#lookAt(shard, loopDelay.meanSeconds)
   }
 

@@ -63,8 +63,8 @@ export class SysTopics {
   start(): void {
     const intervalMs = this.#intervalMs
     if (intervalMs === 0) return
-    this.#tellAll()
-    this.#timer = setInterval(() => this.#tellAll(), Math.max(intervalMs, shortestIntervalMs)).unref()
+    this.#publishAll()
+    this.#timer = setInterval(() => this.#publishAll(), Math.max(intervalMs, shortestIntervalMs)).unref()
   }
 
   stop(): void {
@@ -84,7 +84,7 @@ export class SysTopics {
     this.#options.tell([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
   }
 
-  #tellAll(): void {
+  #publishAll(): void {
     const { nodeName, version, counters } = this.#options
     const sums = readCounters(counters)
     const messages: BrokerMessage[] = [{ topic: '$SYS/brokers', payload: nodeName, retain: true }]

@@ -24,7 +24,7 @@ import type {
   RuleRecord,
   StoredChange,
 } from '../../records/index.ts'
-import { accessKinds, operatorKinds, StorageFailure, type Store } from '../../storage/index.ts'
+import { accessKinds, adminKinds, StorageFailure, type Store } from '../../storage/index.ts'
 
 /** What the book holds. */
 export type NodeRecord = AccessRecord | OperatorRecord
@@ -52,7 +52,7 @@ export interface AccessRecordsDependencies {
 /** Reads what is stored. Throws StorageFailure. */
 export async function openAccessRecords(world: AccessRecordsDependencies): Promise<AccessRecords> {
   const found: NodeRecord[] = []
-  for (const kind of [...accessKinds, ...operatorKinds]) {
+  for (const kind of [...accessKinds, ...adminKinds]) {
     for await (const record of world.store.read({ kind })) if (record.kind === kind) found.push(record)
   }
   found.sort((a, b) => momentOf(a) - momentOf(b))
@@ -80,12 +80,12 @@ export class AccessRecords {
   readonly #lists = new Map<string, Map<string, NodeRecord>>()
   #lastMomentMs: number
   /** Written, but the disk did not say whether it has it: it is written again before anything else is. */
-  #unsettled: NodeRecordChange | undefined
+  #unconfirmed: NodeRecordChange | undefined
   #last: Promise<void>
 
   constructor(world: AccessRecordsDependencies, found: readonly NodeRecord[]) {
     this.#world = world
-    this.#unsettled = undefined
+    this.#unconfirmed = undefined
     this.#last = Promise.resolve()
     this.#lastMomentMs = 0
     for (const record of found) this.#put(record)
@@ -136,29 +136,29 @@ export class AccessRecords {
   }
 
   async #carryOut(plan: () => NodeRecordChange): Promise<void> {
-    if (this.#unsettled !== undefined) await this.#settle(this.#unsettled)
+    if (this.#unconfirmed !== undefined) await this.#settle(this.#unconfirmed)
     const change = plan()
     if (change.put.length === 0 && change.delete.length === 0) return
     try {
       await this.#world.store.commit(storedChanges(change))
     } catch (error) {
       if (!(error instanceof StorageFailure)) throw error
-      this.#unsettled = change
+      this.#unconfirmed = change
       await this.#settle(change)
       return
     }
-    await this.#spread(change)
+    await this.#distribute(change)
   }
 
   /** What may be on disk or not must get there before anything that comes after it. */
   async #settle(change: NodeRecordChange): Promise<void> {
     await this.#world.store.reopen()
     await this.#world.store.commit(storedChanges(change))
-    this.#unsettled = undefined
-    await this.#spread(change)
+    this.#unconfirmed = undefined
+    await this.#distribute(change)
   }
 
-  async #spread(change: NodeRecordChange): Promise<void> {
+  async #distribute(change: NodeRecordChange): Promise<void> {
     for (const key of change.delete) {
       this.#lists.get(listOf(key))?.delete(nameOf(key))
       if (key.kind === 'namespace') this.#world.noteNamespace?.(key.name, undefined)

@@ -11,7 +11,7 @@ import {
   type AuthenticatorName,
   type RuleSettings,
 } from '../../access/index.ts'
-import { faultAt, formatFault, type AuthConfig, type GodwitConfig } from '../../config/index.ts'
+import { configErrorAt, formatConfigError, type AuthConfig, type GodwitConfig } from '../../config/index.ts'
 
 const nowhere = { file: 'configuration', line: 0, column: 0 }
 
@@ -35,7 +35,7 @@ export function accessSettingsOf(
     credentials: auth.credentials.map(({ by, id, password, isSuperuser }) => {
       return { kind: 'credential', by, id, isSuperuser, createdAtMs: 0, ...hashPassword(password, manner) }
     }),
-    hashManner: manner,
+    hashParameters: manner,
     certificateName: auth.certificate?.username ?? 'common_name',
     scram: scramSettingsOf(auth, secret),
     token: auth.jwt,
@@ -52,8 +52,12 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
   const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
   if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
   const key = jwt.key.kind === 'jwks' ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
-  const fault = faultAt(places.get(key) ?? nowhere, key, `tokens can not be checked with the file: ${read.problem}`)
-  return formatFault(fault)
+  const fault = configErrorAt(
+    places.get(key) ?? nowhere,
+    key,
+    `tokens can not be checked with the file: ${read.problem}`,
+  )
+  return formatConfigError(fault)
 }
 
 function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {

@@ -13,12 +13,12 @@ export class ScanBudget {
   #beganAtMs = performance.now()
 
   /** After each step; true: it is time for `rest`. */
-  isTimeToRest(): boolean {
+  isExhausted(): boolean {
     return ++this.#steps % itemsBetweenClockReads === 0 && performance.now() - this.#beganAtMs >= sliceMs
   }
 
   /** Resolves when everybody else has had their turn. */
-  async rest(): Promise<void> {
+  async pause(): Promise<void> {
     await setImmediate()
     this.#beganAtMs = performance.now()
   }
@@ -26,11 +26,11 @@ export class ScanBudget {
 
 /** Those that are wanted, in their order. `items` may change meanwhile as far as they bear it. */
 export async function filterInSlices<Item>(items: Iterable<Item>, isWanted: (item: Item) => boolean): Promise<Item[]> {
-  const pace = new ScanBudget()
+  const budget = new ScanBudget()
   const found: Item[] = []
   for (const item of items) {
     if (isWanted(item)) found.push(item)
-    if (pace.isTimeToRest()) await pace.rest()
+    if (budget.isExhausted()) await budget.pause()
   }
   return found
 }

@@ -11,7 +11,7 @@ type Named = Pick<CredentialRecord, 'by' | 'id'>
 
 export class ShadowedCredentials implements ConfigConsumer {
   /** Files of passwords may say something else, too. */
-  readonly isAlwaysAsked = true
+  readonly isAlwaysApplied = true
   readonly #records: AccessRecords
   readonly #log: Log
   #presets: ReadonlySet<string>

@@ -1,17 +1,23 @@
 // Limits on connections hold for the node: its shards count in shared memory.
 
 import { NamespaceTable, type ShardStart } from '../../shard/index.ts'
-import { createSharedPlaces, freeSharedPlaces } from '../../transports/index.ts'
+import { createSharedSlots, freeSharedSlots } from '../../transports/index.ts'
 
 /** Where connections are counted by several shards together. */
 export function createConnectionSlots(shards: number): SharedArrayBuffer | undefined {
-  return shards > 1 ? createSharedPlaces(shards) : undefined
+  return shards > 1 ? createSharedSlots(shards) : undefined
 }
 
 /** The thread of the shard has ended, and its connections with it. */
-export function freeConnectionSlots({ shardNumber, shards = 1, places, listeners, namespaceTable }: ShardStart): void {
+export function freeConnectionSlots({
+  shardNumber,
+  shards = 1,
+  connectionSlots,
+  listeners,
+  namespaceTable,
+}: ShardStart): void {
   if (namespaceTable !== undefined) new NamespaceTable(namespaceTable, { shards }).freeShard(shardNumber)
-  for (const cells of [places, ...listeners.map((listener) => listener.places)]) {
-    if (cells !== undefined) freeSharedPlaces({ cells, own: shardNumber })
+  for (const cells of [connectionSlots, ...listeners.map((listener) => listener.connectionSlots)]) {
+    if (cells !== undefined) freeSharedSlots({ cells, own: shardNumber })
   }
 }

@@ -1,14 +1,14 @@
 // The database of the node: kept by the main thread for all shards, and used by it for what concerns the whole node.
 
 import { join } from 'node:path'
-import { openLevelStore, openStoreKeeper, type Store, type StoreKeeper, StoreSeat } from '../../storage/index.ts'
+import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 
 export interface NodeStore {
   /** Lets shards in. */
-  readonly keeper: StoreKeeper
+  readonly owner: StoreOwner
   /** Of the main thread. It sees the records of all shards. */
-  readonly own: Store
+  readonly client: Store
   /** After the shards have left. */
   close(): Promise<void>
 }
@@ -31,13 +31,20 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStor
   const { dataDirectory, shards, sync, syncIntervalMs, recoveredExpirySeconds, alarms } = options
   const directory = join(dataDirectory, 'store')
   const onAlarm = ({ alarm, text }: { alarm: string; text: string }): void => alarms.raise(alarm, text)
-  const keeper = await openStoreKeeper({ directory, shards, recoveredExpirySeconds, onAlarm })
-  const seat = new StoreSeat((request) => kept.note(request))
-  const kept = keeper.seat((notice) => seat.note(notice))
-  const own = await openLevelStore({ directory, sync, syncIntervalMs, onAlarm, shard: mainThreadNumber, seat })
+  const owner = await openStoreOwner({ directory, shards, recoveredExpirySeconds, onAlarm })
+  const storeClient = new StoreClient((request) => kept.handleRequest(request))
+  const kept = owner.storeClient((notice) => storeClient.handleNotice(notice))
+  const client = await openLevelStore({
+    directory,
+    sync,
+    syncIntervalMs,
+    onAlarm,
+    shard: mainThreadNumber,
+    client: storeClient,
+  })
   const close = async (): Promise<void> => {
-    await own.close()
-    await keeper.close()
+    await client.close()
+    await owner.close()
   }
-  return { keeper, own, close }
+  return { owner, client, close }
 }

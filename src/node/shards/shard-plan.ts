@@ -13,7 +13,7 @@ import {
   type ShardStart,
 } from '../../shard/index.ts'
 import { createCounterTable, createMeterTable } from '../../telemetry/index.ts'
-import { createDescriptorRoom } from '../../transports/index.ts'
+import { createDescriptorCounter } from '../../transports/index.ts'
 import { createConnectionSlots } from './connection-slots.ts'
 import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts'
 import { clientEventsTopic } from '../observe/sys-topics.ts'
@@ -92,7 +92,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
   const places = createConnectionSlots(shards)
-  const descriptorRoom = createDescriptorRoom()
+  const descriptorRoom = createDescriptorCounter()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
     shardNumber,

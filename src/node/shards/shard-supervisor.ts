@@ -16,7 +16,7 @@ import type {
   Suspect,
   TraceLine,
 } from '../../shard/index.ts'
-import type { StoreKeeper } from '../../storage/index.ts'
+import type { StoreOwner } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { freeConnectionSlots } from './connection-slots.ts'
@@ -26,7 +26,7 @@ export interface ShardSupervisorOptions {
   readonly entry: URL
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
-  readonly keeper: StoreKeeper
+  readonly keeper: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
   /** Of each thread's own heap, in MiB. */
@@ -35,7 +35,7 @@ export interface ShardSupervisorOptions {
   onGivenUp(message: string): void
   readonly alarms: Alarms
   /** Taking this in has killed its shard twice: resolves when it is out of the way. */
-  setAside(suspect: Suspect): Promise<void>
+  quarantine(suspect: Suspect): Promise<void>
 }
 
 export class ShardSupervisor {
@@ -64,10 +64,10 @@ export class ShardSupervisor {
           restarts,
           maxHeapMb,
           onGivenUp: (message) => options.onGivenUp(message),
-          setAside: (suspect) => options.setAside(suspect),
+          quarantine: (suspect) => options.quarantine(suspect),
           alarms: options.alarms,
           noteBridges: (reports) => this.onBridges(number, reports),
-          passFilters: (notice) => this.#passFilters(number, notice),
+          forwardFilters: (notice) => this.#forwardFilters(number, notice),
           noteTrace: (trace, line) => this.onTrace(trace, line),
           links: () => this.#linksOf(number),
           onThreadEnd: (ended) => {
@@ -128,7 +128,7 @@ export class ShardSupervisor {
     return problems.find((problem) => problem !== undefined)
   }
 
-  #passFilters(from: number, notice: FilterNotice): void {
+  #forwardFilters(from: number, notice: FilterNotice): void {
     for (const [number, shard] of this.#shards.entries()) {
       if (number !== from) shard.send({ kind: 'client-filters', from, notice })
     }

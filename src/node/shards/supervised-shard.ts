@@ -21,7 +21,7 @@ import {
   type Suspect,
   type TraceLine,
 } from '../../shard/index.ts'
-import type { KeptSeat, StoreKeeper } from '../../storage/index.ts'
+import type { StoreConnection, StoreOwner } from '../../storage/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 
 export interface RestartPolicy {
@@ -45,7 +45,7 @@ export interface SupervisedShardOptions {
   readonly entry: URL
   readonly start: ShardStart
   /** Lets it have the store that all shards share. */
-  readonly keeper: StoreKeeper
+  readonly keeper: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
   /** Of the thread's own heap, in MiB. */
@@ -56,9 +56,9 @@ export interface SupervisedShardOptions {
   noteTrace(name: string, line: TraceLine): void
   noteBridges(reports: readonly BridgeReport[]): void
   /** To all other shards: what clients of this one are subscribed to. */
-  passFilters(notice: FilterNotice): void
+  forwardFilters(notice: FilterNotice): void
   /** Taking this in has killed the shard twice: resolves when it is out of the way. */
-  setAside(suspect: Suspect): Promise<void>
+  quarantine(suspect: Suspect): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
   links(): readonly ShardLink[]
   /** `start`: as its next thread is started. */
@@ -82,24 +82,24 @@ export class SupervisedShard {
   readonly #counters: Counters
   #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
   #worker: Worker | undefined
-  #seat: KeptSeat | undefined
+  #storeClient: StoreConnection | undefined
   /** With what its next thread is started. */
   #start: ShardStart
   /** Who waits until it has taken a change, by the number of that. */
   readonly #changes: Map<number, (problem: string | undefined) => void>
   /** Who waits for what it answers, by the number of the question. */
   readonly #asked: Map<number, (answer: unknown) => void>
-  #deathsInARow: number
+  #failuresInARow: number
   #restarts: number
   #startedAtMs: number
   /** What it said about its own end, for the log. */
   #lastWords: string | undefined
   /** It broke, and its last words are a stack. */
-  #isOurMistake: boolean
+  #isInternalError: boolean
   /** Its thread has run out of memory: what it was taking in then was only the last straw. */
   #isOutOfMemory: boolean
   /** What a life of the shard has ended with, by kind and name. */
-  readonly #suspects: Set<string>
+  readonly #crashCandidates: Set<string>
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
   #settleStop: (() => void) | undefined
@@ -109,16 +109,16 @@ export class SupervisedShard {
     this.#counters = new Counters(options.start.counters, options.start.shardNumber)
     this.#state = 'starting'
     this.#worker = undefined
-    this.#seat = undefined
+    this.#storeClient = undefined
     this.#start = options.start
     this.#changes = new Map()
     this.#asked = new Map()
-    this.#suspects = new Set()
-    this.#deathsInARow = 0
+    this.#crashCandidates = new Set()
+    this.#failuresInARow = 0
     this.#restarts = 0
     this.#startedAtMs = 0
     this.#lastWords = undefined
-    this.#isOurMistake = false
+    this.#isInternalError = false
     this.#isOutOfMemory = false
     this.#timer = undefined
     this.#settleFirstStart = undefined
@@ -205,7 +205,7 @@ export class SupervisedShard {
   #startThread(): void {
     this.#state = 'starting'
     this.#lastWords = undefined
-    this.#isOurMistake = false
+    this.#isInternalError = false
     this.#isOutOfMemory = false
     this.#startedAtMs = performance.now()
     this.#counters.clearGauges()
@@ -217,17 +217,17 @@ export class SupervisedShard {
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
     })
     this.#worker = worker
-    this.#seat = this.#options.keeper.seat((notice) => worker.postMessage({ kind: 'store', notice }))
-    worker.on('message', (message: ShardToNode) => this.#hear(message))
+    this.#storeClient = this.#options.keeper.storeClient((notice) => worker.postMessage({ kind: 'store', notice }))
+    worker.on('message', (message: ShardToNode) => this.#handleMessage(message))
     worker.on('error', (error) => {
       this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      this.#isOurMistake = true
+      this.#isInternalError = true
       this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
     })
     worker.on('exit', () => this.#threadEnded())
   }
 
-  #hear(message: ShardToNode): void {
+  #handleMessage(message: ShardToNode): void {
     switch (message.kind) {
       case 'ready':
         return this.#isReady()
@@ -244,13 +244,13 @@ export class SupervisedShard {
       case 'bridges':
         return this.#options.noteBridges(message.reports)
       case 'client-filters':
-        return this.#options.passFilters(message.notice)
+        return this.#options.forwardFilters(message.notice)
       case 'alarm':
         return this.#options.alarms.raise(message.name, message.message, this.#source)
       case 'alarm-over':
         return this.#options.alarms.over(message.name, message.message, this.#source)
       case 'store':
-        return this.#seat?.note(message.request)
+        return this.#storeClient?.handleRequest(message.request)
       case 'answer':
         this.#asked.get(message.ask)?.(message.answer)
         this.#asked.delete(message.ask)
@@ -270,7 +270,7 @@ export class SupervisedShard {
     // Stopped while it started: the answer to `stop` is on its way.
     if (this.#state !== 'starting') return
     this.#state = 'running'
-    if (this.#deathsInARow > 0) {
+    if (this.#failuresInARow > 0) {
       this.#say('warn', 'a shard is back', undefined)
       this.#options.alarms.over('shard-restarting', `${this.#source} serves again`, this.#source)
     }
@@ -280,7 +280,7 @@ export class SupervisedShard {
 
   #threadEnded(): void {
     this.#worker = undefined
-    this.#seat?.gone()
+    this.#storeClient?.disconnected()
     this.#options.onThreadEnd(this.#start)
     // What its next life finds in order it does not say again.
     this.#options.noteBridges([])
@@ -294,7 +294,7 @@ export class SupervisedShard {
     this.#asked.clear()
     this.#settleStop?.()
     const lastWords = this.#lastWords ?? 'its thread ended without a word'
-    const suspect = this.#takeSuspect()
+    const suspect = this.#takeCrashCandidate()
     const isWorthAnother = this.#settleFirstStart === undefined || suspect !== undefined
     if (this.#state !== 'stopping' && isWorthAnother) this.#restartLater(lastWords, suspect)
     else if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
@@ -303,31 +303,34 @@ export class SupervisedShard {
   #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
     this.#settleFirstStart = undefined
     if (this.#state !== 'stopping') this.#state = 'stopped'
-    if (this.#isOurMistake) this.#say('error', 'a shard cannot start', lastWords)
-    settle({ ready: false, message: this.#isOurMistake ? `a shard cannot start: ${firstLine(lastWords)}` : lastWords })
+    if (this.#isInternalError) this.#say('error', 'a shard cannot start', lastWords)
+    settle({
+      ready: false,
+      message: this.#isInternalError ? `a shard cannot start: ${firstLine(lastWords)}` : lastWords,
+    })
   }
 
   #restartLater(lastWords: string, suspect: Suspect | undefined): void {
     const { restarts } = this.#options
     const ranForMs = performance.now() - this.#startedAtMs
     const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
-    this.#deathsInARow = isForgiven ? 1 : this.#deathsInARow + 1
-    if (this.#deathsInARow > restarts.maxDeathsInARow) {
+    this.#failuresInARow = isForgiven ? 1 : this.#failuresInARow + 1
+    if (this.#failuresInARow > restarts.maxDeathsInARow) {
       this.#state = 'stopped'
       this.#say('error', 'a shard died too often and is given up', lastWords)
       if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
       this.#options.onGivenUp(
-        `a shard died ${this.#deathsInARow} times in a row: ${firstLine(lastWords)}; the log has more`,
+        `a shard died ${this.#failuresInARow} times in a row: ${firstLine(lastWords)}; the log has more`,
       )
       return
     }
-    const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#deathsInARow - 1))
+    const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#failuresInARow - 1))
     this.#state = 'waiting'
     this.#restarts += 1
     this.#say('error', 'a shard died and is started again', lastWords)
     const text = `${this.#source} died and is started again: ${firstLine(lastWords)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
-    const isAway = this.#setAsideSecond(suspect)
+    const isAway = this.#quarantineSecond(suspect)
     this.#timer = setTimeout(() => void isAway.then(() => this.#startAgain()), delayMs)
   }
 
@@ -336,10 +339,10 @@ export class SupervisedShard {
   }
 
   /** What was being taken in when the thread ended, if that is what it ended of. */
-  #takeSuspect(): Suspect | undefined {
-    const { loadMark } = this.#start
-    if (loadMark === undefined) return undefined
-    const mark = new LoadMark(loadMark)
+  #takeCrashCandidate(): Suspect | undefined {
+    const { crashMarker } = this.#start
+    if (crashMarker === undefined) return undefined
+    const mark = new LoadMark(crashMarker)
     const { suspect } = mark
     mark.clear()
     // At its start any record may be the one for which there is no room.
@@ -347,17 +350,17 @@ export class SupervisedShard {
   }
 
   /** Where it is the second time that the shard died of it. */
-  async #setAsideSecond(suspect: Suspect | undefined): Promise<void> {
+  async #quarantineSecond(suspect: Suspect | undefined): Promise<void> {
     if (suspect === undefined) return
     const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
-    if (this.#suspects.delete(name)) return this.#options.setAside(suspect)
-    if (this.#suspects.size >= maxCrashCandidates) this.#suspects.clear()
-    this.#suspects.add(name)
+    if (this.#crashCandidates.delete(name)) return this.#options.quarantine(suspect)
+    if (this.#crashCandidates.size >= maxCrashCandidates) this.#crashCandidates.clear()
+    this.#crashCandidates.add(name)
   }
 
   #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {
     const { shardNumber } = this.#options.start
-    this.#options.log.write(level, event, { shard: shardNumber, deathsInARow: this.#deathsInARow, lastWords })
+    this.#options.log.write(level, event, { shard: shardNumber, failuresInARow: this.#failuresInARow, lastWords })
   }
 }
 

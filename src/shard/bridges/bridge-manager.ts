@@ -11,8 +11,8 @@ import {
   type BridgeEvent,
   bridgeSettings,
   type BridgeSettings,
-  type BridgeWorld,
-  joinedStreams,
+  type BridgeDependencies,
+  createStreamPair,
   type LocalBroker,
 } from '../../bridges/index.ts'
 import { bridgeClientId, type BrokerCore, type PeerNumber, shardOf } from '../../core/index.ts'
@@ -80,7 +80,7 @@ export const bridgeListener: ShardListener = {
 }
 
 export class BridgeManager {
-  readonly #ground: BridgeManagerDependencies
+  readonly #dependencies: BridgeManagerDependencies
   readonly #bridges = new Map<string, RunningBridge>()
   readonly #dialer = new BridgeDialer()
   /** What clients on all shards are subscribed to, for bridges that pass it on. */
@@ -88,39 +88,40 @@ export class BridgeManager {
   #reporter: NodeJS.Timeout | undefined
   #isStopped = false
 
-  constructor(ground: BridgeManagerDependencies) {
-    this.#ground = ground
-    const { own, shards, shard } = ground
+  constructor(dependencies: BridgeManagerDependencies) {
+    this.#dependencies = dependencies
+    const { own, shards, shard } = dependencies
     this.filters = new FilterSync({
       core: shard.core,
       own,
       shards,
       count: (areWanted) => shard.input({ kind: 'client-filters', areWanted }),
-      tell: (notice) => ground.tellFilters(notice),
-      passOn: (wishes) => {
-        for (const { bridge, isTransparent } of this.#bridges.values()) if (isTransparent) bridge.passOn(wishes)
+      sendToPeers: (notice) => dependencies.tellFilters(notice),
+      updateBridges: (wishes) => {
+        for (const { bridge, isTransparent } of this.#bridges.values())
+          if (isTransparent) bridge.updateClientFilters(wishes)
       },
       guard: (work) => this.#guarded(work),
     })
   }
 
   /** From here on the bridges are these. Their settings have been checked. */
-  take(plans: readonly BridgeAssignment[]): void {
+  configure(plans: readonly BridgeAssignment[]): void {
     if (this.#isStopped) return
-    const own = plans.filter(({ name }) => this.#isOurs(name))
+    const own = plans.filter(({ name }) => this.#isLocal(name))
     const wanted = new Set(own.map(({ name }) => name))
     for (const [name, running] of this.#bridges) if (!wanted.has(name)) this.#retire(name, running)
-    for (const plan of own) this.#takeOne(plan)
+    for (const plan of own) this.#configureOne(plan)
     this.filters.set(plans.some(isTransparent), own.some(isTransparent))
     for (const running of this.#bridges.values()) {
-      if (running.isTransparent) running.bridge.passOn(this.filters.wishes)
+      if (running.isTransparent) running.bridge.updateClientFilters(this.filters.clientSubscriptions)
     }
     this.#setReporter()
   }
 
   /** Ends what bridges have left behind that are not configured any more. */
-  async tidy(): Promise<void> {
-    for (const name of await bridgesWithSession(this.#ground.shard.core.view)) {
+  async endRemovedBridges(): Promise<void> {
+    for (const name of await bridgesWithSession(this.#dependencies.shard.core.view)) {
       if (this.#isStopped || this.#bridges.has(name)) continue
       const running = this.#add(name, removedBridge(name))
       this.#retire(name, running)
@@ -143,11 +144,11 @@ export class BridgeManager {
     }
   }
 
-  #isOurs(name: string): boolean {
-    return shardOf(bridgeClientId(name), this.#ground.shards) === this.#ground.own
+  #isLocal(name: string): boolean {
+    return shardOf(bridgeClientId(name), this.#dependencies.shards) === this.#dependencies.own
   }
 
-  #takeOne(plan: BridgeAssignment): void {
+  #configureOne(plan: BridgeAssignment): void {
     const running = this.#bridges.get(plan.name)
     const settings = settingsOf(plan)
     if (running === undefined || running.isRetiring) {
@@ -161,15 +162,15 @@ export class BridgeManager {
   }
 
   #add(name: string, settings: BridgeSettings): RunningBridge {
-    const timer = new DeadlineTimer(() => this.#guarded(() => this.#ring(name)))
-    const bridge = new Bridge(settings, this.#worldOf(name, timer))
+    const timer = new DeadlineTimer(() => this.#guarded(() => this.#runDueWork(name)))
+    const bridge = new Bridge(settings, this.#dependenciesOf(name, timer))
     const { isTransparent } = settings
     const running = { bridge, timer, rates: new BridgeRates(), isRetiring: false, isTransparent }
     this.#bridges.set(name, running)
     return running
   }
 
-  #ring(name: string): void {
+  #runDueWork(name: string): void {
     const running = this.#bridges.get(name)
     if (running === undefined) return
     running.timer.begin()
@@ -179,8 +180,8 @@ export class BridgeManager {
   #retire(name: string, running: RunningBridge): void {
     if (running.isRetiring) return
     running.isRetiring = true
-    running.bridge.retire()
-    this.#ground.alarmOver(alarmOf(name), `the bridge ${name} is not configured any more`)
+    running.bridge.remove()
+    this.#dependencies.alarmOver(alarmOf(name), `the bridge ${name} is not configured any more`)
   }
 
   #remove(name: string, { bridge, timer }: RunningBridge): void {
@@ -189,8 +190,8 @@ export class BridgeManager {
     this.#bridges.delete(name)
   }
 
-  #worldOf(name: string, timer: DeadlineTimer): BridgeWorld {
-    const nowMs = (): number => this.#ground.nowMs()
+  #dependenciesOf(name: string, timer: DeadlineTimer): BridgeDependencies {
+    const nowMs = (): number => this.#dependencies.nowMs()
     return {
       connector: this.#dialer,
       broker: this.#localBroker(name),
@@ -198,23 +199,23 @@ export class BridgeManager {
       random: Math.random,
       later: (work) => void setImmediate(() => this.#guarded(work)),
       wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
-      tell: (event) => this.#note(name, event),
+      emit: (event) => this.#note(name, event),
     }
   }
 
   #localBroker(name: string): LocalBroker {
-    const ground = this.#ground
-    const { shard } = ground
+    const dependencies = this.#dependencies
+    const { shard } = dependencies
     const clientId = bridgeClientId(name)
-    const oldest = new OldestQueued(clientId, ground.readOldest, (error) => ground.fail(error))
+    const oldest = new OldestQueued(clientId, dependencies.readOldest, (error) => dependencies.fail(error))
     return {
       open: () => {
         // Right behind what is done now: an answer and what it makes room for pass within one round of the event loop.
-        const [ours, theirs] = joinedStreams((work) => process.nextTick(() => this.#guarded(work)))
+        const [ours, theirs] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
         shard.welcome(theirs, bridgeListener)
         return ours
       },
-      standing: () => {
+      sessionStatus: () => {
         const session = shard.core.view.bridgeSession(clientId)
         if (session === undefined) return nothing
         const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
@@ -222,21 +223,21 @@ export class BridgeManager {
       },
       // As they are when they are asked for: they may change while the bridge runs.
       get limits() {
-        return ground.limits().limits
+        return dependencies.limits().limits
       },
       get receiveMaximum() {
-        return ground.limits().receiveMaximum
+        return dependencies.limits().receiveMaximum
       },
     }
   }
 
   #note(name: string, event: BridgeEvent): void {
-    const ground = this.#ground
-    const { log } = ground
+    const dependencies = this.#dependencies
+    const { log } = dependencies
     if (event.event === 'connected') {
       const { server, sessionPresent, version } = event
       log.info('a bridge is connected', { bridge: name, server, sessionPresent, mqtt: version })
-      ground.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
+      dependencies.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
     } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
     else if (event.event === 'notice') log.info('a bridge', { bridge: name, notice: event.text })
     else {
@@ -244,7 +245,7 @@ export class BridgeManager {
       const fields = { bridge: name, server, why }
       if (!isNew) return log.debug('a bridge is not connected', fields)
       log.warn('a bridge is not connected', fields)
-      ground.alarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
+      dependencies.alarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
     }
   }
 
@@ -256,23 +257,23 @@ export class BridgeManager {
   }
 
   #report(): void {
-    const nowMs = this.#ground.nowMs()
+    const nowMs = this.#dependencies.nowMs()
     for (const [name, running] of this.#bridges) {
       if (running.isRetiring && !this.#hasSession(name)) this.#remove(name, running)
     }
     for (const { bridge, rates } of this.#bridges.values()) rates.note(bridge.status().counters, nowMs)
-    this.#ground.report(this.reports())
+    this.#dependencies.report(this.reports())
   }
 
   #hasSession(name: string): boolean {
-    return this.#ground.shard.core.view.bridgeSession(bridgeClientId(name)) !== undefined
+    return this.#dependencies.shard.core.view.bridgeSession(bridgeClientId(name)) !== undefined
   }
 
   #guarded(work: () => void): void {
     try {
       work()
     } catch (error) {
-      this.#ground.fail(error)
+      this.#dependencies.fail(error)
     }
   }
 }

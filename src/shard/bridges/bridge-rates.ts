@@ -14,17 +14,17 @@ const maxSamples = 11
 const msPerSecond = 1_000
 
 export class BridgeRates {
-  readonly #looks: Sample[] = []
+  readonly #samples: Sample[] = []
 
   note({ sent, received }: Counted, atMs: number): void {
-    this.#looks.push({ sent, received, atMs })
-    if (this.#looks.length > maxSamples) this.#looks.shift()
+    this.#samples.push({ sent, received, atMs })
+    if (this.#samples.length > maxSamples) this.#samples.shift()
   }
 
   /** Messages in a second, to a tenth: they are shown as they are. */
   read(): { readonly sentRate: number; readonly receivedRate: number } {
-    const [first] = this.#looks
-    const last = this.#looks.at(-1)
+    const [first] = this.#samples
+    const last = this.#samples.at(-1)
     if (first === undefined || last === undefined || last.atMs <= first.atMs) return { sentRate: 0, receivedRate: 0 }
     const seconds = (last.atMs - first.atMs) / msPerSecond
     return {

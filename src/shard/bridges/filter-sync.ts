@@ -6,7 +6,7 @@
 //
 // A shard that has died and comes back says everything anew. Until then what it said before holds.
 
-import type { ClientWishes } from '../../bridges/index.ts'
+import type { ClientFilters } from '../../bridges/index.ts'
 import type { BrokerCore, FilterChange, PeerNumber } from '../../core/index.ts'
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { FilterNotice } from '../messages/messages.ts'
@@ -21,49 +21,49 @@ export interface FilterSyncDependencies {
   /** What clients are subscribed to is to be counted, or no longer. */
   count(areWanted: boolean): void
   /** To all other shards. */
-  tell(notice: FilterNotice): void
+  sendToPeers(notice: FilterNotice): void
   /** To the bridges here that pass it on. */
-  passOn(wishes: ClientWishes): void
+  updateBridges(wishes: ClientFilters): void
   guard(work: () => void): void
 }
 
 interface ReportedFilters {
   readonly filters: Map<TopicFilter, QoS>
-  untold: number
+  unreported: number
 }
 
 export class FilterSync {
-  readonly #ground: FilterSyncDependencies
-  readonly #told = new Map<PeerNumber, ReportedFilters>()
+  readonly #dependencies: FilterSyncDependencies
+  readonly #reported = new Map<PeerNumber, ReportedFilters>()
   #timer: NodeJS.Timeout | undefined
   #hasBridges = false
   /** All that was there at the beginning has been told. */
   #isTold = false
 
-  constructor(ground: FilterSyncDependencies) {
-    this.#ground = ground
+  constructor(dependencies: FilterSyncDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** `isWanted`: some bridge on some shard passes subscriptions on; `hasBridges`: one of this shard does. */
   set(isWanted: boolean, hasBridges: boolean): void {
     const isNew = hasBridges && !this.#hasBridges
     this.#hasBridges = hasBridges
-    if (!hasBridges) this.#told.clear()
+    if (!hasBridges) this.#reported.clear()
     if (isWanted !== (this.#timer !== undefined)) this.#turn(isWanted)
     if (!isNew) return
-    this.#ground.tell({ what: 'ask' })
-    if (this.#isTold) this.#take(this.#ground.own, this.#everything())
+    this.#dependencies.sendToPeers({ what: 'ask' })
+    if (this.#isTold) this.#take(this.#dependencies.own, this.#everything())
   }
 
   /** All that is known, for a bridge that is new. */
-  get wishes(): ClientWishes {
-    const filters = new Set([...this.#told.values()].flatMap((told) => [...told.filters.keys()]))
-    return this.#wishes([...filters].map((filter) => [filter, this.#qosOf(filter)]))
+  get clientSubscriptions(): ClientFilters {
+    const filters = new Set([...this.#reported.values()].flatMap((reported) => [...reported.filters.keys()]))
+    return this.#clientSubscriptions([...filters].map((filter) => [filter, this.#qosOf(filter)]))
   }
 
-  hear(from: PeerNumber, notice: FilterNotice): void {
+  receive(from: PeerNumber, notice: FilterNotice): void {
     if (notice.what === 'tell') this.#take(from, notice)
-    else if (this.#isTold) this.#ground.tell(this.#everything())
+    else if (this.#isTold) this.#dependencies.sendToPeers(this.#everything())
   }
 
   stop(): void {
@@ -74,51 +74,53 @@ export class FilterSync {
   #turn(isOn: boolean): void {
     this.stop()
     this.#isTold = false
-    this.#ground.count(isOn)
-    if (isOn) this.#timer = setInterval(() => this.#ground.guard(() => this.#look()), checkIntervalMs).unref()
+    this.#dependencies.count(isOn)
+    if (isOn) this.#timer = setInterval(() => this.#dependencies.guard(() => this.#look()), checkIntervalMs).unref()
   }
 
   #look(): void {
-    const { clientFilters: filters } = this.#ground.core
+    const { clientFilters: filters } = this.#dependencies.core
     if (filters?.isComplete !== true) return
     const changes = filters.take()
     if (this.#isTold && changes.length === 0) return
-    const notice: FilterNotice = { what: 'tell', isAll: !this.#isTold, changes, untold: filters.untold }
+    const notice: FilterNotice = { what: 'tell', isAll: !this.#isTold, changes, untold: filters.unreported }
     this.#isTold = true
-    this.#ground.tell(notice)
-    this.#take(this.#ground.own, notice)
+    this.#dependencies.sendToPeers(notice)
+    this.#take(this.#dependencies.own, notice)
   }
 
   #everything(): Extract<FilterNotice, { what: 'tell' }> {
-    const { clientFilters: filters } = this.#ground.core
-    return { what: 'tell', isAll: true, changes: filters?.all ?? [], untold: filters?.untold ?? 0 }
+    const { clientFilters: filters } = this.#dependencies.core
+    return { what: 'tell', isAll: true, changes: filters?.all ?? [], untold: filters?.unreported ?? 0 }
   }
 
-  #take(from: PeerNumber, { isAll, changes, untold }: Extract<FilterNotice, { what: 'tell' }>): void {
+  #take(from: PeerNumber, { isAll, changes, untold: unreported }: Extract<FilterNotice, { what: 'tell' }>): void {
     if (!this.#hasBridges) return
-    const before = this.#told.get(from)
-    const told: ReportedFilters = isAll || before === undefined ? { filters: new Map(), untold } : before
+    const before = this.#reported.get(from)
+    const reported: ReportedFilters = isAll || before === undefined ? { filters: new Map(), unreported } : before
     // What comes before everything has been told will be told with that.
     if (before === undefined && !isAll) return
-    this.#told.set(from, told)
-    told.untold = untold
+    this.#reported.set(from, reported)
+    reported.unreported = unreported
     for (const [filter, qos] of changes) {
-      if (qos === undefined) told.filters.delete(filter)
-      else told.filters.set(filter, qos)
+      if (qos === undefined) reported.filters.delete(filter)
+      else reported.filters.set(filter, qos)
     }
     const touched = new Set(changes.map(([filter]) => filter))
     if (isAll) for (const filter of before?.filters.keys() ?? []) touched.add(filter)
-    this.#ground.passOn(this.#wishes([...touched].map((filter) => [filter, this.#qosOf(filter)])))
+    this.#dependencies.updateBridges(
+      this.#clientSubscriptions([...touched].map((filter) => [filter, this.#qosOf(filter)])),
+    )
   }
 
-  #wishes(changes: readonly FilterChange[]): ClientWishes {
-    const untold = [...this.#told.values()].reduce((sum, told) => sum + told.untold, 0)
-    return { changes, isComplete: this.#told.size === this.#ground.shards, untold }
+  #clientSubscriptions(changes: readonly FilterChange[]): ClientFilters {
+    const untold = [...this.#reported.values()].reduce((sum, reported) => sum + reported.unreported, 0)
+    return { changes, isComplete: this.#reported.size === this.#dependencies.shards, untold }
   }
 
   #qosOf(filter: TopicFilter): QoS | undefined {
     let highest: QoS | undefined
-    for (const { filters } of this.#told.values()) {
+    for (const { filters } of this.#reported.values()) {
       const qos = filters.get(filter)
       if (qos !== undefined && (highest === undefined || qos > highest)) highest = qos
     }

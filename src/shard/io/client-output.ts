@@ -19,16 +19,16 @@ export interface ClientOutputOwner {
   /** Changes with each list of sends that is drained. */
   readonly draining: number
   /** Something waits to be flushed at the end of the turn. */
-  noteDirty(outlet: ClientOutput): void
+  noteDirty(output: ClientOutput): void
   /** So many bytes go to the stream. */
   noteWritten(bytes: number): void
   /** A write is done; what had gathered behind it has been handed over. */
-  noteSent(outlet: ClientOutput): void
+  noteSent(output: ClientOutput): void
   /** The stream has ended. */
-  noteClosed(outlet: ClientOutput, error: Error | undefined): void
-  noteChunk(outlet: ClientOutput, chunk: Buffer): void
+  noteClosed(output: ClientOutput, error: Error | undefined): void
+  noteChunk(output: ClientOutput, chunk: Buffer): void
   /** What the stream has gathered has changed, see `ByteStream`. */
-  noteGathered(outlet: ClientOutput): void
+  noteGathered(output: ClientOutput): void
 }
 
 export class ClientOutput {
@@ -39,11 +39,11 @@ export class ClientOutput {
   isClosed: boolean
   /** It waits in the shard's list of connections with more input than one turn takes. */
   isBacklogged: boolean
-  isReaderStopped: boolean
+  isReadingPaused: boolean
   /** End the stream when everything appended so far has been handed to it. */
   endsAfterFlush: boolean
   /** Bytes of answers (all but PUBLISH) that were appended since the stream last took a write. */
-  unreadAnswerBytes: number
+  unreadResponseBytes: number
   /** What came in `inputTurn`, see `Readers.noteInput`. */
   inputBytes: number
   inputTurn: number
@@ -65,9 +65,9 @@ export class ClientOutput {
     this.connection = undefined
     this.isClosed = false
     this.isBacklogged = false
-    this.isReaderStopped = false
+    this.isReadingPaused = false
     this.endsAfterFlush = false
-    this.unreadAnswerBytes = 0
+    this.unreadResponseBytes = 0
     this.inputBytes = 0
     this.inputTurn = 0
     this.#owner = owner
@@ -79,10 +79,10 @@ export class ClientOutput {
     this.#aheadAt = 0
     this.#aheadEnd = 0
     this.#aheadDraining = 0
-    this.#done = () => this.#wasWritten()
+    this.#done = () => this.#handleWritten()
     stream.onData = (chunk) => owner.noteChunk(this, chunk)
-    stream.onClose = (error) => this.#wasClosed(error)
-    if (stream.onGathered !== undefined) stream.onGathered = () => owner.noteGathered(this)
+    stream.onClose = (error) => this.#handleClosed(error)
+    if (stream.onBuffered !== undefined) stream.onBuffered = () => owner.noteGathered(this)
   }
 
   /** Bytes that the stream has not confirmed, by what they hold and not by the size of their buffers. */
@@ -97,13 +97,13 @@ export class ClientOutput {
   }
 
   /** Bytes that have come of packets whose ends have not. */
-  get begunBytes(): number {
-    return this.decoder.begunBytes + (this.stream.gatheredBytes ?? 0)
+  get partialBytes(): number {
+    return this.decoder.partialBytes + (this.stream.bufferedBytes ?? 0)
   }
 
   /** The memory that they take. */
-  get begunRoomBytes(): number {
-    return this.decoder.begunRoomBytes + (this.stream.gatheredBytes ?? 0)
+  get partialMemoryBytes(): number {
+    return this.decoder.partialMemoryBytes + (this.stream.bufferedBytes ?? 0)
   }
 
   get isWriting(): boolean {
@@ -226,17 +226,17 @@ export class ClientOutput {
     this.#aheadChunk = undefined
   }
 
-  #wasWritten(): void {
+  #handleWritten(): void {
     const { buffers } = this.#owner
     if (this.#writing !== undefined) buffers.giveBack(this.#writing)
     this.#writing = undefined
-    this.unreadAnswerBytes = 0
+    this.unreadResponseBytes = 0
     if (this.isClosed) return
     if (this.#used > 0) this.flush()
     this.#owner.noteSent(this)
   }
 
-  #wasClosed(error: Error | undefined): void {
+  #handleClosed(error: Error | undefined): void {
     const { buffers } = this.#owner
     if (this.#buffer !== undefined) buffers.giveBack(this.#buffer)
     this.#forgetBuffer()

@@ -3,10 +3,10 @@
 import type { ClientOutput } from './client-output.ts'
 
 export class DeferredCloses {
-  #closes: { readonly outlet: ClientOutput; readonly afterBatch: number }[] = []
+  #closes: { readonly output: ClientOutput; readonly afterBatch: number }[] = []
 
-  add(outlet: ClientOutput, afterBatch: number): void {
-    this.#closes.push({ outlet, afterBatch })
+  add(output: ClientOutput, afterBatch: number): void {
+    this.#closes.push({ output, afterBatch })
   }
 
   /** Those that waited for batches up to this one. */
@@ -14,6 +14,6 @@ export class DeferredCloses {
     if (this.#closes.length === 0) return []
     const ready = this.#closes.filter(({ afterBatch }) => afterBatch <= batch)
     this.#closes = this.#closes.filter(({ afterBatch }) => afterBatch > batch)
-    return ready.map(({ outlet }) => outlet)
+    return ready.map(({ output }) => output)
   }
 }

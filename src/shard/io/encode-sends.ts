@@ -33,35 +33,35 @@ const ackTypes: Readonly<Record<number, AckType>> = {
 export function encodeSends(sends: SendList, nowMs: number): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
-    const outlet = connection.outlet as ClientOutput
-    if (outlet.isClosed) continue
+    const output = connection.output as ClientOutput
+    if (output.isClosed) continue
     connection.sentPackets++
     const head = sends.head[index]
     const what = sends.what[index]
     if (headBits.kind(head) === sendKinds.publish) {
-      encodePublish(outlet, connection, what as Message, { head, extra: sends.extra[index], nowMs })
+      encodePublish(output, connection, what as Message, { head, extra: sends.extra[index], nowMs })
     } else if (what === undefined) {
-      const target = outlet.reserve(ackBytes)
-      writeAck(ackTypes[headBits.kind(head)], headBits.packetId(head), target, outlet.at)
-      outlet.advance(ackBytes)
-      outlet.unreadAnswerBytes += ackBytes
+      const target = output.reserve(ackBytes)
+      writeAck(ackTypes[headBits.kind(head)], headBits.packetId(head), target, output.at)
+      output.advance(ackBytes)
+      output.unreadResponseBytes += ackBytes
     } else {
-      encodePacket(outlet, connection, what as ControlPacket)
+      encodePacket(output, connection, what as ControlPacket)
     }
   }
 }
 
 /** Appends one packet to what the connection is to be sent. */
 export function encodePacket(
-  outlet: ClientOutput,
+  output: ClientOutput,
   { version }: { version: ProtocolVersion },
   packet: ControlPacket,
 ): void {
   const bytes = measurePacket(packet, version)
-  const target = outlet.reserve(bytes)
-  writePacket(packet, version, target, outlet.at)
-  outlet.advance(bytes)
-  outlet.unreadAnswerBytes += bytes
+  const target = output.reserve(bytes)
+  writePacket(packet, version, target, output.at)
+  output.advance(bytes)
+  output.unreadResponseBytes += bytes
 }
 
 interface PublishHead {
@@ -70,22 +70,22 @@ interface PublishHead {
   readonly nowMs: number
 }
 
-function encodePublish(outlet: ClientOutput, connection: Connection, message: Message, how: PublishHead): void {
+function encodePublish(output: ClientOutput, connection: Connection, message: Message, how: PublishHead): void {
   const { head, extra } = how
   const shape = connection.version === 5 ? 5 : 4
   const hasPacketId = headBits.qos(head) !== 0
   if (message.frameShape === shape && extra === undefined && hasPacketId === (message.packetIdAt !== 0)) {
-    copyFrame(outlet, message, head)
+    copyFrame(output, message, head)
   } else {
-    encodeAgain(outlet, connection, message, how)
+    encodeAgain(output, connection, message, how)
   }
 }
 
 /** Same version, same layout: the bytes that came are the bytes that go, but for flags and packet id. */
-function copyFrame(outlet: ClientOutput, message: Message, head: number): void {
+function copyFrame(output: ClientOutput, message: Message, head: number): void {
   const { frameStart, packetIdAt } = message
-  const at = outlet.appendRange(message.chunk, frameStart, message.frameEnd)
-  const target = outlet.buffer
+  const at = output.appendRange(message.chunk, frameStart, message.frameEnd)
+  const target = output.buffer
   // First byte: type 3, then DUP, QoS and RETAIN; `head` has RETAIN in bit 3, DUP in bit 4, QoS in bits 5 and 6.
   target[at] = 0x30 | ((head & 16) >> 1) | ((head >> 4) & 6) | ((head >> 3) & 1)
   if (packetIdAt === 0) return
@@ -95,7 +95,7 @@ function copyFrame(outlet: ClientOutput, message: Message, head: number): void {
 }
 
 function encodeAgain(
-  outlet: ClientOutput,
+  output: ClientOutput,
   connection: Connection,
   message: Message,
   { head, extra, nowMs }: PublishHead,
@@ -116,7 +116,7 @@ function encodeAgain(
     payloadEnd: message.frameEnd,
   }
   const bytes = measurePublish(fields, connection.version)
-  const target = outlet.reserve(bytes)
-  writePublish(fields, connection.version, target, outlet.at)
-  outlet.advance(bytes)
+  const target = output.reserve(bytes)
+  writePublish(fields, connection.version, target, output.at)
+  output.advance(bytes)
 }

@@ -5,17 +5,17 @@ import type { ClientOutput } from './client-output.ts'
 export class FlushQueue {
   #outlets: ClientOutput[] = []
 
-  add(outlet: ClientOutput): void {
-    this.#outlets.push(outlet)
+  add(output: ClientOutput): void {
+    this.#outlets.push(output)
   }
 
   /** `isShortOfRoom`: all readers together hold too much. Those that have not taken their last write get nothing more for now. */
   flush(isShortOfRoom: boolean): void {
     const outlets = this.#outlets
     this.#outlets = []
-    for (const outlet of outlets) {
-      outlet.flush()
-      if (isShortOfRoom && outlet.isWriting && outlet.connection !== undefined) outlet.connection.unsentBytes = Infinity
+    for (const output of outlets) {
+      output.flush()
+      if (isShortOfRoom && output.isWriting && output.connection !== undefined) output.connection.unsentBytes = Infinity
     }
   }
 }

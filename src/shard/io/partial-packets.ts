@@ -24,15 +24,15 @@ interface PartialPacket {
 
 export class PartialPackets {
   readonly #limitBytes: number
-  readonly #tellFault: (outlet: ClientOutput, fault: ProtocolError) => void
+  readonly #reportFault: (output: ClientOutput, fault: ProtocolError) => void
   /** In the order in which they last got on. */
-  readonly #line = new Map<ClientOutput, PartialPacket>()
+  readonly #byProgress = new Map<ClientOutput, PartialPacket>()
   #heldBytes = 0
 
   /** `tellFault`: nothing more of it will be read, and its client is to be told so. */
-  constructor(limitBytes: number, tellFault: (outlet: ClientOutput, fault: ProtocolError) => void) {
+  constructor(limitBytes: number, reportFault: (output: ClientOutput, fault: ProtocolError) => void) {
     this.#limitBytes = limitBytes
-    this.#tellFault = tellFault
+    this.#reportFault = reportFault
   }
 
   /** Of all of them. */
@@ -41,56 +41,56 @@ export class PartialPackets {
   }
 
   /** Its decoder has read what there is. Costs nothing where that ends with the end of a packet. */
-  noteRead(outlet: ClientOutput): void {
-    if (outlet.decoder.begunBytes >= countedFromBytes || this.#line.size > 0) this.note(outlet)
+  noteRead(output: ClientOutput): void {
+    if (output.decoder.partialBytes >= countedFromBytes || this.#byProgress.size > 0) this.note(output)
   }
 
   /** More of a packet has come, or its end. */
-  note(outlet: ClientOutput): void {
-    const begunBytes = outlet.begunBytes
-    const begun = this.#line.get(outlet)
-    if (begunBytes < countedFromBytes) return this.#remove(outlet, begun)
+  note(output: ClientOutput): void {
+    const begunBytes = output.partialBytes
+    const begun = this.#byProgress.get(output)
+    if (begunBytes < countedFromBytes) return this.#remove(output, begun)
     const counted = begun ?? { heldBytes: 0, markBytes: begunBytes }
-    if (begun === undefined || isProgress(begun, begunBytes)) this.#moveToEnd(outlet, counted, begunBytes)
-    const { begunRoomBytes } = outlet
-    this.#heldBytes += begunRoomBytes - counted.heldBytes
-    counted.heldBytes = begunRoomBytes
-    this.#makeRoom()
+    if (begun === undefined || isProgress(begun, begunBytes)) this.#moveToEnd(output, counted, begunBytes)
+    const { partialMemoryBytes } = output
+    this.#heldBytes += partialMemoryBytes - counted.heldBytes
+    counted.heldBytes = partialMemoryBytes
+    this.#rejectSlowest()
   }
 
   /** It is gone, or another shard has it. */
-  forget(outlet: ClientOutput): void {
-    this.#remove(outlet, this.#line.get(outlet))
+  forget(output: ClientOutput): void {
+    this.#remove(output, this.#byProgress.get(output))
   }
 
-  #moveToEnd(outlet: ClientOutput, begun: PartialPacket, begunBytes: number): void {
+  #moveToEnd(output: ClientOutput, begun: PartialPacket, begunBytes: number): void {
     begun.markBytes = begunBytes
-    this.#line.delete(outlet)
-    this.#line.set(outlet, begun)
+    this.#byProgress.delete(output)
+    this.#byProgress.set(output, begun)
   }
 
   /** One alone is never given up: its packet is no larger than a packet may be. */
-  #makeRoom(): void {
-    while (this.#heldBytes > this.#limitBytes && this.#line.size > 1) {
-      const [[outlet, begun]] = this.#line
-      this.#remove(outlet, begun)
-      this.#giveUp(outlet)
+  #rejectSlowest(): void {
+    while (this.#heldBytes > this.#limitBytes && this.#byProgress.size > 1) {
+      const [[output, begun]] = this.#byProgress
+      this.#remove(output, begun)
+      this.#reject(output)
     }
   }
 
-  #giveUp(outlet: ClientOutput): void {
+  #reject(output: ClientOutput): void {
     const text = `${this.#limitBytes} bytes of unfinished packets are here, and others get on faster with theirs`
     const fault = new ProtocolError('quotaExceeded', text)
-    const { connection, decoder, stream } = outlet
-    decoder.giveUp(fault)
+    const { connection, decoder, stream } = output
+    decoder.stop(fault)
     // Where another shard has the connection, its client hears nothing of us but the end. Who was told and goes on is cut off.
     if (connection === undefined || connection.now.state === 'closing') stream.destroy()
-    else this.#tellFault(outlet, fault)
+    else this.#reportFault(output, fault)
   }
 
-  #remove(outlet: ClientOutput, begun: PartialPacket | undefined): void {
+  #remove(output: ClientOutput, begun: PartialPacket | undefined): void {
     if (begun === undefined) return
-    this.#line.delete(outlet)
+    this.#byProgress.delete(output)
     this.#heldBytes -= begun.heldBytes
   }
 }

@@ -5,7 +5,7 @@ import type { ClientOutput } from './client-output.ts'
 
 export interface ReadSchedulerOwner {
   /** Packets of one connection, until they are used up or the turn is over. */
-  read(outlet: ClientOutput): void
+  read(output: ClientOutput): void
   planTurnEnd(): void
   /** Of answers that its client has not read, for each connection. */
   maxUnsentBytes(): number
@@ -24,71 +24,71 @@ export class ReadScheduler {
   }
 
   /** So much has come, and is to be read in this turn. */
-  noteInput(outlet: ClientOutput, bytes: number, turn: number): void {
-    if (outlet.inputTurn !== turn) {
-      outlet.inputTurn = turn
-      outlet.inputBytes = 0
+  noteInput(output: ClientOutput, bytes: number, turn: number): void {
+    if (output.inputTurn !== turn) {
+      output.inputTurn = turn
+      output.inputBytes = 0
     }
-    outlet.inputBytes += bytes
+    output.inputBytes += bytes
   }
 
-  setBackIfGreedy(outlet: ClientOutput): void {
-    if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.setBack(outlet)
+  postponeIfOverLimit(output: ClientOutput): void {
+    if (output.inputBytes >= maxInputBytesPerTurn && !output.isBacklogged) this.postpone(output)
   }
 
   /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */
-  setBack(outlet: ClientOutput): void {
-    outlet.isBacklogged = true
-    this.#backlog.push(outlet)
-    this.#stop(outlet)
+  postpone(output: ClientOutput): void {
+    output.isBacklogged = true
+    this.#backlog.push(output)
+    this.#stop(output)
     this.#owner.planTurnEnd()
   }
 
   /** The core wants it to stand still, or no longer. */
-  change(outlet: ClientOutput, isPaused: boolean): void {
-    if (isPaused) return this.#stop(outlet)
-    if (outlet.isClosed || outlet.isBacklogged) return
+  change(output: ClientOutput, isPaused: boolean): void {
+    if (isPaused) return this.#stop(output)
+    if (output.isClosed || output.isBacklogged) return
     // What has arrived already comes first, at the next turn: now other handlers may be under way.
-    outlet.isBacklogged = true
-    this.#backlog.push(outlet)
+    output.isBacklogged = true
+    this.#backlog.push(output)
     this.#owner.planTurnEnd()
   }
 
   /** Who asks and does not read the answers is not read from either: nothing else bounds what they take. */
-  stopIfOwing(outlet: ClientOutput): void {
-    if (this.#owesTooMuch(outlet)) this.#stop(outlet)
+  stopIfResponsesUnread(output: ClientOutput): void {
+    if (this.#hasUnreadResponses(output)) this.#stop(output)
   }
 
   /** Unless something else keeps it. */
-  start(outlet: ClientOutput): void {
-    if (!outlet.isReaderStopped || outlet.isBacklogged || outlet.connection?.isPaused === true) return
-    if (this.#owesTooMuch(outlet)) return
-    outlet.isReaderStopped = false
-    outlet.stream.resume()
+  start(output: ClientOutput): void {
+    if (!output.isReadingPaused || output.isBacklogged || output.connection?.isPaused === true) return
+    if (this.#hasUnreadResponses(output)) return
+    output.isReadingPaused = false
+    output.stream.resume()
   }
 
   /** As many as fit into the time of a turn; the others keep their place before those that are set back anew. */
-  goOn(isOverdue: () => boolean): void {
+  continueBacklog(isOverdue: () => boolean): void {
     if (this.#backlog.length === 0) return
     const backlog = this.#backlog
     this.#backlog = []
     let index = 0
     do {
-      const outlet = backlog[index++]
-      outlet.isBacklogged = false
-      if (!outlet.isClosed) this.#owner.read(outlet)
-      this.start(outlet)
+      const output = backlog[index++]
+      output.isBacklogged = false
+      if (!output.isClosed) this.#owner.read(output)
+      this.start(output)
     } while (index < backlog.length && !isOverdue())
     if (index < backlog.length) this.#backlog = [...backlog.slice(index), ...this.#backlog]
   }
 
-  #owesTooMuch(outlet: ClientOutput): boolean {
-    return outlet.unreadAnswerBytes > this.#owner.maxUnsentBytes()
+  #hasUnreadResponses(output: ClientOutput): boolean {
+    return output.unreadResponseBytes > this.#owner.maxUnsentBytes()
   }
 
-  #stop(outlet: ClientOutput): void {
-    if (outlet.isReaderStopped) return
-    outlet.isReaderStopped = true
-    outlet.stream.pause()
+  #stop(output: ClientOutput): void {
+    if (output.isReadingPaused) return
+    output.isReadingPaused = true
+    output.stream.pause()
   }
 }

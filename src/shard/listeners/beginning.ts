@@ -8,9 +8,9 @@ import { ProtocolError, type ConnectPacket, type Packet, type PacketDecoder } fr
 
 export interface FirstPacketCallbacks {
   /** The connection stays here. `first` is its first packet; undefined: the decoder refuses what came. */
-  beginHere(first: Packet | undefined, bytes: number): void
+  openHere(first: Packet | undefined, bytes: number): void
   /** Its session is with another shard, which is to hear `begun` first. */
-  beginAt(peer: PeerNumber, connect: ConnectPacket, begun: Buffer): void
+  openAt(peer: PeerNumber, connect: ConnectPacket, begun: Buffer): void
 }
 
 export interface ShardOfSession {
@@ -27,8 +27,8 @@ export class FirstPacket {
   readonly #place: ShardOfSession
   readonly #owner: FirstPacketCallbacks
   /** All that has come: mostly one chunk, as it came. At most doubles what has arrived. */
-  #begun: Buffer | undefined
-  #begunBytes = 0
+  #received: Buffer | undefined
+  #receivedBytes = 0
 
   constructor(decoder: PacketDecoder, place: ShardOfSession, owner: FirstPacketCallbacks) {
     this.#decoder = decoder
@@ -42,9 +42,9 @@ export class FirstPacket {
     this.#decoder.push(chunk)
     const first = this.#next()
     if (first === 'not-yet') return
-    const home = first?.type === 'connect' ? this.#homeOf(first) : this.#place.own
-    if (first?.type !== 'connect' || home === this.#place.own) this.#owner.beginHere(first, this.#begunBytes)
-    else this.#owner.beginAt(home, first, this.#bytes())
+    const home = first?.type === 'connect' ? this.#shardOf(first) : this.#place.own
+    if (first?.type !== 'connect' || home === this.#place.own) this.#owner.openHere(first, this.#receivedBytes)
+    else this.#owner.openAt(home, first, this.#bytes())
   }
 
   /** Undefined: what came is no packet. The decoder says so again when it is asked again. */
@@ -57,27 +57,27 @@ export class FirstPacket {
     }
   }
 
-  #homeOf(connect: ConnectPacket): PeerNumber {
+  #shardOf(connect: ConnectPacket): PeerNumber {
     const { own, shards } = this.#place
     const session = this.#place.sessionOf(connect)
     return session === undefined ? own : shardOf(session, shards)
   }
 
   #keep(chunk: Buffer): void {
-    const bytes = this.#begunBytes + chunk.length
-    if (this.#begun === undefined) this.#begun = chunk
+    const bytes = this.#receivedBytes + chunk.length
+    if (this.#received === undefined) this.#received = chunk
     else {
-      if (bytes > this.#begun.length) {
+      if (bytes > this.#received.length) {
         const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, smallestRoom))
-        this.#begun.copy(larger, 0, 0, this.#begunBytes)
-        this.#begun = larger
+        this.#received.copy(larger, 0, 0, this.#receivedBytes)
+        this.#received = larger
       }
-      chunk.copy(this.#begun, this.#begunBytes)
+      chunk.copy(this.#received, this.#receivedBytes)
     }
-    this.#begunBytes = bytes
+    this.#receivedBytes = bytes
   }
 
   #bytes(): Buffer {
-    return this.#begun === undefined ? Buffer.alloc(0) : this.#begun.subarray(0, this.#begunBytes)
+    return this.#received === undefined ? Buffer.alloc(0) : this.#received.subarray(0, this.#receivedBytes)
   }
 }

@@ -18,13 +18,13 @@ import type { PeerLinks } from '../peers/peer-links.ts'
 
 export interface ConnectRoutingCallbacks {
   /** Its first packet is `first`; undefined: its decoder refuses what came. More may wait in the decoder. */
-  beginHere(outlet: ClientOutput, first: Packet | undefined): void
+  openHere(output: ClientOutput, first: Packet | undefined): void
   /** Nobody knows the connection any more. */
-  forget(outlet: ClientOutput): void
+  forget(output: ClientOutput): void
   /** More of its first packet has come. */
-  noteRead(outlet: ClientOutput): void
+  noteRead(output: ClientOutput): void
   /** The stream of a connection that was forgotten is to be closed when it has been sent what was appended. */
-  dismiss(outlet: ClientOutput): void
+  closeAfterFlush(output: ClientOutput): void
 }
 
 export interface ConnectRoutingDependencies {
@@ -34,45 +34,45 @@ export interface ConnectRoutingDependencies {
 }
 
 export class ConnectRouting {
-  readonly #world: ConnectRoutingDependencies
+  readonly #dependencies: ConnectRoutingDependencies
   readonly #peers: PeerLinks
   readonly #owner: ConnectRoutingCallbacks
 
-  constructor(world: ConnectRoutingDependencies, peers: PeerLinks, owner: ConnectRoutingCallbacks) {
-    this.#world = world
+  constructor(dependencies: ConnectRoutingDependencies, peers: PeerLinks, owner: ConnectRoutingCallbacks) {
+    this.#dependencies = dependencies
     this.#peers = peers
     this.#owner = owner
   }
 
   /** The connection is new and its listener one of this shard's. */
-  watch(outlet: ClientOutput, listener: ShardListener): void {
-    const { stream, connection } = outlet
-    const { shardNumber: own, shards = 1 } = this.#world.start
+  watch(output: ClientOutput, listener: ShardListener): void {
+    const { stream, connection } = output
+    const { shardNumber: own, shards = 1 } = this.#dependencies.start
     const sessionOf = (connect: ConnectPacket): string | undefined => this.#sessionOf(connection, listener, connect)
     const place = { own, shards, sessionOf }
     const passOn = stream.onData
-    const beginning = new FirstPacket(outlet.decoder, place, {
-      beginHere: (first, bytes) => {
+    const beginning = new FirstPacket(output.decoder, place, {
+      openHere: (first, bytes) => {
         stream.onData = passOn
-        this.#world.counters.add(counterCells.bytesReceived, bytes)
+        this.#dependencies.counters.add(counterCells.bytesReceived, bytes)
         if (connection !== undefined) connection.receivedBytes += bytes
-        this.#owner.beginHere(outlet, first)
+        this.#owner.openHere(output, first)
       },
-      beginAt: (peer, connect, begun) => {
-        this.#owner.forget(outlet)
-        this.#carry(outlet, listener, { peer, connect, begun })
+      openAt: (peer, connect, begun) => {
+        this.#owner.forget(output)
+        this.#relay(output, listener, { peer, connect, begun })
       },
     })
     stream.onData = (chunk) => {
       beginning.noteChunk(chunk)
-      if (stream.onData !== passOn) this.#owner.noteRead(outlet)
+      if (stream.onData !== passOn) this.#owner.noteRead(output)
     }
   }
 
   /** As the core will name it. */
   #sessionOf(connection: Connection | undefined, listener: ShardListener, connect: ConnectPacket): string | undefined {
-    const { namespaces } = this.#world.start
-    const arrival = connection?.arrival
+    const { namespaces } = this.#dependencies.start
+    const arrival = connection?.origin
     // What a certificate says counts instead of what CONNECT says.
     const clientId = arrival?.clientId ?? connect.clientId
     if (clientId === '') return undefined
@@ -81,22 +81,22 @@ export class ConnectRouting {
     return namespacedName(namespace, clientId)
   }
 
-  #carry(
-    outlet: ClientOutput,
+  #relay(
+    output: ClientOutput,
     listener: ShardListener,
     { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
   ): void {
-    const isCarried = this.#peers.relay(peer, outlet.stream, listener.number, begun)
-    if (!isCarried) this.#turnAway(outlet, connect.version)
+    const isCarried = this.#peers.relay(peer, output.stream, listener.number, begun)
+    if (!isCarried) this.#refuseUnavailable(output, connect.version)
   }
 
   /** The shard that has its session is being started again: the client may try again soon. */
-  #turnAway(outlet: ClientOutput, version: ProtocolVersion): void {
+  #refuseUnavailable(output: ClientOutput, version: ProtocolVersion): void {
     const reason = reasonCodes.serverUnavailable
     const reasonCode = version === 5 ? reason : returnCodeFor(reason)
-    encodePacket(outlet, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
-    this.#owner.dismiss(outlet)
+    encodePacket(output, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
+    this.#owner.closeAfterFlush(output)
     const why = 'the shard that has its session is not there'
-    this.#world.log.warn('client refused', { address: outlet.stream.remoteAddress, reason, why })
+    this.#dependencies.log.warn('client refused', { address: output.stream.remoteAddress, reason, why })
   }
 }

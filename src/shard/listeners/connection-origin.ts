@@ -6,9 +6,9 @@ import type { ByteStream, PeerCertificate } from '../../transports/index.ts'
 import type { CertificateField, ShardListener } from '../messages/messages.ts'
 import type { ClientOutput } from '../io/client-output.ts'
 
-export function connectionOver(outlet: ClientOutput, listener: ShardListener): Connection {
-  const { stream } = outlet
-  const connection = new Connection(outlet, listener, stream.remoteAddress, originOf(stream, listener))
+export function connectionOver(output: ClientOutput, listener: ShardListener): Connection {
+  const { stream } = output
+  const connection = new Connection(output, listener, stream.remoteAddress, originOf(stream, listener))
   connection.peerPort = stream.remotePort
   return connection
 }

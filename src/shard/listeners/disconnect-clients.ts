@@ -5,7 +5,7 @@ import type { ShardListener } from '../messages/messages.ts'
 import type { ClientOutput } from '../io/client-output.ts'
 
 export interface DisconnectDependencies {
-  readonly outlets: Iterable<ClientOutput>
+  readonly clientOutputs: Iterable<ClientOutput>
   input(input: Input): void
 }
 
@@ -13,12 +13,12 @@ const clientsPerTurn = 256
 
 /** Resolves when everybody who came in by one of the listeners has been told to go. */
 export async function disconnectClients(shard: DisconnectDependencies, listeners: ReadonlySet<number>): Promise<void> {
-  const concerned = [...shard.outlets].filter((outlet) => listeners.has(listenerNumberOf(outlet)))
-  for (const [index, outlet] of concerned.entries()) {
+  const concerned = [...shard.clientOutputs].filter((output) => listeners.has(listenerNumberOf(output)))
+  for (const [index, output] of concerned.entries()) {
     if (index > 0 && index % clientsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve))
-    const { connection } = outlet
+    const { connection } = output
     // Who has not said who they are cannot be told.
-    if (connection === undefined || connection.now.state === 'awaiting-connect') outlet.stream.destroy()
+    if (connection === undefined || connection.now.state === 'awaiting-connect') output.stream.destroy()
     else shard.input({ kind: 'listener-closed', connection })
   }
 }

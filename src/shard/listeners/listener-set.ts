@@ -14,11 +14,11 @@ import type { ListenerDifference, ListenerStep, ShardListener } from '../message
 import type { OpenListener, ListenerFactory, PreparedChange } from './open-listener.ts'
 
 export interface ListenerSetOwner {
-  readonly porter: Pick<ListenerFactory, 'open'>
+  readonly factory: Pick<ListenerFactory, 'open'>
   /** The number of the shard. */
   readonly own: number
   /** Resolves when whoever came in by them has been told to go. */
-  sendAway(listeners: ReadonlySet<number>): Promise<void>
+  disconnectClients(listeners: ReadonlySet<number>): Promise<void>
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
 }
@@ -43,7 +43,7 @@ export class ListenerSet {
   constructor(listeners: readonly ShardListener[], owner: ListenerSetOwner) {
     this.#owner = owner
     this.#known = new Map(listeners.map((listener) => [listener.number, listener]))
-    this.#wanted = new Map(listeners.filter((one) => this.#isOurs(one)).map((one) => [one.number, one]))
+    this.#wanted = new Map(listeners.filter((one) => this.#isLocal(one)).map((one) => [one.number, one]))
     this.#open = new Map()
     this.#prepared = new Map()
     this.#missing = new Map()
@@ -65,7 +65,7 @@ export class ListenerSet {
   }
 
   /** Opens what is wanted and can be opened. */
-  openPossible(): Promise<void> {
+  openAvailable(): Promise<void> {
     return this.#next(() => {
       this.#isServing = true
       return this.#openMissing()
@@ -73,18 +73,18 @@ export class ListenerSet {
   }
 
   /** Tries those again that could not be opened. */
-  tryAgain(): Promise<void> {
+  retryMissing(): Promise<void> {
     return this.#next(async () => {
       if (this.#isServing) await this.#openMissing()
     })
   }
 
   /** Resolves with a sentence where the step cannot be taken. */
-  take(step: ListenerStep, difference: ListenerDifference): Promise<string | undefined> {
+  apply(step: ListenerStep, difference: ListenerDifference): Promise<string | undefined> {
     return this.#next(async () => {
       switch (step) {
         case 'learn':
-          return this.#learn(difference)
+          return this.#addKnown(difference)
         case 'open':
           return await this.#prepare(difference)
         case 'settle':
@@ -98,7 +98,7 @@ export class ListenerSet {
   }
 
   reload(): Promise<unknown> {
-    return Promise.all([this.tryAgain(), ...[...this.#open.values()].map((listener) => listener.reload())])
+    return Promise.all([this.retryMissing(), ...[...this.#open.values()].map((listener) => listener.reload())])
   }
 
   /** Nobody comes in any more. */
@@ -115,7 +115,7 @@ export class ListenerSet {
     }))
   }
 
-  #learn({ opened }: ListenerDifference): undefined {
+  #addKnown({ opened }: ListenerDifference): undefined {
     for (const listener of opened) this.#known.set(listener.number, listener)
   }
 
@@ -123,7 +123,7 @@ export class ListenerSet {
     if (!this.#isServing) return undefined
     try {
       for (const listener of opened) {
-        if (this.#isOurs(listener) && !this.#isInTheWay(listener, closed)) await this.#openOne(listener)
+        if (this.#isLocal(listener) && !this.#isAddressTaken(listener, closed)) await this.#openOne(listener)
       }
       for (const listener of changed) {
         const open = this.#open.get(listener.number)
@@ -140,11 +140,11 @@ export class ListenerSet {
     await this.#close(closed)
     for (const listener of opened) {
       this.#known.set(listener.number, listener)
-      if (this.#isOurs(listener)) this.#wanted.set(listener.number, listener)
+      if (this.#isLocal(listener)) this.#wanted.set(listener.number, listener)
     }
     if (!this.#isServing) return undefined
     try {
-      for (const listener of opened) if (this.#isOurs(listener)) await this.#openOne(listener)
+      for (const listener of opened) if (this.#isLocal(listener)) await this.#openOne(listener)
       await this.#openMissing()
       return undefined
     } catch (error) {
@@ -172,18 +172,18 @@ export class ListenerSet {
     for (const number of numbers) {
       this.#open.delete(number)
       this.#wanted.delete(number)
-      this.#noteFound(number, 'it is wanted no more')
+      this.#recordOpened(number, 'it is wanted no more')
     }
     await Promise.all(gone.map((open) => open.close()))
-    if (this.#isServing) await this.#owner.sendAway(new Set(numbers))
+    if (this.#isServing) await this.#owner.disconnectClients(new Set(numbers))
     for (const number of numbers) this.#known.delete(number)
     await Promise.all(gone.map((open) => withTimeout(open.released())))
   }
 
   async #openOne(listener: ShardListener): Promise<void> {
     if (this.#open.has(listener.number)) return
-    this.#open.set(listener.number, await this.#owner.porter.open(listener))
-    this.#noteFound(listener.number, 'it is open again')
+    this.#open.set(listener.number, await this.#owner.factory.open(listener))
+    this.#recordOpened(listener.number, 'it is open again')
   }
 
   async #openMissing(): Promise<void> {
@@ -191,28 +191,28 @@ export class ListenerSet {
       try {
         await this.#openOne(listener)
       } catch (error) {
-        this.#noteMissing(listener, (error as Error).message)
+        this.#recordMissing(listener, (error as Error).message)
       }
     }
   }
 
-  #noteMissing(listener: ShardListener, why: string): void {
+  #recordMissing(listener: ShardListener, why: string): void {
     if (this.#missing.get(listener.number) === why) return
     this.#missing.set(listener.number, why)
     this.#owner.alarm(alarmOf(listener), `a listener is closed and tried again until it can be opened: ${why}`)
   }
 
-  #noteFound(number: number, how: string): void {
+  #recordOpened(number: number, how: string): void {
     const listener = this.#known.get(number)
     if (listener !== undefined && this.#missing.delete(number)) this.#owner.alarmOver(alarmOf(listener), how)
   }
 
-  #isOurs({ onlyOnShard = this.#owner.own }: ShardListener): boolean {
+  #isLocal({ onlyOnShard = this.#owner.own }: ShardListener): boolean {
     return onlyOnShard === this.#owner.own
   }
 
   /** One that is about to go may have its address. */
-  #isInTheWay(listener: ShardListener, closed: readonly number[]): boolean {
+  #isAddressTaken(listener: ShardListener, closed: readonly number[]): boolean {
     return closed.some((number) => {
       const old = this.#known.get(number)
       return old !== undefined && canShareAddress(old, listener)

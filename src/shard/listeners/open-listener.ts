@@ -6,10 +6,10 @@ import { failedAssertion } from '../../protocol/index.ts'
 import { ListenerCounters, type Log } from '../../telemetry/index.ts'
 import {
   type ByteStream,
-  type ChangingListener,
-  ConnectionBudget,
+  type ReconfigurableListener,
+  ConnectionLimit,
   ConnectionRate,
-  type DoorRefusal,
+  type ConnectionRefusal,
   listenQuic,
   listenTcp,
   listenTls,
@@ -17,7 +17,7 @@ import {
   QuicFiles,
   type QuicListenOptions,
   type TcpListenOptions,
-  TlsGate,
+  TlsUpgrade,
   type TlsProblem,
 } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -28,7 +28,7 @@ export interface ListenerDependencies {
   /** The number of the shard. */
   readonly own: number
   /** Shared by all listeners of the shard. */
-  readonly budget: ConnectionBudget
+  readonly budget: ConnectionLimit
   /** New connections of all listeners of the shard together. */
   readonly rate: ConnectionRate
   readonly log: Log
@@ -63,25 +63,25 @@ export interface PreparedChange {
 
 /** Opens listeners, one at a time, and looks after what all of them have in common. */
 export class ListenerFactory {
-  readonly #world: ListenerDependencies
+  readonly #dependencies: ListenerDependencies
   readonly #refusals: RefusalLog
   readonly #full: TransientAlarm
   readonly #failing: TransientAlarm
 
-  constructor(world: ListenerDependencies) {
-    this.#world = world
-    this.#refusals = new RefusalLog(world.log)
-    this.#full = new TransientAlarm(world, {
+  constructor(dependencies: ListenerDependencies) {
+    this.#dependencies = dependencies
+    this.#refusals = new RefusalLog(dependencies.log)
+    this.#full = new TransientAlarm(dependencies, {
       name: 'connections',
       over: 'nobody is turned away for want of room any more',
     })
-    this.#failing = new TransientAlarm(world, { name: 'listener', over: 'connections can be accepted again' })
+    this.#failing = new TransientAlarm(dependencies, { name: 'listener', over: 'connections can be accepted again' })
   }
 
   /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
   async open(listener: ShardListener): Promise<OpenListener> {
     const opened = await this.#openAsItsKind(listener)
-    return listener.tls === undefined ? opened : this.#withEndOfAlarm(listener, opened)
+    return listener.tls === undefined ? opened : this.#clearingAlarm(listener, opened)
   }
 
   #openAsItsKind(listener: ShardListener): Promise<OpenListener> {
@@ -92,8 +92,8 @@ export class ListenerFactory {
       case 'ssl':
         return openChanging(listener, {
           open: listenTls,
-          optionsOf: (now) => ({ ...this.#optionsOf(now), gate: this.#gateOf(now) }),
-          gateIn: ({ gate }) => gate,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), upgrade: this.#gateOf(now) }),
+          gateIn: ({ upgrade }) => upgrade,
         })
       case 'ws':
         return openChanging(listener, {
@@ -116,20 +116,23 @@ export class ListenerFactory {
 
   #optionsOf(listener: ShardListener): TcpListenOptions {
     const { kind, name, host, port, maxConnectionRate, accessRules, proxyProtocol, counts } = listener
-    const world = this.#world
-    const rates = [...(maxConnectionRate === undefined ? [] : [new ConnectionRate(maxConnectionRate)]), world.rate]
-    const counters = counts === undefined ? undefined : new ListenerCounters(counts, world.own)
+    const dependencies = this.#dependencies
+    const rates = [
+      ...(maxConnectionRate === undefined ? [] : [new ConnectionRate(maxConnectionRate)]),
+      dependencies.rate,
+    ]
+    const counters = counts === undefined ? undefined : new ListenerCounters(counts, dependencies.own)
     return {
       host,
       port,
       reusePort: listener.sharesPort,
-      budget: placesOf(listener, world),
+      limits: placesOf(listener, dependencies),
       rates,
       accessRules,
       proxyProtocol,
       onStream: (stream) => {
         counters?.noteAccepted()
-        world.accept(stream, listener)
+        dependencies.accept(stream, listener)
       },
       onRefused: (reason, why) => {
         counters?.noteRefused()
@@ -140,37 +143,37 @@ export class ListenerFactory {
     }
   }
 
-  #noteRefused({ kind, name }: ShardListener, reason: DoorRefusal, why: string | undefined): void {
-    this.#world.noteRefused()
+  #noteRefused({ kind, name }: ShardListener, reason: ConnectionRefusal, why: string | undefined): void {
+    this.#dependencies.noteRefused()
     this.#refusals.note({ listener: `${kind}:${name}`, reason, why })
-    if (reason === 'no-room') this.#full.note(this.#noRoom)
+    if (reason === 'no-room') this.#full.note(this.#limitReached)
   }
 
-  get #noRoom(): string {
-    const { limit, isOutOfDescriptors } = this.#world.budget
+  get #limitReached(): string {
+    const { limit, isOutOfDescriptors } = this.#dependencies.budget
     if (isOutOfDescriptors)
       return 'nearly as many files are open as may be, and more connections are turned away; raise the open-file limit'
     return `all ${limit} connections are taken and more are turned away; raise limits.max_connections or the open-file limit`
   }
 
-  #gateOf(listener: ShardListener): TlsGate {
+  #gateOf(listener: ShardListener): TlsUpgrade {
     const { tls, ticketSecret, name } = listener
     if (tls === undefined || ticketSecret === undefined)
       throw new Error(`${listenerLabel(listener)}: it has no TLS settings`)
-    const opening = TlsGate.open({
+    const opening = TlsUpgrade.open({
       settings: tls,
       name,
       ticketSecret,
       onProblem: (problem) => {
         // Every shard reads the same files: one of them says it.
-        if (this.#world.own === 0) this.#noteFiles(listener, problem)
+        if (this.#dependencies.own === 0) this.#noteFiles(listener, problem)
       },
-      storedKey: (identity) => this.#world.storedKey(identity, listener),
+      findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
     })
     // The main thread has tried the same files just now, and said it by the name of the setting.
     if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
-    return opening.gate
+    return opening.upgrade
   }
 
   async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
@@ -192,14 +195,14 @@ export class ListenerFactory {
   #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
     const files = `${listenerLabel(listener)}: what stands in the files`
     const alarm = alarmOfFiles(listener)
-    if (problem === undefined) this.#world.alarmOver(alarm, `${files} is in order again and in force`)
-    else this.#world.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
+    if (problem === undefined) this.#dependencies.alarmOver(alarm, `${files} is in order again and in force`)
+    else this.#dependencies.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
   }
 
   /** Who has told of files looks at them no more when the listener is closed, or works with what was read for a change. */
-  #withEndOfAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
+  #clearingAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
     const over = (why: string): void =>
-      this.#world.alarmOver(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
+      this.#dependencies.alarmOver(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
     return {
       ...opened,
       close(): Promise<void> {
@@ -227,10 +230,10 @@ type Receiving = Pick<TcpListenOptions, 'onStream'>
 
 /** How listeners of one kind are opened and changed. */
 interface Kind<Options> {
-  open(options: Options): Promise<ChangingListener<Options>>
+  open(options: Options): Promise<ReconfigurableListener<Options>>
   optionsOf(listener: ShardListener): Options
   /** What has to be closed where the options are not taken after all. */
-  gateIn(options: Options): TlsGate | undefined
+  gateIn(options: Options): TlsUpgrade | undefined
 }
 
 const noGate = (): undefined => undefined
@@ -305,10 +308,13 @@ function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLo
 }
 
 /** The listener's connections are counted by all shards together, with a limit or without. */
-function placesOf({ maxConnections, places }: ShardListener, { budget, own }: ListenerDependencies): ConnectionBudget {
-  return new ConnectionBudget(maxConnections ?? Number.POSITIVE_INFINITY, {
-    ...(places !== undefined && { places: { cells: places, own } }),
-    within: budget,
+function placesOf(
+  { maxConnections, connectionSlots }: ShardListener,
+  { budget, own }: ListenerDependencies,
+): ConnectionLimit {
+  return new ConnectionLimit(maxConnections ?? Number.POSITIVE_INFINITY, {
+    ...(connectionSlots !== undefined && { places: { cells: connectionSlots, own } }),
+    parent: budget,
     refusal: 'listener-full',
   })
 }

@@ -17,7 +17,7 @@ import type {
   NamespaceSettings,
   PeerNumber,
 } from '../../core/index.ts'
-import type { SeatNotice, SeatRequest } from '../../storage/index.ts'
+import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { TlsSettings } from '../../transports/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
@@ -39,7 +39,7 @@ export interface ShardListener extends ListenerTraits {
   /** Connections through this listener; one more is accepted and closed at once. Undefined: no limit. */
   readonly maxConnections: number | undefined
   /** Made by `createSharedPlaces`: where all shards count its connections together. */
-  readonly places?: SharedArrayBuffer | undefined
+  readonly connectionSlots?: SharedArrayBuffer | undefined
   /** Made by `createListenerTable`; the shard writes its own row. Undefined: nobody looks. */
   readonly counts?: SharedArrayBuffer | undefined
   /** Nobody but this machine can reach it: what is not configured otherwise may be generous here. */
@@ -141,7 +141,7 @@ export interface ShardStart extends ShardSettings {
   /** Undefined: none. */
   readonly rules?: RulePlan
   /** What bridges of this node mark their messages with. */
-  readonly nameAmongBridges?: string
+  readonly brokerName?: string
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
   readonly clockBaseMs: number
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
@@ -150,19 +150,19 @@ export interface ShardStart extends ShardSettings {
   /** mqtt.max_unfinished_bytes_total, this shard's part. */
   readonly maxUnfinishedBytesTotal: number
   /** Made by `createSharedPlaces`: who has how many of `maxConnections`. Undefined: this is the only shard. */
-  readonly places?: SharedArrayBuffer | undefined
+  readonly connectionSlots?: SharedArrayBuffer | undefined
   /** Descriptors that connections of all shards may still take: see `ConnectionBudget`. */
   readonly descriptorRoom?: SharedArrayBuffer | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */
-  readonly meters?: SharedArrayBuffer | undefined
+  readonly histograms?: SharedArrayBuffer | undefined
   /** Made by `createMemoryTable`; the shard writes its own row. Undefined: nobody looks. */
   readonly memoryTable?: SharedArrayBuffer | undefined
   /** node.memory_limit, this shard's part. Undefined: nobody has set one. */
   readonly memoryPartBytes?: number | undefined
   /** Made by `createLoadMark`: says what of the store the shard died of. Undefined: nobody looks. */
-  readonly loadMark?: SharedArrayBuffer | undefined
+  readonly crashMarker?: SharedArrayBuffer | undefined
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
   readonly namespaces?: NamespaceSettings | undefined
   /** Made by `createNamespaceTable`: what they have and may have. Undefined: nobody counts. */
@@ -187,7 +187,7 @@ export type ShardToNode =
   /** It is in order again. */
   | { readonly kind: 'alarm-over'; readonly name: string; readonly message: string }
   /** To the keeper of the store that all shards share. */
-  | { readonly kind: 'store'; readonly request: SeatRequest }
+  | { readonly kind: 'store'; readonly request: StoreRequest }
   /** What the node has asked, by its number. */
   | { readonly kind: 'answer'; readonly ask: number; readonly answer: unknown }
   /** A change that the node has sent holds from now on, or, with a problem, cannot be. */
@@ -208,7 +208,7 @@ export type NodeToShard =
   /** How short the memory of the node is: when that changes, and once a second while it is. `collects`: garbage, at once. */
   | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number; readonly collects: boolean }
   /** From the keeper of the store. */
-  | { readonly kind: 'store'; readonly notice: SeatNotice }
+  | { readonly kind: 'store'; readonly notice: StoreNotice }
   /** From the next turn on. Answered by `changed`. */
   | {
       readonly kind: 'settings'

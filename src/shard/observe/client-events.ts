@@ -32,7 +32,7 @@ export class ClientEvents {
   readonly #options: ClientEventsOptions
   #waiting: BrokerMessage[] = []
   #sinceMs = 0
-  #toldInSecond = 0
+  #sentInSecond = 0
 
   constructor(options: ClientEventsOptions) {
     this.#options = options
@@ -40,9 +40,9 @@ export class ClientEvents {
 
   note(event: PresenceEvent, nowMs: number): void {
     const { topic } = this.#options
-    if (topic === undefined || !this.#mayTell(nowMs)) return
+    if (topic === undefined || !this.#canSend(nowMs)) return
     const isConnected = event.event === 'client-connected'
-    const what = isConnected ? this.#arrival(event, nowMs) : disconnected(event, nowMs)
+    const what = isConnected ? this.#connected(event, nowMs) : disconnected(event, nowMs)
     const payload = JSON.stringify({ ...clientOf(event), ...what, ts: nowMs })
     // The core is in the middle of a turn: what it says itself is an input of a later one.
     if (this.#waiting.length === 0) setImmediate(() => this.#flush())
@@ -52,12 +52,12 @@ export class ClientEvents {
     this.#waiting.push({ topic: `${topic}/${level}${end}`, payload, retain: false })
   }
 
-  #mayTell(nowMs: number): boolean {
+  #canSend(nowMs: number): boolean {
     if (nowMs - this.#sinceMs >= secondMs) {
       this.#sinceMs = nowMs
-      this.#toldInSecond = 0
+      this.#sentInSecond = 0
     }
-    return this.#toldInSecond++ < maxEventsPerSecond
+    return this.#sentInSecond++ < maxEventsPerSecond
   }
 
   #flush(): void {
@@ -66,7 +66,7 @@ export class ClientEvents {
     for (const message of waiting) this.#options.tell(message)
   }
 
-  #arrival({ clientId, connection }: PresenceEvent, nowMs: number): object {
+  #connected({ clientId, connection }: PresenceEvent, nowMs: number): object {
     const client = this.#options.client(clientId)
     return {
       username: client?.username,
@@ -89,7 +89,7 @@ function clientOf({ clientId: session, connection }: PresenceEvent): object {
     clientid: clientId,
     namespace,
     ipaddress: connection.peerAddress,
-    sockport: connection.arrival?.port,
+    sockport: connection.origin?.port,
     proto_ver: connection.version,
     proto_name: protocolNames[connection.version] ?? 'MQTT',
   }

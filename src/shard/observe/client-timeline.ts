@@ -9,7 +9,7 @@ import type { TimelineEntry } from '../messages/query-types.ts'
 
 export interface TimelineLimits {
   readonly clients: number
-  readonly strangers: number
+  readonly unauthenticated: number
   /** For each client. */
   readonly entries: number
   /** Of all client ids together, which may be long; for clients, and for strangers. */
@@ -18,7 +18,7 @@ export interface TimelineLimits {
 
 export const timelineLimits: TimelineLimits = {
   clients: 4_096,
-  strangers: 1_024,
+  unauthenticated: 1_024,
   entries: 32,
   idCharacters: 1_048_576,
 }
@@ -67,12 +67,12 @@ class TimelineStore {
 export class ClientTimeline {
   readonly #limits: TimelineLimits
   readonly #clients: TimelineStore
-  readonly #strangers: TimelineStore
+  readonly #unauthenticated: TimelineStore
 
   constructor(limits: TimelineLimits = timelineLimits) {
     this.#limits = limits
     this.#clients = new TimelineStore(limits.clients, limits.idCharacters)
-    this.#strangers = new TimelineStore(limits.strangers, limits.idCharacters)
+    this.#unauthenticated = new TimelineStore(limits.unauthenticated, limits.idCharacters)
   }
 
   note(event: BrokerEvent, nowMs: number): void {
@@ -86,14 +86,14 @@ export class ClientTimeline {
 
   /** In order; empty where nothing is known of the client. */
   of(clientId: string): readonly TimelineEntry[] {
-    return this.#clients.get(clientId) ?? this.#strangers.get(clientId) ?? []
+    return this.#clients.get(clientId) ?? this.#unauthenticated.get(clientId) ?? []
   }
 
   #add(clientId: string, entry: TimelineEntry): void {
     const known = this.#clients.get(clientId)
     const isStranger = known === undefined && entry.event !== 'connected'
-    const timeline = known ?? this.#strangers.take(clientId)
-    const shelf = isStranger ? this.#strangers : this.#clients
+    const timeline = known ?? this.#unauthenticated.take(clientId)
+    const shelf = isStranger ? this.#unauthenticated : this.#clients
     // V8 gives an empty array room for 17 with its first entry, and most clients have one or two.
     if (timeline === undefined) return shelf.put(clientId, [entry])
     const last = timeline.at(-1)

@@ -11,7 +11,7 @@ const lineIntervalMs = 1_000
 export class DropLog {
   readonly #log: Log
   readonly #droppedSoFar: () => number
-  #told = 0
+  #reported = 0
   #lastClientId = ''
   #lastTopic = ''
   #lastReason: DropReason = 'expired'
@@ -33,19 +33,19 @@ export class DropLog {
 
   #say(dropped: number): void {
     this.#log.warn('messages dropped', {
-      count: dropped - this.#told,
+      count: dropped - this.#reported,
       lastClientId: this.#lastClientId,
       lastTopic: this.#lastTopic,
       lastReason: this.#lastReason,
       more: 'godwit ctl dropped',
     })
-    this.#told = dropped
-    this.#pause = setTimeout(() => this.#goOn(), lineIntervalMs).unref()
+    this.#reported = dropped
+    this.#pause = setTimeout(() => this.#continueAfterPause(), lineIntervalMs).unref()
   }
 
-  #goOn(): void {
+  #continueAfterPause(): void {
     this.#pause = undefined
     const dropped = this.#droppedSoFar()
-    if (dropped > this.#told) this.#say(dropped)
+    if (dropped > this.#reported) this.#say(dropped)
   }
 }

@@ -22,7 +22,7 @@ export interface EventLogDependencies {
 }
 
 export class EventLog {
-  readonly ledger = new RecentDrops()
+  readonly recentDrops = new RecentDrops()
   readonly timelines = new ClientTimeline()
   /** Undefined: nobody is traced. */
   tracer: Tracer | undefined = undefined
@@ -45,7 +45,7 @@ export class EventLog {
     this.#drops = new DropLog(log, droppedSoFar)
   }
 
-  tell(event: BrokerEvent, nowMs: number): void {
+  record(event: BrokerEvent, nowMs: number): void {
     const log = this.#log
     this.timelines.note(event, nowMs)
     if (this.tracer !== undefined) this.tracer.noteEvent(event, nowMs)
@@ -76,7 +76,7 @@ export class EventLog {
           fromSequence: event.fromSequence,
         })
       case 'message-dropped':
-        this.ledger.note(event, nowMs)
+        this.recentDrops.note(event, nowMs)
         return this.#drops.note(event)
       case 'session-ended':
       case 'keep-alive-gap':

@@ -3,17 +3,17 @@
 import type { BrokerView } from '../../core/index.ts'
 
 export class FirstMessage {
-  readonly #tell: () => void
-  #isTold = false
+  readonly #notify: () => void
+  #isNotified = false
 
-  constructor(tell: () => void) {
-    this.#tell = tell
+  constructor(notify: () => void) {
+    this.#notify = notify
   }
 
   look(view: Pick<BrokerView, 'counts'>): void {
-    if (this.#isTold) return
+    if (this.#isNotified) return
     const { publishesReceived, publishesSent } = view.counts
-    this.#isTold = publishesReceived + publishesSent > 0
-    if (this.#isTold) this.#tell()
+    this.#isNotified = publishesReceived + publishesSent > 0
+    if (this.#isNotified) this.#notify()
   }
 }

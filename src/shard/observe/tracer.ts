@@ -80,12 +80,12 @@ export class Tracer {
 
   #write(line: TraceLine, nowMs: number): void {
     for (const trace of this.#traces) {
-      if (matchesTarget(trace.target, line) && this.#mayWrite(trace, nowMs))
+      if (matchesTarget(trace.target, line) && this.#canWrite(trace, nowMs))
         this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), ...line })
     }
   }
 
-  #mayWrite(trace: RunningTrace, nowMs: number): boolean {
+  #canWrite(trace: RunningTrace, nowMs: number): boolean {
     if (nowMs >= trace.secondEndsAtMs) {
       const lines = trace.lines - maxLinesPerSecond
       trace.secondEndsAtMs = nowMs + secondMs

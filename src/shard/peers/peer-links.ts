@@ -36,13 +36,13 @@ export class PeerLinks implements LinkOwner {
   readonly #owner: PeerLinksOwner
   readonly #links = new Map<PeerNumber, Link>()
   /** A shard has been started again before the end of its old link was heard. */
-  readonly #following = new Map<PeerNumber, LinkPort>()
+  readonly #nextLinks = new Map<PeerNumber, LinkPort>()
   #dirty: Link[] = []
   /** Links that have more to say than a turn takes. */
   #backlog = new Set<Link>()
-  readonly #farewells = new Set<Link>()
+  readonly #finalNotices = new Set<Link>()
   /** Clients that came before this shard may let anybody in; undefined: it may. */
-  #early: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
+  #pendingRelays: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
   #isClosed = false
   /** One object for each input that comes by the million. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
@@ -57,15 +57,15 @@ export class PeerLinks implements LinkOwner {
   }
 
   /** Sockets of this shard whose sessions others have. */
-  get doors(): number {
-    let doors = 0
-    for (const link of this.#links.values()) doors += link.doors
-    return doors
+  get relayedSockets(): number {
+    let relayedSockets = 0
+    for (const link of this.#links.values()) relayedSockets += link.relayedSockets
+    return relayedSockets
   }
 
   /** Everybody who is there has said that it will say nothing more. */
   get isQuiet(): boolean {
-    for (const link of this.#links.values()) if (!this.#farewells.has(link)) return false
+    for (const link of this.#links.values()) if (!this.#finalNotices.has(link)) return false
     return true
   }
 
@@ -73,16 +73,16 @@ export class PeerLinks implements LinkOwner {
     if (this.#isClosed) return port.close()
     const old = this.#links.get(peer)
     if (old === undefined) return this.#join(peer, port)
-    this.#following.get(peer)?.close()
-    this.#following.set(peer, port)
+    this.#nextLinks.get(peer)?.close()
+    this.#nextLinks.set(peer, port)
     old.close()
   }
 
   /** From here on clients whose sessions are here are let in. */
-  letClientsIn(): void {
-    const early = this.#early ?? []
-    this.#early = undefined
-    for (const { stream, origin } of early) {
+  acceptClients(): void {
+    const pendingRelays = this.#pendingRelays ?? []
+    this.#pendingRelays = undefined
+    for (const { stream, origin } of pendingRelays) {
       this.#accept(stream, origin)
       stream.resume()
     }
@@ -97,17 +97,17 @@ export class PeerLinks implements LinkOwner {
 
   /** What the core says to a shard that is gone it will say again, if it matters, to the one that follows. */
   send(sends: PeerSendList): void {
-    sends.tell(this.#lineTo)
+    sends.drainTo(this.#lineTo)
     for (const link of this.#dirty) link.settle()
   }
 
   /** At the end of a turn: what the last one could not take in. */
-  goOn(): void {
+  continueBacklog(): void {
     if (this.#backlog.size === 0) return
     const backlog = this.#backlog
     this.#backlog = new Set()
     for (const link of backlog) {
-      if (this.#owner.isOverdue()) this.#setBack(link)
+      if (this.#owner.isOverdue()) this.#postpone(link)
       else this.#read(link)
     }
   }
@@ -120,8 +120,8 @@ export class PeerLinks implements LinkOwner {
   }
 
   /** This shard will say nothing more. */
-  sayFarewell(): void {
-    for (const link of this.#links.values()) link.sayFarewell()
+  sendFinalNotice(): void {
+    for (const link of this.#links.values()) link.sendFinalNotice()
   }
 
   /** Behind the last word: others may be waiting to hear that something is on disk. */
@@ -138,7 +138,7 @@ export class PeerLinks implements LinkOwner {
     this.#input(input)
   }
 
-  notePassed(link: Link, message: Message): void {
+  notePlainMessage(link: Link, message: Message): void {
     const input = this.#passesInput
     input.peer = link.peer
     input.message = message
@@ -146,9 +146,9 @@ export class PeerLinks implements LinkOwner {
   }
 
   noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
-    if (this.#early === undefined) return this.#accept(stream, origin)
+    if (this.#pendingRelays === undefined) return this.#accept(stream, origin)
     stream.pause()
-    this.#early.push({ stream, origin })
+    this.#pendingRelays.push({ stream, origin })
   }
 
   noteCongested(link: Link, isCongested: boolean): void {
@@ -165,20 +165,20 @@ export class PeerLinks implements LinkOwner {
     this.#owner.planTurnEnd()
   }
 
-  noteFarewell(link: Link): void {
-    this.#farewells.add(link)
+  noteFinalNotice(link: Link): void {
+    this.#finalNotices.add(link)
     this.#owner.planTurnEnd()
   }
 
   noteClosed(link: Link): void {
     const { peer } = link
     this.#links.delete(peer)
-    this.#farewells.delete(link)
+    this.#finalNotices.delete(link)
     this.#input({ kind: 'peer-left', peer })
     this.#owner.planTurnEnd()
-    const following = this.#following.get(peer)
-    this.#following.delete(peer)
-    if (following !== undefined) this.add(peer, following)
+    const nextLinks = this.#nextLinks.get(peer)
+    this.#nextLinks.delete(peer)
+    if (nextLinks !== undefined) this.add(peer, nextLinks)
   }
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {
@@ -198,20 +198,20 @@ export class PeerLinks implements LinkOwner {
   #read(link: Link): void {
     let taken = 0
     let { costlySteps } = this.#owner.core
-    while (link.takeNext()) {
+    while (link.readNext()) {
       taken++
       if (this.#owner.isFull()) this.#owner.carryOut()
       else if (!isClockDue(taken, this.#owner.core.costlySteps - costlySteps, inputsBetweenLooks)) continue
       costlySteps = this.#owner.core.costlySteps
       if (this.#owner.isOverdue()) {
-        this.#setBack(link)
+        this.#postpone(link)
         break
       }
     }
     this.#owner.carryOut()
   }
 
-  #setBack(link: Link): void {
+  #postpone(link: Link): void {
     this.#backlog.add(link)
     this.#owner.planTurnEnd()
   }

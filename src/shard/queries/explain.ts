@@ -13,7 +13,7 @@ export interface ExplainDependencies {
 
 export function explain({ core, access }: ExplainDependencies, asked: ExplainQuery, nowMs: number): Explanation {
   const { clientId, action, topic } = asked
-  const standing = core.view.standing(clientId, nowMs)
+  const standing = core.view.clientStatus(clientId, nowMs)
   const who = identityFor(asked, standing?.identity)
   // As the core asks it: without what says how it is subscribed to.
   const bare = action === 'subscribe' ? bareFilter(topic as TopicFilter) : topic

@@ -31,7 +31,7 @@ export interface QueriedShard {
   readonly core: BrokerCore
   readonly access: Pick<AccessControl, 'explain' | 'flapping'>
   readonly commands: Pick<PendingCommands, 'run'>
-  readonly eventLog: Pick<EventLog, 'ledger' | 'timelines'>
+  readonly eventLog: Pick<EventLog, 'recentDrops' | 'timelines'>
   readonly rules: QueriedRules
   /** Undefined until the shard accepts clients. */
   readonly bridges: { reports(): readonly BridgeReport[] } | undefined

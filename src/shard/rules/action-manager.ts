@@ -21,7 +21,7 @@ import {
   shardOf,
   spoolProperties,
 } from '../../core/index.ts'
-import { joinedStreams } from '../../bridges/index.ts'
+import { createStreamPair } from '../../bridges/index.ts'
 import { compileTemplate, valueAsJson, type RuleMap } from '../../rules/index.ts'
 import {
   ActionDelivery,
@@ -83,7 +83,7 @@ interface ActionCounters {
 /** In front of what a spool holds: nobody subscribes to it. */
 const spoolTopic = '$action'
 const ruleAttribute = 'rule'
-const tidyIntervalMs = 5_000
+const checkIntervalMs = 5_000
 const readyTimeoutMs = 10_000
 
 export class ActionManager implements RuleSinks {
@@ -109,7 +109,7 @@ export class ActionManager implements RuleSinks {
       if (running !== undefined) this.#close(running)
       this.#actions.set(assignment.id, this.#start(assignment))
     }
-    if (this.#actions.size > 0) this.#tidier ??= setInterval(() => this.#tidy(), tidyIntervalMs).unref()
+    if (this.#actions.size > 0) this.#tidier ??= setInterval(() => this.#tidy(), checkIntervalMs).unref()
   }
 
   /** All others end. No rule stores for them any more. */
@@ -267,7 +267,7 @@ export class ActionManager implements RuleSinks {
       clientId,
       userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
       open: () => {
-        const [ours, theirs] = joinedStreams((work) => process.nextTick(() => this.#guarded(work)))
+        const [ours, theirs] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
         this.#dependencies.shard.welcome(theirs, bridgeListener)
         return ours
       },

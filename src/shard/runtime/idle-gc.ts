@@ -47,7 +47,7 @@ const workPerCollection = 9
 type Step = 'collect' | 'release'
 
 export class IdleGc {
-  readonly #world: GcDependencies
+  readonly #dependencies: GcDependencies
   #traffic: number
   /** What the heap came to the last time. */
   #tidyBytes: number
@@ -56,21 +56,21 @@ export class IdleGc {
   #next: Step
   #collectsNextAtMs = 0
 
-  constructor(world: GcDependencies) {
-    this.#world = world
-    this.#traffic = world.traffic()
-    this.#tidyBytes = world.heapBytes()
+  constructor(dependencies: GcDependencies) {
+    this.#dependencies = dependencies
+    this.#traffic = dependencies.traffic()
+    this.#tidyBytes = dependencies.heapBytes()
     this.#peakBytes = this.#tidyBytes
     this.#next = 'collect'
   }
 
   /** To be called at even intervals. */
   look(): void {
-    const traffic = this.#world.traffic()
+    const traffic = this.#dependencies.traffic()
     const isIdle = traffic - this.#traffic < maxIdleTraffic
     this.#traffic = traffic
     if (!isIdle) this.#next = 'collect'
-    this.#peakBytes = Math.max(this.#peakBytes, this.#world.heapBytes())
+    this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.heapBytes())
     if (!isIdle || this.#peakBytes - this.#tidyBytes < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
@@ -78,31 +78,31 @@ export class IdleGc {
 
   /** Memory is short: however busy the thread is, but for a part of its time at most. */
   collectNow(): void {
-    const beganAtMs = this.#world.nowMs()
+    const beganAtMs = this.#dependencies.nowMs()
     if (beganAtMs < this.#collectsNextAtMs) return
-    this.#world.forget()
-    this.#world.collect()
-    if (this.#world.usedBytes() <= maxBytesToRelease) this.#world.release()
-    const endedAtMs = this.#world.nowMs()
+    this.#dependencies.forget()
+    this.#dependencies.collect()
+    if (this.#dependencies.usedBytes() <= maxBytesToRelease) this.#dependencies.release()
+    const endedAtMs = this.#dependencies.nowMs()
     this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
     this.#isTidy()
   }
 
   #collect(): void {
-    this.#world.forget()
-    if (this.#world.usedBytes() > maxBytesToCollect) return this.#isTidy()
-    this.#world.collect()
-    if (this.#world.usedBytes() > maxBytesToRelease) this.#isTidy()
+    this.#dependencies.forget()
+    if (this.#dependencies.usedBytes() > maxBytesToCollect) return this.#isTidy()
+    this.#dependencies.collect()
+    if (this.#dependencies.usedBytes() > maxBytesToRelease) this.#isTidy()
     else this.#next = 'release'
   }
 
   #release(): void {
-    this.#world.release()
+    this.#dependencies.release()
     this.#isTidy()
   }
 
   #isTidy(): void {
-    this.#tidyBytes = this.#world.heapBytes()
+    this.#tidyBytes = this.#dependencies.heapBytes()
     this.#peakBytes = this.#tidyBytes
     this.#next = 'collect'
   }

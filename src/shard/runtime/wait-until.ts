@@ -4,12 +4,12 @@ export class WaitUntil {
   readonly #looks = new Set<() => void>()
 
   /** Something has ended: what is waited for may be so now. */
-  lookAgain(): void {
+  check(): void {
     for (const look of this.#looks) look()
   }
 
   /** Resolves when that is so (true), or after `patienceMs` (false). */
-  until(isSo: () => boolean, patienceMs: number): Promise<boolean> {
+  wait(isSo: () => boolean, patienceMs: number): Promise<boolean> {
     if (isSo()) return Promise.resolve(true)
     return new Promise((resolve) => {
       const settle = (): void => {

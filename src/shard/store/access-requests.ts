@@ -1,7 +1,7 @@
 // Takes the core's questions about clients to the access room and brings the answers back: in the same turn where they
 // are at hand, and as an input of their own where somebody had to be asked.
 
-import type { AccessControl, AuthenticateQuestion, ConnectQuestion, PermissionQuestion } from '../../access/index.ts'
+import type { AccessControl, AuthenticateRequest, ConnectRequest, AuthorizationRequest } from '../../access/index.ts'
 import { type AuthenticationResult, type Input, plainIdentity } from '../../core/index.ts'
 
 export interface AccessRequestsOwner {
@@ -21,7 +21,7 @@ export class AccessRequests {
     this.#owner = owner
   }
 
-  take(asked: ConnectQuestion | AuthenticateQuestion | PermissionQuestion): void {
+  take(asked: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
     const { question } = asked
     if (asked.kind === 'may-do') {
       this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', question }))
@@ -33,7 +33,7 @@ export class AccessRequests {
       const identity = { ...who, authenticatedBy: 'bridge' }
       return this.#owner.answer({ kind: 'connect-verdict', question, verdict: { allowed: true, identity } })
     }
-    this.#bringBack(this.#access.answer(asked), (verdict: AuthenticationResult) => ({
+    this.#bringBack(this.#access.authenticate(asked), (verdict: AuthenticationResult) => ({
       kind: 'connect-verdict',
       question,
       verdict,

@@ -52,7 +52,7 @@ export class QueueReads {
   async end(): Promise<void> {
     this.#isEnding = true
     if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
-    await this.#readers.close()
+    await this.#readers.closeAll()
   }
 
   add(question: LoadQueue, committedBatch: number): void {

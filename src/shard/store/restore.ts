@@ -33,7 +33,7 @@ export async function restoreBroker(
     const { clientId } = bounds
     marked(mark, { kind: 'session', clientId }, () => core.handle({ kind: 'restore-queue', ...bounds }, nowMs))
   }
-  for await (const counts of store.countBodyReferences()) {
+  for await (const counts of store.countPayloadReferences()) {
     core.handle({ kind: 'bodies-counted', counts, isEnd: false }, nowMs)
   }
   core.handle({ kind: 'bodies-counted', counts: [], isEnd: true }, nowMs)

@@ -2,7 +2,7 @@
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { guardedLookup, isForbiddenAddress } from '../../transports/index.ts'
+import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
 
 export interface HttpTls {
   readonly verifyPeer: boolean
@@ -57,7 +57,7 @@ export class HttpRequests {
     const options = {
       method,
       headers: { ...headers, ...length },
-      lookup: guardedLookup,
+      lookup: safeLookup,
       agent: isSecure ? this.#https : this.#http,
       signal: this.#closed.signal,
     }

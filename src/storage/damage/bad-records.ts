@@ -9,9 +9,9 @@ import { kindOfKey } from '../record-keys.ts'
 import type { StorageAlarm } from '../store.ts'
 
 /** Beyond so many bytes the file takes no more: the disk is worth more than the evidence. */
-const fileLimitBytes = 64 * 1_024 * 1_024
+const maxFileBytes = 64 * 1_024 * 1_024
 /** So many wait at most to be set aside; further ones stay where they are and are found again. */
-const waitingLimit = 10_000
+const maxWaitingRecords = 10_000
 
 export interface BadRecordsOptions {
   readonly database: LevelDatabase
@@ -19,7 +19,7 @@ export interface BadRecordsOptions {
   readonly file: string
   readonly onAlarm: (alarm: StorageAlarm) => void
   /** Runs what must not happen during a commit. */
-  readonly inTurn: (act: () => Promise<void>) => Promise<void>
+  readonly runExclusively: (act: () => Promise<void>) => Promise<void>
   /** Something on the disk itself cannot be read: the database is to be repaired at the next start. */
   readonly onUnreadable: (error: Error) => void
 }
@@ -29,7 +29,7 @@ export class BadRecords {
   readonly #options: BadRecordsOptions
   readonly #damaged: { readonly entry: LevelEntry; readonly reason: string }[] = []
   #tooNew: string[] = []
-  #settingAside: Promise<void> = Promise.resolve()
+  #quarantining: Promise<void> = Promise.resolve()
   #isDue = false
   #isStopped = false
 
@@ -38,26 +38,26 @@ export class BadRecords {
   }
 
   /** What `read` makes of an entry; undefined if the entry is bad. */
-  attempt<Thing>(entry: LevelEntry, read: (entry: LevelEntry) => Thing): Thing | undefined {
+  tryRead<Thing>(entry: LevelEntry, read: (entry: LevelEntry) => Thing): Thing | undefined {
     try {
       return read(entry)
     } catch (error) {
       if (error instanceof RecordTooNew) this.#tooNew.push(error.message)
       else if (!(error instanceof DamagedRecord)) throw error
-      else if (this.#damaged.length < waitingLimit) this.#damaged.push({ entry, reason: error.message })
-      this.#becomeDue()
+      else if (this.#damaged.length < maxWaitingRecords) this.#damaged.push({ entry, reason: error.message })
+      this.#scheduleFlush()
       return undefined
     }
   }
 
   /** A part of the database could not be read at all. */
-  unreadable(error: Error): void {
+  reportUnreadable(error: Error): void {
     this.#options.onUnreadable(error)
   }
 
   /** Resolves when all that was found is set aside. Not to be awaited in a turn. */
   async finish(): Promise<void> {
-    await this.#settingAside
+    await this.#quarantining
   }
 
   /** What is not set aside yet stays where it is, unused, and is found again. */
@@ -66,10 +66,10 @@ export class BadRecords {
   }
 
   /** In its own turn, so that what the same slice finds comes along. */
-  #becomeDue(): void {
+  #scheduleFlush(): void {
     if (this.#isDue) return
     this.#isDue = true
-    this.#settingAside = this.#options.inTurn(async () => {
+    this.#quarantining = this.#options.runExclusively(async () => {
       this.#isDue = false
       if (!this.#isStopped) await this.#flush()
     })
@@ -88,7 +88,7 @@ export class BadRecords {
     const first = damaged[0]
     const example = first === undefined ? '' : `${kindOfKey(first.entry[0]) ?? 'unknown'}: ${first.reason}`
     try {
-      await this.#writeAside(damaged)
+      await this.#quarantine(damaged)
       const text = `${countOf(damaged.length)} damaged (${example}) and set aside in ${file}: not used any more.`
       onAlarm({ alarm: 'records-damaged', text })
     } catch (error) {
@@ -98,9 +98,9 @@ export class BadRecords {
     }
   }
 
-  async #writeAside(damaged: readonly { readonly entry: LevelEntry; readonly reason: string }[]): Promise<void> {
+  async #quarantine(damaged: readonly { readonly entry: LevelEntry; readonly reason: string }[]): Promise<void> {
     const { database, file } = this.#options
-    if ((await sizeOf(file)) < fileLimitBytes) {
+    if ((await sizeOf(file)) < maxFileBytes) {
       const lines = damaged.map(({ entry: [key, value], reason }) =>
         JSON.stringify({ reason, key: key.toString('base64'), value: value.toString('base64') }),
       )

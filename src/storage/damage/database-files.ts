@@ -50,7 +50,7 @@ export async function linkFiles(names: Iterable<string>, from: string, to: strin
 }
 
 /** A path beside the database that is not taken yet: `messages.1.damaged`, `messages.2.damaged`, ... */
-export async function freeDamagedPath(directory: string): Promise<string> {
+export async function unusedDamagedPath(directory: string): Promise<string> {
   const taken = new Set(await namesIn(dirname(directory)))
   let number = 1
   while (taken.has(`${basename(directory)}.${number}.damaged`)) number += 1
@@ -84,7 +84,7 @@ export async function droppedFromLog(directory: string): Promise<string[]> {
 
 /** Rejects if the disk takes no writes or has less room than opening the database anew may need. */
 export async function probeDisk(directory: string): Promise<void> {
-  let neededBytes = spareBytes
+  let neededBytes = minFreeBytes
   for (const [name, size] of await databaseFiles(directory)) if (isLog(name)) neededBytes += size
   const { bavail, bsize } = await statfs(dirname(directory))
   if (bavail * bsize < neededBytes) throw new StorageFailure(`less than ${neededBytes} bytes are free on its disk`)
@@ -96,5 +96,5 @@ export async function probeDisk(directory: string): Promise<void> {
   }
 }
 
-const spareBytes = 1_024 * 1_024
+const minFreeBytes = 1_024 * 1_024
 const probeBytes = 64 * 1_024

@@ -6,10 +6,10 @@ import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
 import type { LevelDatabase } from '../level-database.ts'
 import { rangeOfKind, recordKinds } from '../record-keys.ts'
 import { readRecord } from '../record-values.ts'
-import { type MendingOptions, mendSessions } from './lost-sessions.ts'
+import { type LostSessionOptions, recoverLostSessions } from './lost-sessions.ts'
 
 /** What an examination found, in words for the operator. */
-export interface Examination {
+export interface IntegrityReport {
   /** `3 session, 120 queued, ...` */
   readonly contents: string
   /** What was not readable or not whole. */
@@ -20,8 +20,8 @@ export interface Examination {
  * Examines a database that nobody else uses, and mends its sessions. Other bad records stay: whoever reads them sets them
  * aside.
  */
-export async function examine(database: LevelDatabase, options: MendingOptions): Promise<Examination> {
-  const { livesRestored, livesLost } = await mendSessions(database, options, { isThorough: true })
+export async function checkIntegrity(database: LevelDatabase, options: LostSessionOptions): Promise<IntegrityReport> {
+  const { livesRestored, livesLost } = await recoverLostSessions(database, options, { isThorough: true })
   const losses: string[] = []
   const contents: string[] = []
   for (const kind of recordKinds) {
@@ -39,7 +39,7 @@ async function countRecords(database: LevelDatabase, kind: RecordKind): Promise<
   let bad = 0
   for await (const slice of database.slices(rangeOfKind(kind))) {
     for (const [key, value] of slice) {
-      if (attempt(() => readRecord(key, value, '')) === undefined) bad += 1
+      if (tryRead(() => readRecord(key, value, '')) === undefined) bad += 1
       else good += 1
     }
   }
@@ -47,7 +47,7 @@ async function countRecords(database: LevelDatabase, kind: RecordKind): Promise<
 }
 
 /** What `read` returns; undefined if the record is bad. */
-function attempt<Thing>(read: () => Thing): Thing | undefined {
+function tryRead<Thing>(read: () => Thing): Thing | undefined {
   try {
     return read()
   } catch (error) {

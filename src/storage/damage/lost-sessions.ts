@@ -10,24 +10,24 @@
 import { appendFile } from 'node:fs/promises'
 import type { SessionRecord, StoredRecord } from '../../records/index.ts'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
-import { encodeChange, encodeGrave, encodeLife } from '../change-encoder.ts'
+import { encodeChange, encodeTombstone, encodeGeneration } from '../change-encoder.ts'
 import type { LevelDatabase, LevelEntry } from '../level-database.ts'
 import { OperationList } from '../operation-list.ts'
 import {
-  bodyKey,
-  lifeOfKey,
+  payloadKey,
+  generationOfKey,
   rangeOfKind,
   sequenceOfKey,
   sessionKinds,
   sessionPrefix,
-  type Life,
+  type Generation,
 } from '../record-keys.ts'
-import { readLife, readRecord } from '../record-values.ts'
-import { SessionLives } from '../session-generations.ts'
+import { readGeneration, readRecord } from '../record-values.ts'
+import { SessionGenerations } from '../session-generations.ts'
 import type { SessionRecordKind, StorageAlarm } from '../store.ts'
 import { BadRecords } from './bad-records.ts'
 
-export interface MendingOptions {
+export interface LostSessionOptions {
   /** The directory of the database. What is set aside and exported goes beside it. */
   readonly directory: string
   /** How long a session with a new record is kept. Undefined: none gets one, as its shard may still have it in memory. */
@@ -37,7 +37,7 @@ export interface MendingOptions {
   readonly onUnreadable: (error: Error) => void
 }
 
-export interface MendedSessions {
+export interface LostSessionResult {
   /** Sessions whose life record was made anew. */
   readonly livesRestored: number
   /** Sessions that have neither record any more. */
@@ -53,12 +53,12 @@ const forgottenKinds = ['subscription', 'outgoing', 'incoming'] as const
  * Mends the sessions of a database that nobody else uses. `thorough`: also looks for what belongs to no known life, which
  * takes a step for each session.
  */
-export async function mendSessions(
+export async function recoverLostSessions(
   database: LevelDatabase,
-  options: MendingOptions,
+  options: LostSessionOptions,
   { isThorough }: { readonly isThorough: boolean },
-): Promise<MendedSessions> {
-  const mending = new Mending(database, options)
+): Promise<LostSessionResult> {
+  const mending = new LostSessionRecovery(database, options)
   try {
     return await mending.run(isThorough)
   } finally {
@@ -66,20 +66,20 @@ export async function mendSessions(
   }
 }
 
-class Mending {
+class LostSessionRecovery {
   readonly #database: LevelDatabase
-  readonly #options: MendingOptions
+  readonly #options: LostSessionOptions
   readonly #badRecords: BadRecords
   #letSetAside = (): void => {}
   #badCount = 0
   /** A newer version has written life records: which lives there are is not known. */
   #hasNewerLives = false
-  readonly #clientIds = new Map<Life, string>()
+  readonly #clientIds = new Map<Generation, string>()
   /** Lives that are named by a record of their own or have ended. */
-  readonly #known = new Set<Life>()
-  readonly #withSession = new Set<Life>()
+  readonly #known = new Set<Generation>()
+  readonly #withSession = new Set<Generation>()
 
-  constructor(database: LevelDatabase, options: MendingOptions) {
+  constructor(database: LevelDatabase, options: LostSessionOptions) {
     this.#database = database
     this.#options = options
     const { directory, onAlarm, onUnreadable } = options
@@ -89,7 +89,7 @@ class Mending {
       database,
       file: `${directory}.damaged-records`,
       onAlarm,
-      inTurn: async (act) => {
+      runExclusively: async (act) => {
         await isMended
         await act()
       },
@@ -97,16 +97,16 @@ class Mending {
     })
   }
 
-  async run(isThorough: boolean): Promise<MendedSessions> {
+  async run(isThorough: boolean): Promise<LostSessionResult> {
     const names = new Set<string>()
     await this.#forEach('life', ([key, value]) => {
       const clientId = key.toString('utf8', 1)
-      const life = this.#lifeIn(key, value, names)
-      if (life === undefined) return
-      this.#clientIds.set(life, clientId)
-      this.#known.add(life)
+      const generation = this.#lifeIn(key, value, names)
+      if (generation === undefined) return
+      this.#clientIds.set(generation, clientId)
+      this.#known.add(generation)
     })
-    await this.#forEach('grave', ([key]) => this.#known.add(lifeOfKey(key)))
+    await this.#forEach('grave', ([key]) => this.#known.add(generationOfKey(key)))
     const livesRestored = await this.#restoreLives(names)
     const isDamaged = isThorough || this.#badCount > 0
     const { recoveredExpirySeconds } = this.#options
@@ -121,23 +121,23 @@ class Mending {
   }
 
   /** Undefined: a newer version has written it. The client ID of a bad record is free to be given its life again. */
-  #lifeIn(key: Buffer, value: Buffer, names: Set<string>): Life | undefined {
-    const life = ifNotTooNew(() => readLife(key, value))
+  #lifeIn(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
+    const generation = ifNotTooNew(() => readGeneration(key, value))
     names.add(key.toString('utf8', 1))
-    if (life === undefined) this.#hasNewerLives = true
-    return life
+    if (generation === undefined) this.#hasNewerLives = true
+    return generation
   }
 
   async #restoreLives(names: Set<string>): Promise<number> {
     const operations = new OperationList()
     let restored = 0
     await this.#forEach('session', ([key, value]) => {
-      const life = lifeOfKey(key)
+      const generation = generationOfKey(key)
       const record = ifNotTooNew(() => readRecord(key, value, ''))
-      this.#withSession.add(life)
-      if (record?.kind !== 'session' || this.#known.has(life) || names.has(record.clientId)) return
-      encodeLife(operations, record.clientId, life)
-      this.#known.add(life)
+      this.#withSession.add(generation)
+      if (record?.kind !== 'session' || this.#known.has(generation) || names.has(record.clientId)) return
+      encodeGeneration(operations, record.clientId, generation)
+      this.#known.add(generation)
       names.add(record.clientId)
       restored += 1
     })
@@ -147,26 +147,28 @@ class Mending {
 
   /** A client that has only a will stored has no session record either, and no queue. */
   async #recoverSessions(isDamaged: boolean, expirySeconds: number): Promise<void> {
-    const lost = [...this.#clientIds.keys()].filter((life) => !this.#withSession.has(life)).toSorted((a, b) => a - b)
+    const lost = [...this.#clientIds.keys()]
+      .filter((generation) => !this.#withSession.has(generation))
+      .toSorted((a, b) => a - b)
     const withQueue = await this.#livesIn('queued', lost)
     // Before the new records are there, so that a restart in between finds the same as this one.
     if (isDamaged || withQueue.length > 0) await this.#forgetRest(lost)
     const recovered: string[] = []
     let messages = 0
-    for (const life of withQueue) {
-      const clientId = this.#clientIds.get(life) ?? ''
-      messages += await this.#recoverSession(life, clientId, expirySeconds)
+    for (const generation of withQueue) {
+      const clientId = this.#clientIds.get(generation) ?? ''
+      messages += await this.#recoverSession(generation, clientId, expirySeconds)
       recovered.push(clientId)
     }
     this.#tellRecovered(recovered, messages)
   }
 
   /** Returns how many messages it has. */
-  async #recoverSession(life: Life, clientId: string, expirySeconds: number): Promise<number> {
+  async #recoverSession(generation: Generation, clientId: string, expirySeconds: number): Promise<number> {
     let count = 0
     let last = 0
-    for await (const slice of this.#slices('queued', life, true)) {
-      for (const [key] of slice) last = ifSound(() => sequenceOfKey(key)) ?? last
+    for await (const slice of this.#slices('queued', generation, true)) {
+      for (const [key] of slice) last = ifReadable(() => sequenceOfKey(key)) ?? last
       count += slice.length
     }
     const nowMs = Date.now()
@@ -186,18 +188,18 @@ class Mending {
       receiveMaximum: 65_535,
     }
     const operations = new OperationList()
-    const lives = new SessionLives(life + 1)
-    lives.learn(clientId, life)
-    encodeChange(operations, { change: 'put', record }, lives)
+    const generations = new SessionGenerations(generation + 1)
+    generations.recordGeneration(clientId, generation)
+    encodeChange(operations, { change: 'put', record }, generations)
     await this.#database.write(operations, true)
     return count
   }
 
   /** Else a later session of the same client would have it after a restart. */
-  async #forgetRest(lost: readonly Life[]): Promise<void> {
+  async #forgetRest(lost: readonly Generation[]): Promise<void> {
     for (const kind of forgottenKinds) {
-      for (const life of await this.#livesIn(kind, lost)) {
-        for await (const slice of this.#slices(kind, life, true)) {
+      for (const generation of await this.#livesIn(kind, lost)) {
+        for await (const slice of this.#slices(kind, generation, true)) {
           const operations = new OperationList()
           for (const [key] of slice) operations.delete(key)
           await this.#database.write(operations, false)
@@ -217,16 +219,16 @@ class Mending {
 
   /** Exports what is queued in lives that nothing names, and ends these lives. */
   async #endUnknownLives(): Promise<number> {
-    const unknown = new Set<Life>()
+    const unknown = new Set<Generation>()
     for (const kind of sessionKinds) {
-      for await (const life of this.#eachLifeIn(kind)) if (!this.#known.has(life)) unknown.add(life)
+      for await (const generation of this.#eachLifeIn(kind)) if (!this.#known.has(generation)) unknown.add(generation)
     }
     if (unknown.size === 0) return 0
     const file = `${this.#options.directory}.lost-messages.jsonl`
     let exported = 0
-    for (const life of unknown) exported += await this.#exportQueue(life, file)
+    for (const generation of unknown) exported += await this.#exportQueue(generation, file)
     const operations = new OperationList()
-    for (const life of unknown) encodeGrave(operations, life)
+    for (const generation of unknown) encodeTombstone(operations, generation)
     await this.#database.write(operations, true)
     if (exported > 0) {
       const text = `${exported} queued messages in ${this.#options.directory} belong to sessions whose client IDs were lost. The messages were exported to ${file}; publish again what is still needed.`
@@ -236,13 +238,13 @@ class Mending {
   }
 
   /** Appends a line for each readable message. Returns how many there are. */
-  async #exportQueue(life: Life, file: string): Promise<number> {
+  async #exportQueue(generation: Generation, file: string): Promise<number> {
     let count = 0
-    for await (const slice of this.#slices('queued', life, false)) {
+    for await (const slice of this.#slices('queued', generation, false)) {
       const lines: string[] = []
       for (const [key, value] of slice) {
         const record = this.#attempt([key, value], () => readRecord(key, value, ''))
-        const line = record?.kind === 'queued' ? await this.#lineOf(life, record) : undefined
+        const line = record?.kind === 'queued' ? await this.#lineOf(generation, record) : undefined
         if (line !== undefined) lines.push(line)
       }
       if (lines.length > 0) await appendFile(file, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
@@ -252,10 +254,13 @@ class Mending {
   }
 
   /** Undefined: the shared body is lost. */
-  async #lineOf(life: Life, record: Extract<StoredRecord, { kind: 'queued' }>): Promise<string | undefined> {
+  async #lineOf(
+    generation: Generation,
+    record: Extract<StoredRecord, { kind: 'queued' }>,
+  ): Promise<string | undefined> {
     let { message } = record
     if (typeof message === 'number') {
-      const key = bodyKey(message)
+      const key = payloadKey(message)
       const value = await this.#database.get(key)
       const body = value && this.#attempt([key, value], () => readRecord(key, value, ''))
       if (body?.kind !== 'body') return undefined
@@ -263,15 +268,15 @@ class Mending {
     }
     const { topic, payload, properties, publisher, publishedAtMs, expiresAtMs } = message
     return JSON.stringify({
-      session: life,
+      session: generation,
       sequence: record.sequence,
       topic,
       qos: record.qos,
       retain: record.retain,
-      payload: inBase64(payload),
+      payload: toBase64(payload),
       properties: properties && {
         ...properties,
-        correlationData: properties.correlationData && inBase64(properties.correlationData),
+        correlationData: properties.correlationData && toBase64(properties.correlationData),
       },
       publisher,
       publishedAtMs,
@@ -280,36 +285,44 @@ class Mending {
   }
 
   /** Those of some lives, in ascending order, of which there is a record of this kind. */
-  async #livesIn(kind: SessionRecordKind, lives: readonly Life[]): Promise<Life[]> {
-    const found: Life[] = []
-    let next: Life | undefined = -1
-    for (const life of lives) {
-      if (next < life) next = await this.#nextLife(kind, life)
+  async #livesIn(kind: SessionRecordKind, generations: readonly Generation[]): Promise<Generation[]> {
+    const found: Generation[] = []
+    let next: Generation | undefined = -1
+    for (const generation of generations) {
+      if (next < generation) next = await this.#nextLife(kind, generation)
       if (next === undefined) break
-      if (next === life) found.push(life)
+      if (next === generation) found.push(generation)
     }
     return found
   }
 
-  async *#eachLifeIn(kind: SessionRecordKind): AsyncIterable<Life> {
-    for (let life = await this.#nextLife(kind, 0); life !== undefined; life = await this.#nextLife(kind, life + 1)) {
-      yield life
+  async *#eachLifeIn(kind: SessionRecordKind): AsyncIterable<Generation> {
+    for (
+      let generation = await this.#nextLife(kind, 0);
+      generation !== undefined;
+      generation = await this.#nextLife(kind, generation + 1)
+    ) {
+      yield generation
     }
   }
 
   /** The lowest life, from this one on, of which there is a record of this kind. */
-  async #nextLife(kind: SessionRecordKind, from: Life): Promise<Life | undefined> {
+  async #nextLife(kind: SessionRecordKind, from: Generation): Promise<Generation | undefined> {
     const { lt } = rangeOfKind(kind)
     const key = await this.#database.firstKey({ gte: sessionPrefix(kind, from), lt })
-    return key === undefined ? undefined : lifeOfKey(key)
+    return key === undefined ? undefined : generationOfKey(key)
   }
 
-  #slices(kind: SessionRecordKind, life: Life, keysOnly: boolean): AsyncIterable<LevelEntry[]> {
-    return this.#database.slices({ gte: sessionPrefix(kind, life), lt: sessionPrefix(kind, life + 1), keysOnly })
+  #slices(kind: SessionRecordKind, generation: Generation, keysOnly: boolean): AsyncIterable<LevelEntry[]> {
+    return this.#database.slices({
+      gte: sessionPrefix(kind, generation),
+      lt: sessionPrefix(kind, generation + 1),
+      keysOnly,
+    })
   }
 
   async #forEach(kind: Parameters<typeof rangeOfKind>[0], look: (entry: LevelEntry) => void): Promise<void> {
-    const onDamage = (error: Error): void => this.#badRecords.unreadable(error)
+    const onDamage = (error: Error): void => this.#badRecords.reportUnreadable(error)
     for await (const slice of this.#database.slices(rangeOfKind(kind), onDamage)) {
       for (const entry of slice) this.#attempt(entry, look)
     }
@@ -317,7 +330,7 @@ class Mending {
 
   #attempt<Thing>(entry: LevelEntry, read: (entry: LevelEntry) => Thing): Thing | undefined {
     let isGood = false
-    const thing = this.#badRecords.attempt(entry, (good) => {
+    const thing = this.#badRecords.tryRead(entry, (good) => {
       const made = read(good)
       isGood = true
       return made
@@ -327,7 +340,7 @@ class Mending {
   }
 }
 
-function inBase64(bytes: Uint8Array): string {
+function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
@@ -341,7 +354,7 @@ function ifNotTooNew<Thing>(read: () => Thing): Thing | undefined {
   }
 }
 
-function ifSound<Thing>(read: () => Thing): Thing | undefined {
+function ifReadable<Thing>(read: () => Thing): Thing | undefined {
   try {
     return read()
   } catch (error) {

@@ -21,17 +21,17 @@ export interface NeededFiles {
 }
 
 /** What the list says; undefined if it cannot be read: LevelDB says the same of it then. */
-export async function neededFiles(directory: string): Promise<NeededFiles | undefined> {
+export async function readNeededFiles(directory: string): Promise<NeededFiles | undefined> {
   try {
     const name = (await readFile(join(directory, 'CURRENT'), 'utf8')).trimEnd()
-    return replay(await readFile(join(directory, name)))
+    return replayManifest(await readFile(join(directory, name)))
   } catch (error) {
     if (error instanceof RangeError || (error instanceof Error && 'code' in error)) return undefined
     throw error
   }
 }
 
-function replay(manifest: Buffer): NeededFiles | undefined {
+function replayManifest(manifest: Buffer): NeededFiles | undefined {
   const needed: NeededFiles = { log: 0, tables: new Map() }
   let edit: Buffer[] = []
   let at = 0
@@ -48,14 +48,14 @@ function replay(manifest: Buffer): NeededFiles | undefined {
     if (type < 1 || type > 4 || maskedCrc32c(manifest, at + 6, end) !== manifest.readUInt32LE(at)) return undefined
     if (type <= 2) edit = []
     edit.push(manifest.subarray(at + headerBytes, end))
-    if (type === 1 || type === 4) apply(new EditReader(Buffer.concat(edit)), needed)
+    if (type === 1 || type === 4) applyEdit(new EditReader(Buffer.concat(edit)), needed)
     at = end
   }
   return needed
 }
 
 /** Throws RangeError for a tag that LevelDB does not have. */
-function apply(edit: EditReader, needed: NeededFiles): void {
+function applyEdit(edit: EditReader, needed: NeededFiles): void {
   while (!edit.isAtEnd) {
     const tag = edit.number()
     switch (tag) {

@@ -2,7 +2,7 @@
 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BatchJournal, type Gap } from '../batch-sequence.ts'
+import { BatchSequence, type Gap } from '../batch-sequence.ts'
 import { readMarks } from '../batch-marks.ts'
 import { isDamage, LevelDatabase } from '../level-database.ts'
 import { OperationList } from '../operation-list.ts'
@@ -10,22 +10,28 @@ import type { StorageAlarm } from '../store.ts'
 import {
   databaseFiles,
   droppedFromLog,
-  freeDamagedPath,
+  unusedDamagedPath,
   isLog,
   isTable,
   linkFiles,
   numberOfFile,
 } from './database-files.ts'
-import { mendSessions } from './lost-sessions.ts'
-import { finishInterruptedSalvage, salvage } from './repair.ts'
-import { type NeededFiles, neededFiles } from './manifest.ts'
-import { breakSeal, brokenPromise, disorderlyOpenings, readSeal, type Seal } from './clean-close-marker.ts'
+import { recoverLostSessions } from './lost-sessions.ts'
+import { finishInterruptedRepair, repairDatabase } from './repair.ts'
+import { type NeededFiles, readNeededFiles } from './manifest.ts'
+import {
+  markOpen,
+  markerMismatch,
+  maxUncleanOpenings,
+  readCloseMarker,
+  type CloseMarker,
+} from './clean-close-marker.ts'
 import { checkTable, hasIndex } from './table-check.ts'
 
-export interface SoundOpeningOptions {
+export interface OpenWithRepairOptions {
   readonly directory: string
   /** What has been found wrong already: then there is nothing to try. */
-  readonly suspicion: string | undefined
+  readonly suspectedDamage: string | undefined
   /**
    * How long a session is kept whose record was lost and made anew. Undefined: the database was open before, so shards may
    * have in memory what is missing, and nothing is made anew.
@@ -37,18 +43,18 @@ export interface SoundOpeningOptions {
 /** A database that is open, and the journals of the shards that have one. */
 export interface OpenedDatabase {
   readonly database: LevelDatabase
-  readonly journals: ReadonlyMap<number, BatchJournal>
+  readonly batchSequences: ReadonlyMap<number, BatchSequence>
 }
 
 type Opened = OpenedDatabase & { readonly missing: readonly MissingBatches[] }
 
 interface MissingBatches {
-  readonly journal: BatchJournal
+  readonly batchSequence: BatchSequence
   readonly gaps: readonly Gap[]
 }
 
 /** Tables are checked block by block at every opening up to so many bytes of them in all: a quarter of a second. */
-const alwaysCheckedBytes = 64 * 1_024 * 1_024
+const maxAlwaysCheckedBytes = 64 * 1_024 * 1_024
 
 /** What is wrong with a database. */
 interface Damage {
@@ -56,34 +62,34 @@ interface Damage {
 }
 
 /** Opens or makes a database that nobody has open. Rejects if it cannot be opened for a reason other than damage. */
-export async function openSoundly(options: SoundOpeningOptions): Promise<OpenedDatabase> {
+export async function openWithRepair(options: OpenWithRepairOptions): Promise<OpenedDatabase> {
   const { directory } = options
-  await finishInterruptedSalvage(directory)
+  await finishInterruptedRepair(directory)
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const seal = await readSeal(directory)
-  const reason = options.suspicion ?? (await suspicionOf(directory, seal))
+  const marker = await readCloseMarker(directory)
+  const reason = options.suspectedDamage ?? (await findSuspectedDamage(directory, marker))
   const outcome = reason === undefined ? await tryOpening(options) : { reason }
   const opened = 'reason' in outcome ? await openDamaged(options, outcome) : outcome
-  await tellGaps(opened, options)
-  await breakSeal(directory, openingsOf(seal))
+  await reportGaps(opened, options)
+  await markOpen(directory, openingsOf(marker))
   return opened
 }
 
 /** What is wrong before anything is opened. */
-async function suspicionOf(directory: string, seal: Seal): Promise<string | undefined> {
+async function findSuspectedDamage(directory: string, marker: CloseMarker): Promise<string | undefined> {
   const files = await databaseFiles(directory)
   if (files.size === 0) return undefined
   // Without this file LevelDB would begin anew and delete all others.
   if (!files.has('CURRENT')) return 'CURRENT is missing'
-  const broken = brokenPromise(seal, files)
+  const broken = markerMismatch(marker, files)
   if (broken !== undefined) return broken
-  const needed = await neededFiles(directory)
-  const wrong = wrongFile(files, needed)
+  const needed = await readNeededFiles(directory)
+  const wrong = findWrongFile(files, needed)
   if (wrong !== undefined) return wrong
   // A table that the list does not name is one that was being written when the process was killed: LevelDB deletes it.
   const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
-  const isQuick = tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings
+  const isQuick = tableBytes > maxAlwaysCheckedBytes && openingsOf(marker) < maxUncleanOpenings
   for (const [name] of tables) {
     const path = join(directory, name)
     // Of a table without its index LevelDB would read nothing, and say so to nobody before.
@@ -94,7 +100,7 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
 }
 
 /** What is not as LevelDB's list of files says. */
-function wrongFile(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
+function findWrongFile(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
   if (needed === undefined) return undefined // LevelDB will say what is wrong with the list.
   // If the log is gone that it names the list is an old one, or the log is lost.
   const log = `${inSixDigits(needed.log)}.log`
@@ -113,12 +119,12 @@ function inSixDigits(number: number): string {
 }
 
 /** How often the database was opened since its last orderly close, this time included. */
-function openingsOf(seal: Seal): number {
-  return seal.state === 'open' ? seal.openings + 1 : 1
+function openingsOf(marker: CloseMarker): number {
+  return marker.state === 'open' ? marker.openings + 1 : 1
 }
 
 /** Opens, with a second link to the logs until it is clear that LevelDB could read them: it deletes them. */
-async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage> {
+async function tryOpening(options: OpenWithRepairOptions): Promise<Opened | Damage> {
   const { directory } = options
   const safety = `${directory}.opening`
   await rm(safety, { recursive: true, force: true })
@@ -126,7 +132,7 @@ async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage
   await linkFiles([...files.keys()].filter(isLog), directory, safety)
   try {
     const opened = await openAndRead(options)
-    await keepDroppedLogs(options, safety)
+    await preserveDroppedLogs(options, safety)
     return opened
   } catch (error) {
     if (!isDamage(error)) throw error
@@ -134,24 +140,24 @@ async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage
   }
 }
 
-async function keepDroppedLogs({ directory, onAlarm }: SoundOpeningOptions, safety: string): Promise<void> {
+async function preserveDroppedLogs({ directory, onAlarm }: OpenWithRepairOptions, safety: string): Promise<void> {
   const dropped = await droppedFromLog(directory)
   if (dropped.length === 0) return await rm(safety, { recursive: true, force: true })
-  const setAside = await freeDamagedPath(directory)
+  const setAside = await unusedDamagedPath(directory)
   await rename(safety, setAside)
   const text = `The log of the database in ${directory} was damaged: ${dropped.join(', ')} could not be read. Its files are in ${setAside}.`
   onAlarm({ alarm: 'database-damaged', text })
 }
 
-async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promise<Opened> {
+async function openDamaged(options: OpenWithRepairOptions, damage: Damage): Promise<Opened> {
   const { directory, onAlarm } = options
   try {
-    await salvage({ ...options, ...damage })
+    await repairDatabase({ ...options, ...damage })
     await rm(`${directory}.opening`, { recursive: true, force: true })
     return await openAndRead(options)
   } catch (error) {
     if (!isDamage(error)) throw error
-    const setAside = await freeDamagedPath(directory)
+    const setAside = await unusedDamagedPath(directory)
     await rename(directory, setAside)
     const text = `The database in ${directory} is beyond repair: ${damage.reason}; ${error.message}. It begins empty. The old files are in ${setAside}.`
     onAlarm({ alarm: 'database-damaged', text })
@@ -160,22 +166,22 @@ async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promis
   }
 }
 
-async function openAndRead(options: SoundOpeningOptions): Promise<Opened> {
+async function openAndRead(options: OpenWithRepairOptions): Promise<Opened> {
   const { directory, recoveredExpirySeconds } = options
   const database = await LevelDatabase.open(directory)
   try {
-    const journals = new Map<number, BatchJournal>()
+    const batchSequences = new Map<number, BatchSequence>()
     const missing: MissingBatches[] = []
     const marks = await readMarks(directory)
-    for (const shard of new Set([...(await BatchJournal.shardsIn(database)), ...marks.keys()])) {
-      const { journal, gaps } = await BatchJournal.read(database, shard, marks.get(shard))
-      journals.set(shard, journal)
-      if (gaps.length > 0) missing.push({ journal, gaps })
+    for (const shard of new Set([...(await BatchSequence.shardsIn(database)), ...marks.keys()])) {
+      const { batchSequence, gaps } = await BatchSequence.read(database, shard, marks.get(shard))
+      batchSequences.set(shard, batchSequence)
+      if (gaps.length > 0) missing.push({ batchSequence, gaps })
     }
     if (recoveredExpirySeconds !== undefined) {
-      await mendSessions(database, { ...options, onUnreadable: fail }, { isThorough: false })
+      await recoverLostSessions(database, { ...options, onUnreadable: fail }, { isThorough: false })
     }
-    return { database, journals, missing }
+    return { database, batchSequences, missing }
   } catch (error) {
     await database.close()
     throw error
@@ -187,15 +193,15 @@ function fail(error: Error): never {
 }
 
 /** Tells which batches are missing, once. */
-async function tellGaps({ database, missing }: Opened, options: SoundOpeningOptions): Promise<void> {
+async function reportGaps({ database, missing }: Opened, options: OpenWithRepairOptions): Promise<void> {
   if (missing.length === 0) return
-  const texts = missing.map(({ journal, gaps }) => {
-    return `of the batches of shard ${journal.shard} some are missing (${gapsText(gaps)} of ${journal.last})`
+  const texts = missing.map(({ batchSequence, gaps }) => {
+    return `of the batches of shard ${batchSequence.shard} some are missing (${gapsText(gaps)} of ${batchSequence.last})`
   })
   const text = `Acknowledged writes to ${options.directory} are lost: ${texts.join('; ')}. Messages and changes in these batches may be gone.`
   options.onAlarm({ alarm: 'batches-missing', text })
   const operations = new OperationList()
-  for (const { journal, gaps } of missing) journal.encodeTold(operations, gaps)
+  for (const { batchSequence, gaps } of missing) batchSequence.encodeReported(operations, gaps)
   await database.write(operations, true)
 }
 

@@ -12,19 +12,19 @@ import { LevelDatabase } from '../level-database.ts'
 import {
   databaseFiles,
   droppedFromLog,
-  freeDamagedPath,
+  unusedDamagedPath,
   isLog,
   isMissing,
   isTable,
   linkFiles,
   numberOfFile,
 } from './database-files.ts'
-import { examine } from './integrity-check.ts'
-import { neededFiles } from './manifest.ts'
-import { blotOut, judgeTable, type TableVerdict } from './table-check.ts'
+import { checkIntegrity } from './integrity-check.ts'
+import { readNeededFiles } from './manifest.ts'
+import { invalidateBlocks, judgeTable, type TableCheckResult } from './table-check.ts'
 import { recoverTable } from './table-recovery.ts'
 
-export interface SalvageOptions {
+export interface RepairOptions {
   readonly directory: string
   /** What is wrong, as a part of a sentence. */
   readonly reason: string
@@ -37,16 +37,16 @@ export interface SalvageOptions {
  * Puts a sound database in the place of the damaged one and tells by an alarm what could not be kept. Nobody has it
  * open.
  */
-export async function salvage(options: SalvageOptions): Promise<void> {
+export async function repairDatabase(options: RepairOptions): Promise<void> {
   const { directory } = options
   const scratch = `${directory}.salvaging`
   await emptyDirectory(scratch)
   const losses: string[] = []
-  const tables = await takeTables(directory, scratch, losses)
-  const logs = await takeLogs(directory, scratch, losses)
-  const contents = tables + logs === 0 ? undefined : await rebuild(scratch, options, losses)
-  await rename(scratch, salvagedPath(directory))
-  const setAside = await putInPlace(directory)
+  const tables = await recoverTables(directory, scratch, losses)
+  const logs = await recoverLogs(directory, scratch, losses)
+  const contents = tables + logs === 0 ? undefined : await rebuildDatabase(scratch, options, losses)
+  await rename(scratch, repairedPath(directory))
+  const setAside = await replaceDatabase(directory)
   const kept = contents === undefined || contents === '' ? 'nothing' : contents
   const lost = losses.length === 0 ? '' : ` Not readable: ${losses.join(', ')}.`
   const text = `The database in ${directory} was damaged: ${options.reason}. Kept: ${kept}.${lost} The damaged files are in ${setAside}.`
@@ -54,44 +54,44 @@ export async function salvage(options: SalvageOptions): Promise<void> {
 }
 
 /** Ends a salvage that was interrupted; the damaged files are set aside by then or still in their place. */
-export async function finishInterruptedSalvage(directory: string): Promise<void> {
+export async function finishInterruptedRepair(directory: string): Promise<void> {
   await rm(`${directory}.salvaging`, { recursive: true, force: true })
-  const isComplete = (await databaseFiles(salvagedPath(directory))).size > 0
-  if (isComplete) await putInPlace(directory)
-  else await rm(salvagedPath(directory), { recursive: true, force: true })
+  const isComplete = (await databaseFiles(repairedPath(directory))).size > 0
+  if (isComplete) await replaceDatabase(directory)
+  else await rm(repairedPath(directory), { recursive: true, force: true })
 }
 
-function salvagedPath(directory: string): string {
+function repairedPath(directory: string): string {
   return `${directory}.salvaged`
 }
 
-async function putInPlace(directory: string): Promise<string> {
-  const setAside = await freeDamagedPath(directory)
+async function replaceDatabase(directory: string): Promise<string> {
+  const setAside = await unusedDamagedPath(directory)
   try {
     await rename(directory, setAside)
   } catch (error) {
     if (!isMissing(error)) throw error // It was set aside before the interruption.
   }
-  await rename(salvagedPath(directory), directory)
+  await rename(repairedPath(directory), directory)
   return setAside
 }
 
 /** Links the sound tables and copies the others without their bad blocks. Returns how many there are. */
-async function takeTables(source: string, target: string, losses: string[]): Promise<number> {
+async function recoverTables(source: string, target: string, losses: string[]): Promise<number> {
   let count = 0
   for (const name of await tablesOf(source)) {
-    const verdict = await verdictOn(join(source, name))
-    if (verdict.state === 'unusable') {
+    const result = await checkTableFile(join(source, name))
+    if (result.state === 'unusable') {
       if (await recoverInto(target, source, name, losses)) count += 1
       continue
     }
     count += 1
-    if (verdict.state === 'sound') {
+    if (result.state === 'sound') {
       await linkFiles([name], source, target)
     } else {
-      losses.push(`${verdict.badBlocks.length} of ${verdict.blockCount} blocks of ${name}`)
+      losses.push(`${result.badBlocks.length} of ${result.blockCount} blocks of ${name}`)
       const table = await readFile(join(source, name))
-      blotOut(table, verdict.badBlocks)
+      invalidateBlocks(table, result.badBlocks)
       await writeFile(join(target, name), table, { mode: 0o600 })
     }
   }
@@ -105,7 +105,7 @@ async function takeTables(source: string, target: string, losses: string[]): Pro
 async function tablesOf(directory: string): Promise<string[]> {
   const files = await databaseFiles(directory)
   const tables = [...files.keys()].filter(isTable)
-  const needed = await neededFiles(directory)
+  const needed = await readNeededFiles(directory)
   if (needed === undefined) return tables
   const present = new Set([...files.keys()].map(numberOfFile))
   const isComplete = [needed.log, ...needed.tables.keys()].every((number) => present.has(number))
@@ -138,7 +138,7 @@ async function contentOf(path: string): Promise<Buffer | undefined> {
 }
 
 /** What the check says of a table; one that cannot even be read is unusable. */
-async function verdictOn(path: string): Promise<TableVerdict> {
+async function checkTableFile(path: string): Promise<TableCheckResult> {
   const table = await contentOf(path)
   return table === undefined ? { state: 'unusable' } : judgeTable(table)
 }
@@ -147,7 +147,7 @@ async function verdictOn(path: string): Promise<TableVerdict> {
  * Turns each log into tables: LevelDB replays it in a database of its own, with checksums, which its repair would not
  * look at. Returns how many tables came of it.
  */
-async function takeLogs(source: string, target: string, losses: string[]): Promise<number> {
+async function recoverLogs(source: string, target: string, losses: string[]): Promise<number> {
   const files = await databaseFiles(source)
   const logs = [...files.keys()].filter(isLog).sort((a, b) => numberOfFile(a) - numberOfFile(b))
   let next = Math.max(0, ...[...files.keys()].map(numberOfFile).filter(Number.isFinite)) + 1
@@ -173,7 +173,7 @@ async function takeLogs(source: string, target: string, losses: string[]): Promi
 const replayedLog = '900000.log'
 
 /** Makes a database of the tables in a directory. Returns its contents in words. */
-async function rebuild(scratch: string, options: SalvageOptions, losses: string[]): Promise<string> {
+async function rebuildDatabase(scratch: string, options: RepairOptions, losses: string[]): Promise<string> {
   await LevelDatabase.repair(scratch)
   // What the repair has put aside is in the damaged files, whole.
   await rm(join(scratch, 'lost'), { recursive: true, force: true })
@@ -182,9 +182,9 @@ async function rebuild(scratch: string, options: SalvageOptions, losses: string[
     // The repair has put every table on the level of the newest: only a compaction brings old and new in order.
     await database.compact()
     // What is unreadable even now is left out; it is in the damaged files, whole.
-    const examination = await examine(database, { ...options, onUnreadable: () => {} })
-    losses.push(...examination.losses)
-    return examination.contents
+    const report = await checkIntegrity(database, { ...options, onUnreadable: () => {} })
+    losses.push(...report.losses)
+    return report.contents
   } finally {
     await database.close()
   }

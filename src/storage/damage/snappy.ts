@@ -3,7 +3,7 @@
 //   length varint | elements: tag's low bits 00 literal, 01 10 11 copy of earlier output
 
 /** The bytes, or undefined if they are not Snappy's. Never more than `limitBytes`. */
-export function unsnap(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
+export function decompressSnappy(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
   const found = unsnapFrom(bytes, 0, limitBytes)
   return found?.end === bytes.length ? found.output : undefined
 }

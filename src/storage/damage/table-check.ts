@@ -8,7 +8,7 @@
 
 import { open, readFile } from 'node:fs/promises'
 import { maskedCrc32c } from './crc32c.ts'
-import { unsnap, varintAt } from './snappy.ts'
+import { decompressSnappy, varintAt } from './snappy.ts'
 
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
@@ -19,7 +19,7 @@ const indexLimitBytes = 64 * 1_024 * 1_024
 const unknownCompression = 0xff
 
 /** What a check finds: nothing wrong, blocks that are wrong, or that not even the index can be trusted. */
-export type TableVerdict =
+export type TableCheckResult =
   | { readonly state: 'sound' }
   | { readonly state: 'partly-damaged'; readonly badBlocks: readonly BlockHandle[]; readonly blockCount: number }
   | { readonly state: 'unusable' }
@@ -30,7 +30,7 @@ interface BlockHandle {
 }
 
 /** Reads a table file whole and checks every block. Rejects with the file system's error if it cannot be read. */
-export async function checkTable(path: string): Promise<TableVerdict> {
+export async function checkTable(path: string): Promise<TableCheckResult> {
   return judgeTable(await readFile(path))
 }
 
@@ -59,15 +59,15 @@ function indexHandleIn(footer: Buffer): BlockHandle | undefined {
 }
 
 /** Makes LevelDB skip the bad blocks of a table: writes into `table`, its content. */
-export function blotOut(table: Buffer, badBlocks: readonly BlockHandle[]): void {
+export function invalidateBlocks(table: Buffer, badBlocks: readonly BlockHandle[]): void {
   for (const { offset, bytes } of badBlocks) {
     if (offset + bytes < table.length) table[offset + bytes] = unknownCompression
   }
 }
 
 /** The same of a table that is in memory. */
-export function judgeTable(table: Buffer): TableVerdict {
-  const unusable: TableVerdict = { state: 'unusable' }
+export function judgeTable(table: Buffer): TableCheckResult {
+  const unusable: TableCheckResult = { state: 'unusable' }
   const footerAt = table.length - footerBytes
   if (footerAt < 0) return unusable
   const metaIndex = handleAt(table, footerAt)
@@ -77,17 +77,17 @@ export function judgeTable(table: Buffer): TableVerdict {
   if (blocks === undefined) return unusable
   // A bad filter would hide records: the filter is found through the meta index, which is made unreadable with it.
   const filters = blocksIn(table, metaIndex)
-  const badBlocks = blocks.filter((block) => !isSound(table, block))
-  if (filters === undefined || !filters.every((block) => isSound(table, block))) badBlocks.push(metaIndex)
+  const badBlocks = blocks.filter((block) => !isIntactBlock(table, block))
+  if (filters === undefined || !filters.every((block) => isIntactBlock(table, block))) badBlocks.push(metaIndex)
   return badBlocks.length === 0 ? { state: 'sound' } : { state: 'partly-damaged', badBlocks, blockCount: blocks.length }
 }
 
 /** The blocks that an index block names; undefined if it is not sound. */
 function blocksIn(table: Buffer, index: BlockHandle): BlockHandle[] | undefined {
-  if (!isSound(table, index)) return undefined
+  if (!isIntactBlock(table, index)) return undefined
   const end = index.offset + index.bytes
   const content = table.subarray(index.offset, end)
-  const entries = table[end] === 0 ? content : unsnap(content, indexLimitBytes)
+  const entries = table[end] === 0 ? content : decompressSnappy(content, indexLimitBytes)
   return entries === undefined ? undefined : handlesIn(entries)
 }
 
@@ -119,7 +119,7 @@ function handleAt(bytes: Buffer, at: number): (BlockHandle & { readonly next: nu
     : { offset: offset.value, bytes: size.value, next: size.next }
 }
 
-function isSound(table: Buffer, { offset, bytes }: BlockHandle): boolean {
+function isIntactBlock(table: Buffer, { offset, bytes }: BlockHandle): boolean {
   const end = offset + bytes
   if (end + trailerBytes > table.length) return false
   return maskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)

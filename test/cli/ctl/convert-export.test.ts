@@ -44,7 +44,7 @@ test('an export of EMQX 4 becomes an archive, and what is left behind is named',
   const content = await readFile(path)
   await checkArchive(only(content), {
     folder: folderOfArchive(basename(path)),
-    mostLineBytes: 65_536,
+    maxLineBytes: 65_536,
     onRecord: (_table, record) => void records.push(record),
   })
   assert.deepEqual(records.map(({ kind }) => kind).toSorted(), ['api-key', 'ban', 'credential', 'rule'])

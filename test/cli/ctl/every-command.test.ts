@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { ctlCommands } from '../../../src/cli/ctl/commands/all.ts'
-import { everyPage } from '../../../src/cli/ctl/all-pages.ts'
+import { allPages } from '../../../src/cli/ctl/all-pages.ts'
 import { runProgram } from '../../../src/cli/program.ts'
 import { Terminal } from '../../../src/cli/terminal.ts'
 import { HttpService } from '../../e2e/http-service.ts'
@@ -193,7 +193,7 @@ test('everything can be done by godwit ctl, and there is no command that nobody 
 test('a list of many pages is shown to its end', async () => {
   const rows = Array.from({ length: 25 }, (_, row) => row)
   const pages: number[] = []
-  const found = await everyPage(async ({ page }) => {
+  const found = await allPages(async ({ page }) => {
     pages.push(page)
     const data = rows.slice((page - 1) * 10, page * 10)
     return { reply: { data, meta: { hasnext: page < 3 } } }
@@ -201,5 +201,5 @@ test('a list of many pages is shown to its end', async () => {
   assert.deepEqual('reply' in found && found.reply.data, rows)
   assert.deepEqual(pages, [1, 2, 3])
   const failure = { kind: 'refused', code: 101, status: 500, message: 'no' } as const
-  assert.deepEqual(await everyPage(async () => ({ failure })), { failure })
+  assert.deepEqual(await allPages(async () => ({ failure })), { failure })
 })

@@ -53,7 +53,7 @@ export class DrivenCore {
   #committedBatch = 0
 
   constructor(
-    place: { own: PeerNumber; count: number },
+    shard: { own: PeerNumber; count: number },
     from: {
       keeper: MemoryKeeper
       settings: CoreSettings
@@ -62,13 +62,13 @@ export class DrivenCore {
       permissions?: Permissions | undefined
     },
   ) {
-    this.number = place.own
+    this.number = shard.own
     this.#keeper = from.keeper
     this.#around = from.around
     this.core = new BrokerCore(from.settings, {
       identity: from.identity,
       topics: this.topics,
-      place,
+      shard,
       ...(from.permissions !== undefined && { permissions: from.permissions }),
     })
     const { records, queues, bodies } = from.keeper.readStart()
@@ -125,16 +125,16 @@ export class DrivenCore {
   #drain(): void {
     const outputs = this.core.takeOutputs()
     this.#around.sent(outputs.sends)
-    outputs.peerSends.tell((to) => ({
+    outputs.peerSends.drainTo((to) => ({
       send: (message) => this.#around.toPeer(to, message),
-      pass: (message) => this.#around.toPeer(to, message),
+      sendPlain: (message) => this.#around.toPeer(to, message),
       // Each message has a chunk of its own here.
-      passRun: (message) => this.#around.toPeer(to, message),
+      sendRun: (message) => this.#around.toPeer(to, message),
     }))
     for (const event of outputs.events)
       if (event.event === 'command-done') this.results.set(event.question, event.result)
-    const { questions, closes } = outputs
-    const asked = [...questions]
+    const { requests, closes } = outputs
+    const asked = [...requests]
     const closing = [...closes]
     this.core.clearOutputs()
     this.#feedDisk()

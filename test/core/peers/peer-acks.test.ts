@@ -10,7 +10,7 @@ import { reasonCodes } from '../../../src/protocol/index.ts'
 test('what was passed on waits for the shard that it went to, and what came behind it does not', () => {
   const confirmations = new PeerAcks()
   const passedOn = new CommitBarrier()
-  confirmations.note(1, { batch: 0, isAwaited: true, vow: passedOn })
+  confirmations.note(1, { batch: 0, isAwaited: true, barrier: passedOn })
   confirmations.note(2, { batch: 7, isAwaited: true })
   assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 1, refused: undefined, withheld: [1] })
   confirmations.committed(7)
@@ -18,7 +18,7 @@ test('what was passed on waits for the shard that it went to, and what came behi
   assert.equal(confirmations.take(), undefined)
   confirmations.refuse(1, reasonCodes.quotaExceeded)
   assert.equal(confirmations.take(), undefined, 'nobody is told of it before it is over')
-  passedOn.mark()
+  passedOn.arrive()
   assert.deepEqual(confirmations.take(), {
     kind: 'committed',
     upTo: 2,
@@ -32,11 +32,13 @@ test('what is withheld is kept beside what is not confirmed, and is the first to
   const outbox = new PeerOutbox()
   for (const packetId of [1, 2, 3]) outbox.push({ kind: 'release', publisher: 'p', packetId }, undefined)
   for (const number of [1, 2, 3]) outbox.takeUnsent(number)
-  const packetIds = (upTo: number, withheld: number[] | undefined): number[] =>
-    outbox.takeConfirmed({ upTo, withheld }).map(({ message }) => (message.kind === 'release' ? message.packetId : 0))
+  const packetIds = (upTo: number, uncommitted: number[] | undefined): number[] =>
+    outbox
+      .takeConfirmed({ upTo, uncommitted })
+      .map(({ message }) => (message.kind === 'release' ? message.packetId : 0))
   assert.deepEqual(packetIds(2, [1]), [2])
   assert.equal(outbox.length, 2)
-  outbox.startAnew()
+  outbox.restart()
   const sentAgain = [1, 2].map((number) => outbox.takeUnsent(number))
   assert.deepEqual(
     sentAgain.map((message) => (message?.kind === 'release' ? message.packetId : 0)),

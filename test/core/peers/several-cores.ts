@@ -247,13 +247,13 @@ export class SeveralCores {
 
   #sent(sends: SendList): void {
     for (let index = 0; index < sends.length; index++) {
-      const client = sends.connectionAt(index).outlet as PacketClient
+      const client = sends.connectionAt(index).output as PacketClient
       if (client.connection === sends.connectionAt(index)) client.receive(sends, index)
     }
   }
 
   #closed(own: PeerNumber, connection: Connection): void {
-    const client = connection.outlet as PacketClient
+    const client = connection.output as PacketClient
     if (client.connection === connection) this.#drop(client)
     this.cores[own]?.handle({ kind: 'connection-closed', connection })
   }

@@ -81,7 +81,7 @@ export function fileOf(outcome: BackupFile | { readonly symbol: string; readonly
 export async function contentsOf(path: string, filename: string): Promise<Record<string, unknown>> {
   const packed = await readFile(path)
   const folder = folderOfArchive(filename)
-  const checked = await checkArchive(only(packed), { folder, mostLineBytes: 1_048_576 })
+  const checked = await checkArchive(only(packed), { folder, maxLineBytes: 1_048_576 })
   const contents: Record<string, unknown> = { counts: Object.fromEntries(checked.counts) }
   for await (const member of archiveMembers(only(packed), folder)) {
     if (member.name === 'META.hocon') continue

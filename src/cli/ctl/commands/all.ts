@@ -11,7 +11,7 @@ import { clientCommands } from './client-commands.ts'
 import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
 import { dataCommands } from './data-commands.ts'
-import { insightCommands } from './diagnostics-commands.ts'
+import { diagnosticsCommands } from './diagnostics-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
 import { publishCommands } from './publish-commands.ts'
@@ -27,7 +27,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...clientCommands,
   ...publishCommands,
   ...listenerCommands,
-  ...insightCommands,
+  ...diagnosticsCommands,
   ...bridgeCommands,
   ...alarmCommands,
   ...configurationCommands,

@@ -1,7 +1,7 @@
 // What is stored of clients to let them in. Passwords come from the terminal or from stdin.
 
 import type { Result } from '../../../contract/index.ts'
-import { everyPage } from '../all-pages.ts'
+import { allPages } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 /** How one of the lists is asked; `name` is who the entry is about. */
@@ -22,7 +22,7 @@ const lists: readonly CredentialList[] = [
     group: 'user',
     what: 'user name',
     secret: 'password',
-    list: ({ client }) => everyPage((query) => client.list_auth_username({ query })),
+    list: ({ client }) => allPages((query) => client.list_auth_username({ query })),
     add: ({ client }, username, password) => client.create_auth_username({ body: { username, password } }),
     update: ({ client }, username, password) =>
       client.update_auth_username({ params: { username }, body: { password } }),
@@ -32,7 +32,7 @@ const lists: readonly CredentialList[] = [
     group: 'clientid',
     what: 'client id',
     secret: 'password',
-    list: ({ client }) => everyPage((query) => client.list_auth_clientid({ query })),
+    list: ({ client }) => allPages((query) => client.list_auth_clientid({ query })),
     add: ({ client }, clientid, password) => client.create_auth_clientid({ body: { clientid, password } }),
     update: ({ client }, clientid, password) =>
       client.update_auth_clientid({ params: { clientid }, body: { password } }),
@@ -42,7 +42,7 @@ const lists: readonly CredentialList[] = [
     group: 'scram',
     what: 'SCRAM user',
     secret: 'password',
-    list: ({ client }) => everyPage((query) => client.list_auth_scram({ query })),
+    list: ({ client }) => allPages((query) => client.list_auth_scram({ query })),
     add: ({ client }, username, password) => client.create_auth_scram({ body: { username, password } }),
     update: ({ client }, username, password) => client.update_auth_scram({ params: { username }, body: { password } }),
     remove: ({ client }, username) => client.delete_auth_scram({ params: { username } }),
@@ -51,7 +51,7 @@ const lists: readonly CredentialList[] = [
     group: 'psk',
     what: 'TLS-PSK identity',
     secret: 'key in hexadecimal',
-    list: ({ client }) => everyPage((query) => client.list_auth_psk({ query })),
+    list: ({ client }) => allPages((query) => client.list_auth_psk({ query })),
     add: ({ client }, identity, key) => client.create_auth_psk({ body: { identity, key } }),
     update: ({ client }, identity, key) => client.update_auth_psk({ params: { identity }, body: { key } }),
     remove: ({ client }, identity) => client.delete_auth_psk({ params: { identity } }),

@@ -77,7 +77,7 @@ async function exportData(call: CtlCall): Promise<Outcome> {
   const { client, options, progress, place } = call
   const lines = new ProgressLines(progress, client, wordsOfExport)
   const body = { table_sets: namesIn(options['tableSets']), root_keys: namesIn(options['rootKeys']) }
-  const made = await lines.follow(client.export_backup({ body: withoutUnsaid(body) }))
+  const made = await lines.follow(client.export_backup({ body: omitUndefined(body) }))
   if ('failure' in made) return made
   const { code: _, tables, ...file } = made.reply
   lines.sayRest([
@@ -104,7 +104,7 @@ async function importData({ client, words: [file = ''], options, progress, place
   }
   lines.say(`Importing data from "${file}"...`)
   const asked = await withFile(file, place, (filename) =>
-    lines.follow(client.import_backup({ body: withoutUnsaid({ ...wanted, filename }) })),
+    lines.follow(client.import_backup({ body: omitUndefined({ ...wanted, filename }) })),
   )
   if ('usage' in asked) return asked
   if ('failure' in asked) return withOptionNames(asked)
@@ -192,7 +192,7 @@ function namesIn(said: string | true | undefined): string[] | undefined {
   return typeof said === 'string' ? said.split(',').filter((name) => name !== '') : undefined
 }
 
-function withoutUnsaid<Body extends object>(body: Body): { [Key in keyof Body]: Exclude<Body[Key], undefined> } {
+function omitUndefined<Body extends object>(body: Body): { [Key in keyof Body]: Exclude<Body[Key], undefined> } {
   const said = Object.entries(body).filter(([, value]) => value !== undefined)
   return Object.fromEntries(said) as never
 }

@@ -4,7 +4,7 @@ import type { ApiClient } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 import { queryFrom } from '../filters.ts'
 
-export const insightCommands: readonly CtlCommand[] = [
+export const diagnosticsCommands: readonly CtlCommand[] = [
   {
     name: 'explain',
     description: 'why a client may publish or subscribe, or may not, and who would hear it',
@@ -33,7 +33,7 @@ export const insightCommands: readonly CtlCommand[] = [
     run: ({ client, options: { threshold } }) => {
       if (threshold !== undefined && !/^\d{1,8}$/.test(String(threshold)))
         return { usage: '--threshold: give a number' }
-      const query = { _limit: mostSlow, ...(threshold === undefined ? {} : { threshold: Number(threshold) }) }
+      const query = { _limit: maxSlowRows, ...(threshold === undefined ? {} : { threshold: Number(threshold) }) }
       return shown(client.list_slow_subscriptions({ query }), ({ data }) => ({
         rows: data,
         columns: ['clientid', 'topic', 'timespan', 'mqueue_len'],
@@ -56,7 +56,7 @@ export const insightCommands: readonly CtlCommand[] = [
   },
 ]
 
-const mostSlow = 1_000
+const maxSlowRows = 1_000
 const defaultDropped = 1_000
 
 function listDropped({ client, words, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {

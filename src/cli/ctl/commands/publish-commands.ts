@@ -41,7 +41,7 @@ export const publishCommands: readonly CtlCommand[] = [
     description: 'messages that are retained at topics of a filter, at most 10,000',
     arguments: ['[filter]'],
     run: ({ client, words: [topic = '#'] }) =>
-      shown(client.list_retained({ query: { topic, limit: mostRetained } }), ({ data }) => ({ rows: data })),
+      shown(client.list_retained({ query: { topic, limit: maxRetainedRows } }), ({ data }) => ({ rows: data })),
   },
   {
     name: 'retained delete',
@@ -55,7 +55,7 @@ export const publishCommands: readonly CtlCommand[] = [
   },
 ]
 
-const mostRetained = 10_000
+const maxRetainedRows = 10_000
 
 const badQos = '--qos: there are 0, 1 and 2'
 

@@ -1,6 +1,6 @@
 // What clients may do and who is kept out, as it is stored. Both hold at once.
 
-import { everyPage } from '../all-pages.ts'
+import { allPages } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 const whose = [
@@ -29,7 +29,7 @@ export const ruleCommands: readonly CtlCommand[] = [
     description: 'who is kept out',
     run: ({ client }) =>
       shown(
-        everyPage((query) => client.list_banned({ query })),
+        allPages((query) => client.list_banned({ query })),
         asRows,
       ),
   },
@@ -65,9 +65,9 @@ async function listRules({ client, options }: CtlCall): Promise<Outcome> {
   if (clientid !== undefined) return shown(client.lookup_acl_clientid({ params: { clientid } }), asRows)
   if (username !== undefined) return shown(client.lookup_acl_username({ params: { username } }), asRows)
   const lists = [
-    await everyPage<Row>((query) => client.list_acl_clientid({ query })),
-    await everyPage<Row>((query) => client.list_acl_username({ query })),
-    await everyPage<Row>((query) => client.list_acl_all({ query })),
+    await allPages<Row>((query) => client.list_acl_clientid({ query })),
+    await allPages<Row>((query) => client.list_acl_username({ query })),
+    await allPages<Row>((query) => client.list_acl_all({ query })),
   ]
   const rows: Row[] = []
   for (const list of lists) {

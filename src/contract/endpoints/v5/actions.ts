@@ -41,7 +41,7 @@ const metrics = Type.Object({
   last_error: Type.String({ description: 'Empty: none.' }),
 })
 const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
-const done = { status: 204, reply: nothing, access: 'change' } as const
+const noContent = { status: 204, reply: nothing, access: 'change' } as const
 
 export const actionEndpoints = {
   get_connectors: endpoint({
@@ -84,7 +84,7 @@ export const actionEndpoints = {
   }),
   remove_connector: endpoint({
     ...common,
-    ...done,
+    ...noContent,
     method: 'DELETE',
     path: '/connectors/:id',
     summary: 'Deletes a connector that no action uses.',
@@ -92,7 +92,7 @@ export const actionEndpoints = {
   }),
   enable_connector: endpoint({
     ...common,
-    ...done,
+    ...noContent,
     method: 'PUT',
     path: '/connectors/:id/enable/:enable',
     summary: 'Enables or disables a connector. Its actions store messages while it is disabled.',
@@ -138,7 +138,7 @@ export const actionEndpoints = {
   }),
   remove_action: endpoint({
     ...common,
-    ...done,
+    ...noContent,
     method: 'DELETE',
     path: '/actions/:id',
     summary: 'Deletes an action that no rule uses. If messages are stored for it, `force=true` discards them.',
@@ -147,7 +147,7 @@ export const actionEndpoints = {
   }),
   enable_action: endpoint({
     ...common,
-    ...done,
+    ...noContent,
     method: 'PUT',
     path: '/actions/:id/enable/:enable',
     summary: 'Enables or disables an action. It stores messages while it is disabled.',
@@ -155,7 +155,7 @@ export const actionEndpoints = {
   }),
   control_action: endpoint({
     ...common,
-    ...done,
+    ...noContent,
     method: 'POST',
     path: '/actions/:id/:operation',
     summary: 'Starts, stops or restarts an action until the next change or start.',
@@ -178,7 +178,7 @@ export const actionEndpoints = {
   }),
   reset_action_metrics: endpoint({
     ...common,
-    ...done,
+    ...noContent,
     method: 'PUT',
     path: '/actions/:id/metrics/reset',
     summary: 'Sets the counters of an action to zero.',

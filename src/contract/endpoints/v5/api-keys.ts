@@ -1,6 +1,6 @@
 // The programs that may use this API, by an id and a secret.
 
-import { done, endpoint } from '../../endpoint.ts'
+import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 import { namespaceOrNull, roleOfProgram, sameAsRole, scopes } from './roles.ts'
 
@@ -75,7 +75,7 @@ export const apiKeyEndpoints = {
     path: '/api_key/:name',
     summary: 'Lets a program use this API no more.',
     params,
-    reply: done,
+    reply: noContent,
     reasons: ['NOT_FOUND'],
     access: 'accounts',
   }),

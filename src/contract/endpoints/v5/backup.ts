@@ -1,6 +1,6 @@
 // Archives of the broker: kept in its backup directory, made of it, and carried out on it.
 
-import { done, endpoint } from '../../endpoint.ts'
+import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
 const node = Type.Optional(Type.String({ description: 'The node that has the file. There is one.' }))
@@ -126,7 +126,7 @@ export const backupEndpoints = {
     summary: 'Takes a file out of the backup directory.',
     params,
     query: ofFile,
-    reply: done,
+    reply: noContent,
     reasons: ['NOT_FOUND'],
     access: 'change',
   }),

@@ -1,6 +1,6 @@
 // Signing in once, for a token that is shown from then on.
 
-import { done, endpoint } from '../../endpoint.ts'
+import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 import { namespaceOrNull, roleOfPerson } from './roles.ts'
 
@@ -34,7 +34,7 @@ export const loginEndpoints = {
     path: '/logout',
     summary: 'Ends the login whose token is shown.',
     body: Type.Object({ username: Type.String() }),
-    reply: done,
+    reply: noContent,
     reasons: ['WRONG_TOKEN_OR_USERNAME'],
     access: 'signed-in',
   }),

@@ -1,6 +1,6 @@
 // The people who may use this API.
 
-import { done, endpoint } from '../../endpoint.ts'
+import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 import { namespaceOrNull, roleOfPerson, sameAsRole, scopes } from './roles.ts'
 
@@ -64,7 +64,7 @@ export const userEndpoints = {
     path: '/users/:username',
     summary: 'Lets somebody use this API no more: neither who asks nor the account of `http_server`.',
     params,
-    reply: done,
+    reply: noContent,
     reasons: ['USER_NOT_FOUND', 'NOT_ALLOWED'],
     access: 'accounts',
   }),
@@ -75,7 +75,7 @@ export const userEndpoints = {
     summary: 'Changes a password, for who knows the old one. Logins with the old one end.',
     params,
     body: Type.Object({ old_pwd: Type.String(), new_pwd: password }),
-    reply: done,
+    reply: noContent,
     reasons: ['USER_NOT_FOUND', 'ERROR_PWD_NOT_MATCH'],
     access: 'own-account',
   }),

@@ -12,36 +12,36 @@ interface Holder {
   readonly shard: PeerNumber
   readonly clientId: string
   /** Its shard has died since it said so, and has not said it again. */
-  readonly isDoubtful: boolean
+  readonly isSuspect: boolean
 }
 
 export class ExclusiveRegistry {
   readonly #holders = new Map<TopicFilter, Holder>()
 
   /** False: another session holds it. */
-  take(filter: TopicFilter, shard: PeerNumber, clientId: string): boolean {
+  acquire(filter: TopicFilter, shard: PeerNumber, clientId: string): boolean {
     const holder = this.#holders.get(filter)
     if (holder !== undefined && (holder.shard !== shard || holder.clientId !== clientId)) return false
-    this.#holders.set(filter, { shard, clientId, isDoubtful: false })
+    this.#holders.set(filter, { shard, clientId, isSuspect: false })
     return true
   }
 
-  giveBack(filter: TopicFilter, shard: PeerNumber, clientId: string): void {
+  release(filter: TopicFilter, shard: PeerNumber, clientId: string): void {
     const holder = this.#holders.get(filter)
     if (holder?.shard === shard && holder.clientId === clientId) this.#holders.delete(filter)
   }
 
   /** A shard has died. */
-  doubt(shard: PeerNumber): void {
+  suspectShard(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
-      if (holder.shard === shard) this.#holders.set(filter, { ...holder, isDoubtful: true })
+      if (holder.shard === shard) this.#holders.set(filter, { ...holder, isSuspect: true })
     }
   }
 
   /** It is back and has said all that it holds. */
-  forgetDoubtful(shard: PeerNumber): void {
+  removeSuspect(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
-      if (holder.shard === shard && holder.isDoubtful) this.#holders.delete(filter)
+      if (holder.shard === shard && holder.isSuspect) this.#holders.delete(filter)
     }
   }
 }

@@ -32,8 +32,8 @@ export class InterestCount {
   /** Sessions that are full. */
   full = 0
   /** What peers know; undefined: nothing, which is nobody. */
-  told: Interest | undefined = undefined
-  toldVersion = 0
+  sent: Interest | undefined = undefined
+  sentVersion = 0
 
   constructor(filter: TopicFilter) {
     this.filter = filter
@@ -69,25 +69,25 @@ export class InterestCount {
   }
 
   /** Peers know something else. */
-  get isNews(): boolean {
-    const { told, interest } = this
-    if (told === undefined || interest === undefined) return told !== interest
-    if (told.qos !== interest.qos || told.storedQoS !== interest.storedQoS) return true
-    if (this.isShared) return told.members !== interest.members || told.storedMembers !== interest.storedMembers
-    return told.storedMembers > 0 !== interest.storedMembers > 0 || told.isFull !== interest.isFull
+  get hasChanged(): boolean {
+    const { sent, interest } = this
+    if (sent === undefined || interest === undefined) return sent !== interest
+    if (sent.qos !== interest.qos || sent.storedQoS !== interest.storedQoS) return true
+    if (this.isShared) return sent.members !== interest.members || sent.storedMembers !== interest.storedMembers
+    return sent.storedMembers > 0 !== interest.storedMembers > 0 || sent.isFull !== interest.isFull
   }
 }
 
 export class LocalInterest {
   readonly #counts = new WideMap<InterestCount>()
-  readonly #news = new Set<InterestCount>()
+  readonly #changes = new Set<InterestCount>()
   #isToBeTold = false
   /** Of what was told last. */
   version = 0
 
   /** There is something to be told, or somebody waits for a sign that everything was seen. */
-  get hasNews(): boolean {
-    return this.#isToBeTold || this.#news.size > 0
+  get hasChanges(): boolean {
+    return this.#isToBeTold || this.#changes.size > 0
   }
 
   /** A session's part in a filter has come (1) or gone (-1). */
@@ -125,7 +125,7 @@ export class LocalInterest {
   versionOf(filter: TopicFilter): number {
     const count = this.#counts.get(filter)
     if (count === undefined) return 0
-    return this.#news.has(count) ? this.nextVersion() : count.toldVersion
+    return this.#changes.has(count) ? this.nextVersion() : count.sentVersion
   }
 
   /** The version that is told next; from now on it will be, even if there is nothing new to say with it. */
@@ -135,19 +135,19 @@ export class LocalInterest {
   }
 
   /** What is new, which is told with `version` from here on. */
-  takeNews(): Interest[] {
+  takeChanges(): Interest[] {
     this.version++
     this.#isToBeTold = false
-    const news: Interest[] = []
-    for (const count of this.#news) {
+    const changes: Interest[] = []
+    for (const count of this.#changes) {
       const { interest } = count
-      count.told = interest
-      count.toldVersion = this.version
-      news.push(interest ?? nobody(count.filter))
+      count.sent = interest
+      count.sentVersion = this.version
+      changes.push(interest ?? nobody(count.filter))
       if (interest === undefined) this.#counts.delete(count.filter)
     }
-    this.#news.clear()
-    return news
+    this.#changes.clear()
+    return changes
   }
 
   /** Everything, for a peer that knows nothing yet. */
@@ -156,11 +156,11 @@ export class LocalInterest {
   }
 
   #look(count: InterestCount): void {
-    if (count.isNews) {
-      this.#news.add(count)
+    if (count.hasChanged) {
+      this.#changes.add(count)
       return
     }
-    this.#news.delete(count)
+    this.#changes.delete(count)
     if (count.members === 0) this.#counts.delete(count.filter)
   }
 }

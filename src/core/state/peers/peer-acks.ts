@@ -17,7 +17,7 @@ interface Mark {
   upTo: number
   readonly batch: number
   /** Undefined: it waits for the disk here alone. */
-  readonly vow: CommitBarrier | undefined
+  readonly barrier: CommitBarrier | undefined
 }
 
 export class PeerAcks {
@@ -33,18 +33,18 @@ export class PeerAcks {
   #hasReleased = false
 
   /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
-  note(number: number, how: { batch: number; isAwaited: boolean; vow?: CommitBarrier | undefined }): void {
+  note(number: number, how: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined }): void {
     if (how.isAwaited) this.#awaited = number
-    if (how.vow !== undefined) this.#hold(number, { batch: how.batch, vow: how.vow })
+    if (how.barrier !== undefined) this.#hold(number, { batch: how.batch, barrier: how.barrier })
     else this.noteUnawaited(number, how.batch)
   }
 
   /** The same of a message that nobody waits for. */
   noteUnawaited(number: number, batch: number): void {
     const last = this.#marks.length === 0 ? undefined : this.#marks[this.#marks.length - 1]
-    if (last !== undefined && last.vow === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
+    if (last !== undefined && last.barrier === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
     else if (last === undefined && batch === 0) this.#confirmed = number
-    else this.#marks.push({ upTo: number, batch, vow: undefined })
+    else this.#marks.push({ upTo: number, batch, barrier: undefined })
   }
 
   /** It was not taken; to be said with its confirmation. */
@@ -57,9 +57,9 @@ export class PeerAcks {
     this.#advance()
   }
 
-  #hold(number: number, { batch, vow }: { batch: number; vow: CommitBarrier }): void {
-    this.#marks.push({ upTo: number, batch, vow })
-    vow.whenKept(() => {
+  #hold(number: number, { batch, barrier }: { batch: number; barrier: CommitBarrier }): void {
+    this.#marks.push({ upTo: number, batch, barrier })
+    barrier.whenComplete(() => {
       if (this.#withheld.delete(number)) this.#hasReleased = true
     })
   }
@@ -68,7 +68,7 @@ export class PeerAcks {
     let count = 0
     for (const mark of this.#marks) {
       if (mark.batch > this.#committed) break
-      if (mark.vow?.isKept === false) this.#withheld.add(mark.upTo)
+      if (mark.barrier?.isComplete === false) this.#withheld.add(mark.upTo)
       this.#confirmed = mark.upTo
       count++
     }
@@ -90,7 +90,7 @@ export class PeerAcks {
       kind: 'committed',
       upTo,
       refused: refused.length === 0 ? undefined : refused,
-      withheld: this.#withheld.size === 0 ? undefined : [...this.#withheld],
+      uncommitted: this.#withheld.size === 0 ? undefined : [...this.#withheld],
     }
   }
 }

@@ -12,7 +12,7 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 export interface UnconfirmedMessage {
   readonly message: PeerPublish | PeerRelease
   /** Undefined where nobody waits: a will, a command. */
-  readonly vow: CommitBarrier | undefined
+  readonly barrier: CommitBarrier | undefined
   /** On the present link; 0: not sent on it yet. */
   number: number
   /** On a link that is gone. */
@@ -44,8 +44,8 @@ export class PeerOutbox {
   }
 
   /** Behind all others. Its message must be owned. */
-  push(message: PeerPublish | PeerRelease, vow: CommitBarrier | undefined): void {
-    const owed: UnconfirmedMessage = { message, vow, number: 0, wasSent: false }
+  push(message: PeerPublish | PeerRelease, barrier: CommitBarrier | undefined): void {
+    const owed: UnconfirmedMessage = { message, barrier, number: 0, wasSent: false }
     this.#unconfirmed.push(owed)
     this.#unsent.push(owed)
     this.#bytes += bytesOf(message)
@@ -61,7 +61,7 @@ export class PeerOutbox {
   }
 
   /** The link is new: everything is to be sent again. */
-  startAnew(): void {
+  restart(): void {
     const all = [...this.#withheld, ...this.#unconfirmed.all()]
     this.#withheld = []
     this.#unconfirmed = new PendingQueue()
@@ -75,7 +75,7 @@ export class PeerOutbox {
   }
 
   /** Takes out what is confirmed; the caller keeps its vows. */
-  takeConfirmed({ upTo, withheld }: Pick<PeerCommitted, 'upTo' | 'withheld'>): UnconfirmedMessage[] {
+  takeConfirmed({ upTo, uncommitted }: Pick<PeerCommitted, 'upTo' | 'uncommitted'>): UnconfirmedMessage[] {
     const answered = this.#withheld
     for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
       if (next.number === 0 || next.number > upTo) break
@@ -83,9 +83,9 @@ export class PeerOutbox {
       answered.push(next)
     }
     // They may be thousands, when a member with many messages goes.
-    const numbers = new Set(withheld)
+    const numbers = new Set(uncommitted)
     this.#withheld = answered.filter(({ number }) => numbers.has(number))
-    const confirmed = withheld === undefined ? answered : answered.filter(({ number }) => !numbers.has(number))
+    const confirmed = uncommitted === undefined ? answered : answered.filter(({ number }) => !numbers.has(number))
     for (const { message } of confirmed) this.#bytes -= bytesOf(message)
     assert(this.#bytes >= 0, 'more was confirmed than was sent')
     return confirmed

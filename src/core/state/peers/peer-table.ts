@@ -36,7 +36,7 @@ export interface ExclusiveCommand {
 }
 
 export class PeerTable {
-  readonly place: ShardPlace
+  readonly shard: ShardPlace
   /** Without this shard itself. */
   readonly peers: readonly Peer[]
   readonly interest = new LocalInterest()
@@ -44,20 +44,20 @@ export class PeerTable {
   readonly received = new ReceivedPacketIds()
   isForgettingScheduled = false
   /** What the publication that is being given out has to wait for; undefined: for no other shard. */
-  spreading: CommitBarrier | undefined = undefined
+  currentBarrier: CommitBarrier | undefined = undefined
   /** Messages published here that topics of this shard were to remember: what counts for them as a link's number. */
   retainedHere = 0
   /** Sessions that wait for what topics of several shards remember. */
-  readonly scanners = new Set<Session>()
+  readonly waitingForRetained = new Set<Session>()
   /** Who has asked another shard for it, by question. */
-  readonly asking = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
+  readonly retainedRequests = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
   /** What others have asked here, by shard and question. */
-  readonly questions = new Map<string, RetainedRequest>()
+  readonly receivedRetainedRequests = new Map<string, RetainedRequest>()
   /** The part of the book of exclusive subscriptions that is kept here. */
   readonly exclusive = new ExclusiveRegistry()
   /** Who waits for other parts of it, and who for which question. */
   readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
-  readonly exclusiveAsked = new Map<number, Connection>()
+  readonly exclusiveRequests = new Map<number, Connection>()
   /** The same of what the operator asked. */
   readonly exclusiveCommands = new Map<number, ExclusiveCommand>()
   /** What was asked of it before it was known here. */
@@ -65,38 +65,38 @@ export class PeerTable {
   /** Connections that stand still until a peer takes what they publish. */
   readonly waitingForPeers = new Set<Connection>()
   /** Messages that were dealt out to members of shared subscriptions on other shards: to a client that is there. */
-  dealtToPresent = 0
+  sentToShared = 0
   /** And to one that will find it when it comes. */
-  dealtToAbsent = 0
+  queuedForShared = 0
   /** Filters of peers that lead to a stored session without room. */
-  fullElsewhere = 0
+  fullPeerFilters = 0
   #isReady = false
 
-  constructor(place: ShardPlace) {
-    this.place = place
-    const others = Array.from({ length: place.count }, (_, number) => number).filter((number) => number !== place.own)
+  constructor(shard: ShardPlace) {
+    this.shard = shard
+    const others = Array.from({ length: shard.count }, (_, number) => number).filter((number) => number !== shard.own)
     this.peers = others.map((number) => new Peer(number))
   }
 
   /** How many numbered messages have gone, or are to go first, to each shard; of this one what came to its topics. */
   sentToEach(): number[] {
-    const sent = Array.from({ length: this.place.count }, () => 0)
+    const sent = Array.from({ length: this.shard.count }, () => 0)
     for (const { number, link, outbox } of this.peers) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
-    sent[this.place.own] = this.retainedHere
+    sent[this.shard.own] = this.retainedHere
     return sent
   }
 
   /** It was published after its shard had sent so many: `after`, by shard. */
   isNewerThan(arrival: RetainedOrigin | undefined, after: readonly number[]): boolean {
     if (arrival === undefined) return false
-    const link = arrival.shard === this.place.own ? this : this.peer(arrival.shard).link
+    const link = arrival.shard === this.shard.own ? this : this.peer(arrival.shard).link
     return arrival.link === link && arrival.number > (after[arrival.shard] ?? 0)
   }
 
   peer(number: PeerNumber): Peer {
-    const peer = this.peers[number < this.place.own ? number : number - 1]
+    const peer = this.peers[number < this.shard.own ? number : number - 1]
     if (peer === undefined || peer.number !== number)
-      throw failedAssertion(`shard ${number} is no peer of shard ${this.place.own}`)
+      throw failedAssertion(`shard ${number} is no peer of shard ${this.shard.own}`)
     return peer
   }
 
@@ -113,9 +113,9 @@ export class PeerTable {
   }
 
   /** The vow of the publication that has just been given out, if it has to wait for another shard. */
-  takeVow(): CommitBarrier | undefined {
-    const vow = this.spreading
-    this.spreading = undefined
-    return vow
+  takeBarrier(): CommitBarrier | undefined {
+    const barrier = this.currentBarrier
+    this.currentBarrier = undefined
+    return barrier
   }
 }

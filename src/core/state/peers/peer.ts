@@ -21,7 +21,7 @@ export interface KnownInterest {
 /** Somebody waits until the peer has seen the interest of this version. */
 interface Awaited {
   readonly version: number
-  readonly vow: CommitBarrier
+  readonly barrier: CommitBarrier
   /** To be told how much it had sent to each shard by then. */
   readonly marks?: RetainedMarks
 }
@@ -31,12 +31,12 @@ export class LinkState {
   /** Numbered messages that went each way. */
   sent = 0
   received = 0
-  readonly confirmations = new PeerAcks()
+  readonly acks = new PeerAcks()
   /** Where the telling of everything is; undefined: it has not begun, or it is over. */
-  telling: WideMapWalk<InterestCount> | undefined
+  fullSync: WideMapWalk<InterestCount> | undefined
   /** The version with which everything was said; undefined: not yet. */
   completeVersion: number | undefined = undefined
-  hasBegunTelling = false
+  hasStartedSync = false
   /** The highest version of ours that it has confirmed. */
   seenVersion: number
   isTheirsComplete = false
@@ -44,8 +44,8 @@ export class LinkState {
   /** Topics that were given a message which had been sent on an earlier link: they may have had later ones since. */
   retainedAgain: Set<string> | undefined = undefined
 
-  constructor(telling: WideMapWalk<InterestCount>, version: number) {
-    this.telling = telling
+  constructor(fullSync: WideMapWalk<InterestCount>, version: number) {
+    this.fullSync = fullSync
     this.seenVersion = version
   }
 }
@@ -57,14 +57,14 @@ export class Peer {
   /** The driver has more for it than it takes. */
   isCongested = false
   /** Its outbox was full when somebody published for it. */
-  hasMadeWait = false
+  hasPausedPublishers = false
   /** What it wants, as far as it has told; while it is away what its stored sessions want. */
   readonly known = new WideMap<KnownInterest>()
   /** Counts its tellings of everything. */
   telling = 0
   readonly outbox = new PeerOutbox()
   /** In front of the outbox: what was dealt to it, and that is not on disk yet. */
-  readonly undecided = new UncommittedForwards()
+  readonly uncommitted = new UncommittedForwards()
 
   constructor(number: PeerNumber) {
     this.number = number

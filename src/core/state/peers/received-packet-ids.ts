@@ -30,7 +30,7 @@ export class ReceivedPacketIds {
     return this.#publishers.get(publisher)?.onDisk.has(packetId) === true
   }
 
-  dealingsOf(publisher: string, packetId: PacketId): SharedAssignments | undefined {
+  assignmentsOf(publisher: string, packetId: PacketId): SharedAssignments | undefined {
     return this.#publishers.get(publisher)?.dealt?.get(packetId)
   }
 

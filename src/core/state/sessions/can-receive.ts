@@ -15,5 +15,5 @@ export function canReceive(
   if (permissions.allowsEverything || session.identity.isSuperuser) return true
   // Half of what decides is not known before its client comes; what waits is looked at again then, and not lost now.
   if (session.identityIsFromDisk) return true
-  return permissions.mayReceive(session.identity, topicBelow(broker.topics, session.mountpoint, topic))
+  return permissions.canReceive(session.identity, topicBelow(broker.topics, session.mountpoint, topic))
 }

@@ -15,7 +15,7 @@ export interface ForwardedPacketId {
   /** A shard has not taken it, and its client was gone before it could be told: the answer when it is sent again. */
   readonly refusal: ReasonCode | undefined
   /** What its PUBREC, or while it is being released its PUBCOMP, waits for; undefined: for nothing any more. */
-  vow: CommitBarrier | undefined
+  barrier: CommitBarrier | undefined
   /**
    * It was in store when the broker started: nobody knows what the others have of it. The same PUBLISH again is sent to
    * them again, and they know whether they had it.
@@ -41,7 +41,7 @@ export class ForwardedPacketIds {
       dealt: undefined,
       spread: undefined,
       refusal: undefined,
-      vow: undefined,
+      barrier: undefined,
       isOfEarlierLife: false,
       isBeingReleased: false,
     }
@@ -51,17 +51,23 @@ export class ForwardedPacketIds {
 
   /** Known from the disk alone: any shard may have heard of it. */
   restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: SharedAssignments | undefined): void {
-    const how = { spread: undefined, refusal: undefined, vow: undefined, isOfEarlierLife: true, isBeingReleased: false }
+    const how = {
+      spread: undefined,
+      refusal: undefined,
+      barrier: undefined,
+      isOfEarlierLife: true,
+      isBeingReleased: false,
+    }
     this.#ids.set(packetId, { peers: new Set(peers), dealt, ...how })
   }
 
   /** What is known of it replaces that it was of an earlier life. */
   confirm(packetId: PacketId, refusal: ReasonCode | undefined): void {
     const known = this.#ids.get(packetId)
-    if (known !== undefined) this.#ids.set(packetId, { ...known, refusal, vow: undefined, isOfEarlierLife: false })
+    if (known !== undefined) this.#ids.set(packetId, { ...known, refusal, barrier: undefined, isOfEarlierLife: false })
   }
 
-  release(packetId: PacketId, vow: CommitBarrier): void {
+  release(packetId: PacketId, barrier: CommitBarrier): void {
     const how = {
       dealt: undefined,
       spread: undefined,
@@ -69,7 +75,7 @@ export class ForwardedPacketIds {
       isOfEarlierLife: false,
       isBeingReleased: true,
     }
-    this.#ids.set(packetId, { peers: new Set(), vow, ...how })
+    this.#ids.set(packetId, { peers: new Set(), barrier, ...how })
   }
 
   delete(packetId: PacketId): void {

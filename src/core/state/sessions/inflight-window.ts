@@ -25,7 +25,7 @@ export class InflightWindow<D extends InFlight> {
   #bytes = 0
   #lastId = 0
   #sendOrder = 0
-  #givenUp: Set<PacketId> | undefined
+  #abandoned: Set<PacketId> | undefined
   readonly #largestId: number
 
   /** `largestId`: of what has no packet id yet. */
@@ -47,12 +47,12 @@ export class InflightWindow<D extends InFlight> {
   add(delivery: D): PacketId {
     assert(this.#count < this.#largestId, 'every packet id is in flight')
     if (this.#count * 2 >= this.#slots.length) this.#grow()
-    if (this.#givenUp !== undefined) this.#keepAtMost(this.#givenUp, this.#largestId - this.#count - 1)
+    if (this.#abandoned !== undefined) this.#keepAtMost(this.#abandoned, this.#largestId - this.#count - 1)
     const mask = this.#slots.length - 1
     let packetId = this.#lastId
     do {
       packetId = packetId >= this.#largestId ? 1 : packetId + 1
-    } while (this.#slots[packetId & mask] !== undefined || this.#givenUp?.has(packetId) === true)
+    } while (this.#slots[packetId & mask] !== undefined || this.#abandoned?.has(packetId) === true)
     this.#lastId = packetId
     this.#put(delivery, packetId)
     return packetId
@@ -67,26 +67,26 @@ export class InflightWindow<D extends InFlight> {
   }
 
   /** It is not sent any more, and the client may have it: no other message gets its packet id before the client answers. */
-  giveUp(delivery: D): void {
+  abandon(delivery: D): void {
     this.remove(delivery)
-    this.keepGivenUp(delivery.packetId)
+    this.restoreAbandoned(delivery.packetId)
   }
 
   /** The same after a restart. The client that has left thousands unanswered keeps the last of them. */
-  keepGivenUp(packetId: PacketId): void {
-    this.#givenUp ??= new Set()
-    this.#givenUp.add(packetId)
+  restoreAbandoned(packetId: PacketId): void {
+    this.#abandoned ??= new Set()
+    this.#abandoned.add(packetId)
     // Others stay free in whatever slots are.
-    this.#keepAtMost(this.#givenUp, this.#largestId >> 2)
+    this.#keepAtMost(this.#abandoned, this.#largestId >> 2)
   }
 
-  isGivenUp(packetId: PacketId): boolean {
-    return this.#givenUp?.has(packetId) === true
+  isAbandoned(packetId: PacketId): boolean {
+    return this.#abandoned?.has(packetId) === true
   }
 
   /** The client has answered after all. True if it was there. */
-  freeGivenUp(packetId: PacketId): boolean {
-    return this.#givenUp?.delete(packetId) === true
+  releaseAbandoned(packetId: PacketId): boolean {
+    return this.#abandoned?.delete(packetId) === true
   }
 
   /** What has its packet id from before a restart is sent in its turn, and that may be behind others that had none. */
@@ -131,10 +131,10 @@ export class InflightWindow<D extends InFlight> {
     if (ahead * 2 < this.#largestId) this.#lastId = packetId
   }
 
-  #keepAtMost(givenUp: Set<PacketId>, most: number): void {
-    for (const oldest of givenUp) {
-      if (givenUp.size <= most) return
-      givenUp.delete(oldest)
+  #keepAtMost(abandoned: Set<PacketId>, most: number): void {
+    for (const oldest of abandoned) {
+      if (abandoned.size <= most) return
+      abandoned.delete(oldest)
     }
   }
 

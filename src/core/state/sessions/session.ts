@@ -42,11 +42,11 @@ export interface PersistentQueue {
   /** Something in it may have come from a shared subscription. */
   mayHoldShared: boolean
   /** Other shards know that there is no room for more. */
-  isToldFull: boolean
+  isFullAnnounced: boolean
   /** The question under way that brings more of it into memory. */
-  loading: RequestId | undefined
+  readRequest: RequestId | undefined
   /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
-  partsRead: number
+  partNumber: number
   /** Records with lower sequences may have gone from disk before those in front of them. */
   gapsBelow: number
   /** A part of it lacked a record. The next part is read for itself, and shows whether the record is there. */
@@ -58,14 +58,14 @@ export interface PersistentQueue {
    * What has come last, kept while all before it is read: else it would have to be read as well, and by then there would
    * be more. Undefined: it is on disk alone.
    */
-  behind: SessionDelivery[] | undefined
+  tailInMemory: SessionDelivery[] | undefined
   /** Records below may have been sent before a restart. */
   sentBelow: number
   /**
    * The broker ended while the client was there. Then any record may have been sent, and even acknowledged: what says
    * so may have been lost with the last batches.
    */
-  readonly lostItsClientInCrash: boolean
+  readonly wasConnectedInCrash: boolean
   /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
   packetIds: Map<number, PacketId> | undefined
   /** Payload IDs by sequence, of deliveries that keep their packet identifier while their message is on disk only. */
@@ -73,9 +73,9 @@ export interface PersistentQueue {
   /** Packet identifiers of a bridge with PUBREC, whose records stay until PUBCOMP. */
   receivedIds: Map<number, PacketId> | undefined
   /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
-  settled: Set<number> | undefined
+  completed: Set<number> | undefined
   /** Of a bridge: the question under way for its oldest messages, of which some are to go. */
-  trimming: RequestId | undefined
+  oldestRequest: RequestId | undefined
   /** Nothing that is on disk only and not under way has a lower sequence. */
   trimmedTo: number
 }
@@ -106,7 +106,7 @@ export class Session {
   outgoing: InflightWindow<SessionDelivery> | undefined
   pending: PendingQueue<SessionDelivery> | undefined
   /** In flight since an earlier connection and still to be sent again: the client takes fewer at once than it did. */
-  resends: PendingQueue<SessionDelivery> | undefined
+  postponed: PendingQueue<SessionDelivery> | undefined
   /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
   windowLimit: number
   /** QoS 2 packet ids that the client has not released, with the time at which each came. */
@@ -115,17 +115,17 @@ export class Session {
   /** When the will of a client that is gone is due; Infinity where none is. */
   willDueAtMs: number
   /** Undefined: there are none. */
-  scans: RetainedReplayQueue | undefined
+  retainedReplays: RetainedReplayQueue | undefined
   /** Topics that it was given live messages of, which they remember, since it waits for what others remember. */
-  heardSinceAsked: Set<string> | undefined
+  liveTopics: Set<string> | undefined
   /** Undefined where nothing of this session is stored. */
   stored: PersistentQueue | undefined
   /** What other shards have to do with the QoS 2 messages of the client; undefined: nothing. */
-  forwarded: ForwardedPacketIds | undefined
+  forwardedPacketIds: ForwardedPacketIds | undefined
   /** The name of a session that is not stored on other shards; undefined until one needs it. */
-  nameElsewhere: string | undefined
+  peerName: string | undefined
   /** Its present time without a client, if it has passed something on to other shards since that began. */
-  rest: object | undefined
+  absence: object | undefined
   /** It has come back from the disk in this life of the broker. */
   isRestored: boolean
   /** Its record was lost in damage and made anew for the sake of its queue; its client has not come since. */
@@ -136,7 +136,7 @@ export class Session {
    */
   spool: SpoolLimits | undefined
   /** Of a bridge: how quickly what it brings away is acknowledged; undefined: its messages go to the disk at once. */
-  pace: AckLatency | undefined
+  ackLatency: AckLatency | undefined
   /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
   heldBytes: number
   isRetryScheduled: boolean
@@ -169,21 +169,21 @@ export class Session {
     this.subscriptionUsage = undefined
     this.outgoing = undefined
     this.pending = undefined
-    this.resends = undefined
+    this.postponed = undefined
     this.windowLimit = 0
     this.incoming = undefined
     this.will = undefined
     this.willDueAtMs = Infinity
-    this.scans = undefined
-    this.heardSinceAsked = undefined
+    this.retainedReplays = undefined
+    this.liveTopics = undefined
     this.stored = undefined
-    this.forwarded = undefined
-    this.nameElsewhere = undefined
-    this.rest = undefined
+    this.forwardedPacketIds = undefined
+    this.peerName = undefined
+    this.absence = undefined
     this.isRestored = false
     this.isRecovered = false
     this.spool = undefined
-    this.pace = undefined
+    this.ackLatency = undefined
     this.heldBytes = 0
     this.isRetryScheduled = false
     this.unreleasedExpireAtMs = 0
@@ -231,21 +231,21 @@ export function newPersistentQueue(): PersistentQueue {
     diskFrom: 1,
     count: 0,
     mayHoldShared: false,
-    isToldFull: false,
-    loading: undefined,
-    partsRead: 0,
+    isFullAnnounced: false,
+    readRequest: undefined,
+    partNumber: 0,
     gapsBelow: 0,
     isReadAgain: false,
     writtenUpTo: 0,
     mark: undefined,
-    behind: undefined,
+    tailInMemory: undefined,
     sentBelow: 1,
-    lostItsClientInCrash: false,
+    wasConnectedInCrash: false,
     packetIds: undefined,
     payloadsOnDisk: undefined,
     receivedIds: undefined,
-    settled: undefined,
-    trimming: undefined,
+    completed: undefined,
+    oldestRequest: undefined,
     trimmedTo: 0,
   }
 }

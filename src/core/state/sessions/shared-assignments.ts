@@ -14,7 +14,7 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 export interface SharedAssignment {
   readonly to: PeerNumber
   /** Of what went on to another shard, in this life of this one: kept when it has it. */
-  readonly kept: CommitBarrier | undefined
+  readonly barrier: CommitBarrier | undefined
 }
 
 export class SharedAssignments {
@@ -33,7 +33,7 @@ export class SharedAssignments {
     const dealings = new SharedAssignments()
     for (const { filter, to } of records) {
       if (filter === forSubscribers) dealings.toSubscribersOf.push(to)
-      else dealings.note(filter as TopicFilter, { to, kept: undefined })
+      else dealings.note(filter as TopicFilter, { to, barrier: undefined })
     }
     return dealings
   }

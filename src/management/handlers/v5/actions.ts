@@ -1,5 +1,5 @@
 import type { actionEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
-import { refuseFor, type Refusal } from '../../api-error.ts'
+import { refuseFor, type ApiError } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
 import type { ActionMetrics, NodeDeadLetter, Resource, ResourceKind, RuleOperations } from '../../operations/rules.ts'
 import { refusalOf } from './rules.ts'
@@ -9,7 +9,7 @@ type Written = ReplyOf<Known['get_connector']>
 
 export function actionHandlers(rules: RuleOperations): Handlers<Known> {
   const resources = new Resources(rules)
-  const ofAction = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | Refusal> => {
+  const ofAction = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | ApiError> => {
     const found = resources.find('actions', id)
     return 'settings' in found ? work() : found
   }
@@ -70,7 +70,7 @@ class Resources {
     this.#rules = rules
   }
 
-  find(kind: ResourceKind, id: string): Resource | Refusal {
+  find(kind: ResourceKind, id: string): Resource | ApiError {
     const found = this.#rules.resources(kind).find(({ type, name }) => `${type}:${name}` === id)
     return found ?? refuseFor('NOT_FOUND', `there is no ${nameOf(kind)} ${JSON.stringify(id)}: its ID is type:name`)
   }
@@ -80,7 +80,7 @@ class Resources {
     return this.#rules.resources(kind).map((resource) => this.#written(kind, resource, states))
   }
 
-  async show(kind: ResourceKind, id: string): Promise<Written | Refusal> {
+  async show(kind: ResourceKind, id: string): Promise<Written | ApiError> {
     const found = this.find(kind, id)
     return 'settings' in found ? this.#written(kind, found, await this.#rules.actionMetrics()) : found
   }
@@ -89,26 +89,26 @@ class Resources {
     kind: ResourceKind,
     { type, name, ...settings }: { readonly type: string; readonly name: string },
     by: Caller,
-  ): Promise<Written | Refusal> {
+  ): Promise<Written | ApiError> {
     const id = `${type}:${name}`
     if ('settings' in this.find(kind, id))
       return refuseFor('CONFLICT', `there is a ${nameOf(kind)} ${id} already: change it with PUT`)
     return this.#put(kind, { type, name }, withoutStatus(settings), by)
   }
 
-  async change(kind: ResourceKind, id: string, settings: object, by: Caller): Promise<Written | Refusal> {
+  async change(kind: ResourceKind, id: string, settings: object, by: Caller): Promise<Written | ApiError> {
     const found = this.find(kind, id)
     return 'settings' in found ? this.#put(kind, found, withoutStatus(settings), by) : found
   }
 
-  async enable(kind: ResourceKind, id: string, enable: boolean, by: Caller): Promise<null | Refusal> {
+  async enable(kind: ResourceKind, id: string, enable: boolean, by: Caller): Promise<null | ApiError> {
     const found = this.find(kind, id)
     if (!('settings' in found)) return found
     const outcome = await this.#put(kind, found, { ...found.settings, enable }, by)
     return 'status_reason' in outcome ? null : outcome
   }
 
-  async remove(kind: ResourceKind, id: string, by: Caller): Promise<null | Refusal> {
+  async remove(kind: ResourceKind, id: string, by: Caller): Promise<null | ApiError> {
     const found = this.find(kind, id)
     if (!('settings' in found)) return found
     const users = this.#rules.usersOf(kind, found)
@@ -123,7 +123,7 @@ class Resources {
     { type, name }: { readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>>,
     by: Caller,
-  ): Promise<Written | Refusal> {
+  ): Promise<Written | ApiError> {
     const problem = await this.#rules.putResource(kind, { type, name }, settings, by)
     return problem === undefined ? this.show(kind, `${type}:${name}`) : refusalOf(problem)
   }

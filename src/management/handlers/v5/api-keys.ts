@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { apiKeyEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import type { AccountOperations, App } from '../../operations/accounts.ts'
-import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
+import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../api-error.ts'
 import { offsetTime } from '../../format-time.ts'
-import { readStanding, type Standing, writtenRole } from './roles.ts'
+import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
 type Known = typeof apiKeyEndpoints
 
 const idBytes = 12
-const newcomer: Standing = { role: 'administrator', namespace: undefined }
+const newcomer: RoleAssignment = { role: 'administrator', namespace: undefined }
 
 /** The fourth version knows a program by its id; this one by its name, of which there is one from here on. */
 export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
@@ -22,13 +22,13 @@ export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
     },
     add_api_key: async ({ body, caller }) => {
       const { name, desc: description, enable: isEnabled } = body
-      const standing = readStanding(body, newcomer)
-      if (standing instanceof RefusalValue) return standing
+      const report = readRoleAssignment(body, newcomer)
+      if (report instanceof RefusalValue) return report
       const end = readEnd(body.expired_at ?? never)
       if (end instanceof RefusalValue) return end
       if (find(name) !== undefined) return refuseFor('BAD_REQUEST', `${JSON.stringify(name)} exists already`)
       const id = randomBytes(idBytes).toString('hex')
-      const app = { id, name, description, isEnabled, ...standing, expiresAtMs: end.atMs, secret: undefined }
+      const app = { id, name, description, isEnabled, ...report, expiresAtMs: end.atMs, secret: undefined }
       const made = await accounts.createApp(app, caller)
       if (typeof made === 'string') return refuseFor('BAD_REQUEST', 'there are as many accounts as may be')
       const kept = accounts.app(id)
@@ -37,12 +37,12 @@ export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
     change_api_key: async ({ params: { name }, body, caller }) => {
       const before = find(name)
       if (before === undefined) return absent(name)
-      const standing = readStanding(body, { role: before.role, namespace: before.namespace })
-      if (standing instanceof RefusalValue) return standing
+      const report = readRoleAssignment(body, { role: before.role, namespace: before.namespace })
+      if (report instanceof RefusalValue) return report
       const end = body.expired_at === undefined ? { atMs: before.expiresAtMs } : readEnd(body.expired_at)
       if (end instanceof RefusalValue) return end
       const { desc: description = before.description, enable: isEnabled = before.isEnabled } = body
-      const change = { description, isEnabled, ...standing, expiresAtMs: end.atMs }
+      const change = { description, isEnabled, ...report, expiresAtMs: end.atMs }
       const refused = await accounts.updateApp(before.id, change, caller)
       const after = accounts.app(before.id)
       return refused !== undefined || after === undefined ? absent(name) : { code: 0, ...written(after) }
@@ -58,14 +58,14 @@ export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
 const never = 'infinity'
 
 /** undefined: never. */
-function readEnd(text: string): { readonly atMs: number | undefined } | Refusal {
+function readEnd(text: string): { readonly atMs: number | undefined } | ApiError {
   if (text === never) return { atMs: undefined }
   const atMs = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(atMs)) return { atMs }
   return refuseFor('BAD_REQUEST', `expired_at in the body is neither ${never} nor a time of RFC 3339`)
 }
 
-function absent(name: string): Refusal {
+function absent(name: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no API key ${JSON.stringify(name)}`)
 }
 

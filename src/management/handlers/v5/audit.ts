@@ -7,20 +7,20 @@ import { offsetTime } from '../../format-time.ts'
 
 type Known = typeof auditEndpoints
 
-const usualLimit = 100
+const defaultLimit = 100
 
 export function auditHandlers(audit: AuditOperations): Handlers<Known> {
   return {
     get_audit: async ({ query, namespace }) => {
       const { username: name, operation, outcome, via, address, since, until } = query
-      const [sinceMs, untilMs] = [momentIn(since), momentIn(until)]
+      const [sinceMs, untilMs] = [timeIn(since), timeIn(until)]
       if (Number.isNaN(sinceMs) || Number.isNaN(untilMs)) {
         return refuseFor(
           'BAD_REQUEST',
           'since and until in the query are times of RFC 3339, or milliseconds since 1970',
         )
       }
-      const page = { page: query.page ?? 1, limit: query.limit ?? usualLimit }
+      const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
       const question = { name, operation, outcome, via, address, namespace, sinceMs, untilMs }
       const found = await audit.list(question, page)
       const meta = { ...metaOf(page, found), max_bytes: audit.maxBytes }
@@ -30,7 +30,7 @@ export function auditHandlers(audit: AuditOperations): Handlers<Known> {
 }
 
 /** NaN: it is none. */
-function momentIn(text: string | undefined): number | undefined {
+function timeIn(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   return /^\d+$/.test(text) ? Number(text) : Date.parse(text)
 }

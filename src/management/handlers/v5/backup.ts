@@ -1,7 +1,7 @@
 import type { backupEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import { metaOf } from '../../lists/numbered-pages.ts'
-import { BrokenUpload } from '../../multipart.ts'
+import { MalformedUpload } from '../../multipart.ts'
 import type {
   ArchiveDescription,
   ArchiveDifference,
@@ -11,13 +11,13 @@ import type {
   BackupScope,
   ImportOutcome,
 } from '../../operations/backup.ts'
-import { refusalOfCaller } from '../../authorization.ts'
-import { type Refusal, refuseFor } from '../../api-error.ts'
+import { authorizeCaller } from '../../authorization.ts'
+import { type ApiError, refuseFor } from '../../api-error.ts'
 import { offsetTime } from '../../format-time.ts'
 
 type Known = typeof backupEndpoints
 
-const usualLimit = 100
+const defaultLimit = 100
 const msPerSecond = 1_000
 
 export function backupHandlers(backup: BackupOperations): Handlers<Known> {
@@ -29,7 +29,7 @@ type OfFiles = 'get_backup_files' | 'upload_backup_file' | 'download_backup_file
 function fileHandlers(backup: BackupOperations): Handlers<Pick<Known, OfFiles>> {
   return {
     get_backup_files: async ({ query, namespace, caller }) => {
-      const page = { page: query.page ?? 1, limit: query.limit ?? usualLimit }
+      const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
       const found = await backup.list(scopeOf(caller, namespace), page)
       if ('symbol' in found) return refusalFor(found)
       return { code: 0, data: found.items.map(written), meta: metaOf(page, found) }
@@ -39,7 +39,7 @@ function fileHandlers(backup: BackupOperations): Handlers<Pick<Known, OfFiles>> 
         const kept = await backup.receive(scopeOf(caller, namespace), filename, content)
         return 'symbol' in kept ? refusalFor(kept) : { code: 0, ...written(kept) }
       } catch (error) {
-        if (content.errored instanceof BrokenUpload) return refuseFor('BAD_REQUEST', content.errored.message)
+        if (content.errored instanceof MalformedUpload) return refuseFor('BAD_REQUEST', content.errored.message)
         throw error
       } finally {
         content.destroy()
@@ -91,16 +91,16 @@ function jobHandlers(backup: BackupOperations): Handlers<Pick<Known, OfJobs>> {
 }
 
 function scopeOf(caller: Caller, namespace: string | undefined): BackupScope {
-  const mayManageAccounts = refusalOfCaller({ endpoint: { access: 'accounts' } }, caller) === undefined
+  const mayManageAccounts = authorizeCaller({ endpoint: { access: 'accounts' } }, caller) === undefined
   return { namespace, mayManageAccounts, by: caller }
 }
 
-function refusalOfNode({ nodeName }: BackupOperations, node: string | undefined): Refusal | undefined {
+function refusalOfNode({ nodeName }: BackupOperations, node: string | undefined): ApiError | undefined {
   if (node === undefined || node === nodeName) return undefined
   return refuseFor('BAD_REQUEST', `there is no node ${JSON.stringify(node)}: this one is ${nodeName}`)
 }
 
-function refusalFor({ symbol, message, parts }: BackupRefusal): Refusal {
+function refusalFor({ symbol, message, parts }: BackupRefusal): ApiError {
   const refused = refuseFor(symbol, message)
   return Object.keys(parts).length === 0 ? refused : refused.withParts(parts)
 }

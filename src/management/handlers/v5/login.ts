@@ -1,20 +1,20 @@
 import type { loginEndpoints } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import type { BrokerOperations } from '../../operations/brokers.ts'
-import { refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
-import type { Doorkeeper } from '../../request-authenticator.ts'
+import { refuseFor, ApiError as RefusalValue } from '../../api-error.ts'
+import type { Authenticator } from '../../request-authenticator.ts'
 import { writtenRole } from './roles.ts'
 
 export function loginHandlers(
   brokers: BrokerOperations,
-  doorkeeper: () => Doorkeeper,
+  authenticator: () => Authenticator,
 ): Handlers<typeof loginEndpoints> {
   return {
     login: async ({ body: { username, password }, caller: { address }, gone }) => {
-      const found = await doorkeeper().signIn(username, password, address, gone)
+      const found = await authenticator().signIn(username, password, address, gone)
       if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
       // Programs bring their secret with every request.
-      const token = found.by === 'account' ? doorkeeper().logins.begin(found.name) : undefined
+      const token = found.by === 'account' ? authenticator().logins.begin(found.name) : undefined
       if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
       const { namespace = null } = found
       const { version } = brokers.describe()
@@ -24,7 +24,7 @@ export function loginHandlers(
       if (login === undefined || name !== username) {
         return refuseFor('WRONG_TOKEN_OR_USERNAME', 'show the token of the login that is to end, and say whose it is')
       }
-      doorkeeper().logins.end(login)
+      authenticator().logins.end(login)
       return { code: 0 }
     },
   }

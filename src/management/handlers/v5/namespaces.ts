@@ -1,7 +1,7 @@
 import type { namespaceEndpoints, ReplyOf, RequestOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import type { Namespace, NamespaceLimits, NamespaceOperations } from '../../operations/namespaces.ts'
-import { type Refusal, refuseFor } from '../../api-error.ts'
+import { type ApiError, refuseFor } from '../../api-error.ts'
 
 type Known = typeof namespaceEndpoints
 type Written = ReplyOf<Known['get_namespaces']>['data'][number]
@@ -40,15 +40,15 @@ export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Kno
   }
 }
 
-function answerWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | Refusal {
+function answerWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | ApiError {
   return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...written(made) }
 }
 
-function absent(name: string): Refusal {
+function absent(name: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no namespace ${JSON.stringify(name)}`)
 }
 
-function tooMany(): Refusal {
+function tooMany(): ApiError {
   return refuseFor('BAD_REQUEST', 'there are as many namespaces as may be')
 }
 

@@ -1,28 +1,28 @@
 // Roles as the fifth version of the API writes them: `viewer`, or `ns:plant::viewer` of a namespace.
 
 import type { Role } from '../../../contract/index.ts'
-import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
+import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../api-error.ts'
 import { saidRole } from '../../said-role.ts'
 
-export interface Standing<Known extends Role = Role> {
+export interface RoleAssignment<Known extends Role = Role> {
   readonly role: Known
   /** undefined: of none. */
   readonly namespace: string | undefined
 }
 
-export function writtenRole({ role, namespace }: Standing): string {
+export function writtenRole({ role, namespace }: RoleAssignment): string {
   return namespace === undefined ? role : `ns:${namespace}::${role}`
 }
 
 /** What is told as `role` (or `tags`) and `namespace`, of somebody who is `before`. The text has been checked for its form. */
-export function readStanding<Known extends Role>(
+export function readRoleAssignment<Known extends Role>(
   told: {
     readonly role?: string | undefined
     readonly tags?: string | undefined
     readonly namespace?: string | null | undefined
   },
-  before: Standing<Known>,
-): Standing<Known> | Refusal {
+  before: RoleAssignment<Known>,
+): RoleAssignment<Known> | ApiError {
   const said = saidRole(told)
   if (said instanceof RefusalValue) return said
   if (said === undefined) {

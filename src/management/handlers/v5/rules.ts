@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { ReplyOf, ruleEndpoints } from '../../../contract/index.ts'
-import { refuseFor, type Refusal } from '../../api-error.ts'
+import { refuseFor, type ApiError } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
-import { WrittenJson } from '../../json-text.ts'
+import { JsonText } from '../../json-text.ts'
 import type { Rule, RuleMetrics, RuleOperations, RuleProblem, SqlTestOutcome } from '../../operations/rules.ts'
 
 type Known = typeof ruleEndpoints
@@ -12,8 +12,8 @@ const idBytes = 4
 const defaultLimit = 100
 
 export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
-  const found = (id: string): Rule | Refusal => rules.rules().find((rule) => rule.id === id) ?? absent(id)
-  const put = async (...given: Parameters<RuleOperations['putRule']>): Promise<Written | Refusal> => {
+  const found = (id: string): Rule | ApiError => rules.rules().find((rule) => rule.id === id) ?? absent(id)
+  const put = async (...given: Parameters<RuleOperations['putRule']>): Promise<Written | ApiError> => {
     const problem = await rules.putRule(...given)
     if (problem !== undefined) return refusalOf(problem)
     const rule = found(given[0])
@@ -76,14 +76,14 @@ export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
   }
 }
 
-export function refusalOf({ problem, isAbout }: RuleProblem): Refusal {
+export function refusalOf({ problem, isAbout }: RuleProblem): ApiError {
   return refuseFor(isAbout === 'disk' ? 'INTERNAL_ERROR' : 'BAD_REQUEST', problem)
 }
 
-function tested(outcome: SqlTestOutcome): WrittenJson | Refusal {
+function tested(outcome: SqlTestOutcome): JsonText | ApiError {
   switch (outcome.outcome) {
     case 'passed':
-      return new WrittenJson(outcome.json)
+      return new JsonText(outcome.json)
     case 'no-match':
       return refuseFor('NOT_MATCH', 'the SQL gives no result for this message or event')
     case 'failed':
@@ -93,7 +93,7 @@ function tested(outcome: SqlTestOutcome): WrittenJson | Refusal {
   }
 }
 
-function absent(id: string): Refusal {
+function absent(id: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no rule ${JSON.stringify(id)}`)
 }
 

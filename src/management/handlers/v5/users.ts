@@ -2,15 +2,15 @@ import type { ReplyOf, userEndpoints } from '../../../contract/index.ts'
 import { refuseAccountFor } from '../../account-refusals.ts'
 import type { Handlers } from '../../handler.ts'
 import type { AccountOperations, AccountRefusal, User } from '../../operations/accounts.ts'
-import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
+import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../api-error.ts'
 import { refusalOfPassword } from '../accounts.ts'
-import { readStanding, type Standing, writtenRole } from './roles.ts'
+import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
 type Known = typeof userEndpoints
 
 export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
   const find = (name: string): User | undefined => accounts.users().find((user) => user.name === name)
-  const answerWith = (name: string): ReplyOf<Known['add_user']> | Refusal => {
+  const answerWith = (name: string): ReplyOf<Known['add_user']> | ApiError => {
     const user = find(name)
     return user === undefined ? refuseAccountFor('not-found', name) : { code: 0, ...written(user) }
   }
@@ -18,19 +18,19 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
     get_users: () => ({ code: 0, data: accounts.users().map(written) }),
     add_user: async ({ body, caller }) => {
       const { username: name, password, description = '' } = body
-      const standing = readStanding(body, newcomer)
-      if (standing instanceof RefusalValue) return standing
+      const report = readRoleAssignment(body, newcomer)
+      if (report instanceof RefusalValue) return report
       const weak = refusalOfPassword(accounts, name, password)
       if (weak !== undefined) return weak
-      const refused = await accounts.createUser({ name, ...standing, description, password }, caller)
+      const refused = await accounts.createUser({ name, ...report, description, password }, caller)
       return refused === undefined ? answerWith(name) : refuseAccountFor(refused, name)
     },
     change_user: async ({ params: { username: name }, body, caller }) => {
       const before = find(name)
       if (before === undefined) return refuseAccountFor('not-found', name)
-      const standing = readStanding(body, before)
-      if (standing instanceof RefusalValue) return standing
-      const { role, namespace } = standing
+      const report = readRoleAssignment(body, before)
+      if (report instanceof RefusalValue) return report
+      const { role, namespace } = report
       const { description = before.description } = body
       const refused = await accounts.updateUser(name, { role, namespace, description }, caller)
       return refused === undefined ? answerWith(name) : refuseAccountFor(refused, name)
@@ -49,7 +49,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
   }
 }
 
-const newcomer: Standing<User['role']> = { role: 'administrator', namespace: undefined }
+const newcomer: RoleAssignment<User['role']> = { role: 'administrator', namespace: undefined }
 
 function written(user: User): ReplyOf<Known['get_users']>['data'][number] {
   const { name, description, namespace = null } = user
@@ -57,6 +57,6 @@ function written(user: User): ReplyOf<Known['get_users']>['data'][number] {
   return { username: name, role: writtenRole(user), description, ...fixed, namespace }
 }
 
-function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | Refusal {
+function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
   return refused === undefined ? { code: 0 } : refuseAccountFor(refused, name)
 }
