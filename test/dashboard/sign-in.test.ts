@@ -79,6 +79,21 @@ test('a broker that goes away and comes back is said, and the page goes on after
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 })
 
+test('a page that could not be loaded while the broker was away is loaded when it is back', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { port } = new URL(broker.url)
+  const { page } = await openAt(t, broker, '#/overview')
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await broker.process.stop()
+  await page.evaluate(() => (location.hash = '#/about'))
+  await page.getByRole('alert').getByText('The page could not be loaded').waitFor()
+  await page.getByRole('alert').getByText('No connection to the broker').waitFor()
+  await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [`http_server.port=${port}`] })
+  await page.getByText('Your session has ended').waitFor()
+  await signIn(page)
+  await page.getByRole('heading', { level: 1, name: 'About' }).waitFor()
+})
+
 test('without sign-in at the broker there is none at the page', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
   const opened = await openPage(t, broker, { route: '#/overview' })

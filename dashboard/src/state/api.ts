@@ -55,6 +55,8 @@ async function retryConnection(): Promise<void> {
     pauseMs = Math.min(pauseMs * 2, maxRetryMs)
     await api.get_status({}, { isIdle: true })
   } while (isBrokerAway.value)
+  // Logins end with the process: a page that asks nothing by itself must learn it too.
+  if (session.value?.token !== undefined) await api.list_brokers({}, { isIdle: true })
 }
 
 /** Whether the API has this operation at all. */

@@ -13,20 +13,24 @@ export interface Session {
 }
 
 const storageKey = 'godwit.session'
+const endedKey = 'godwit.session-ended'
 
 export const session = signal<Session | undefined>(initialSession())
-/** The last session ended by itself: the sign-in page says so. */
-export const hasSessionEnded = signal(false)
+/** The last session ended by itself: the sign-in page says so, after a reload too. */
+export const hasSessionEnded = signal(sessionStorage.getItem(endedKey) !== null)
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
 
 export function beginSession(next: Session): void {
   sessionStorage.setItem(storageKey, JSON.stringify(next))
+  sessionStorage.removeItem(endedKey)
   hasSessionEnded.value = false
   session.value = next
 }
 
 export function endSession(hasEnded: boolean): void {
   sessionStorage.removeItem(storageKey)
+  if (hasEnded) sessionStorage.setItem(endedKey, '1')
+  else sessionStorage.removeItem(endedKey)
   hasSessionEnded.value = hasEnded
   session.value = undefined
 }
