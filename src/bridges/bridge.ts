@@ -13,20 +13,14 @@
 import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { SubscriptionState } from './subscription-state.ts'
-import {
-  connectLocal,
-  localDisconnectReason,
-  disconnectPacket,
-  limitsOf,
-  localRefusal,
-  reasonText,
-} from './connect-remote.ts'
+import { connectLocal, disconnectPacket, limitsOf } from './connect-packets.ts'
+import { localDisconnectReason, localRefusal, reasonText } from './reason-text.ts'
 import { ConnectionMonitor } from './connection-monitor.ts'
 import { MessageTransfer, type TransferDependencies } from './message-transfer.ts'
 import { VersionNegotiation } from './version-negotiation.ts'
 import { ConnectHandshake, nameWaitMs, type Step } from './connect-handshake.ts'
 import { shorterKeepAlive } from './keep-alive.ts'
-import { linkLocal, linkRemote } from './connect-local.ts'
+import { linkLocal, linkRemote } from './bridge-links.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { ClientFilters } from './transparent-subscriptions.ts'
 import { PreferredServer } from './preferred-server.ts'
@@ -74,8 +68,7 @@ export class Bridge implements LinkCallbacks {
   #removal: BridgeRemoval | undefined
   #isAnew = false
   readonly #subscriptionState: SubscriptionState
-  #lastError: string | undefined
-  #lastErrorAtMs: number | undefined
+  #lastError: { readonly text: string; readonly atMs: number } | undefined
 
   constructor(settings: BridgeSettings, dependencies: BridgeDependencies) {
     this.#settings = settings
@@ -152,8 +145,8 @@ export class Bridge implements LinkCallbacks {
       server,
       version: this.#versions.with(server, this.#settings).version,
       attempts,
-      lastError: this.#lastError,
-      lastErrorAtMs: this.#lastErrorAtMs,
+      lastError: this.#lastError?.text,
+      lastErrorAtMs: this.#lastError?.atMs,
       inFlight: this.#transfer?.inFlight ?? 0,
       ...spoolOf(this.#dependencies.broker.sessionStatus()),
       ...this.#subscriptionState.transparent.counts,
@@ -214,9 +207,8 @@ export class Bridge implements LinkCallbacks {
       fail: (why) => this.#fail(why),
       warnIf: (text) => this.#warnIf(this.#subscriptionState.recordLocalAck(text)),
     })
-    this.#localSetup.begin(this.#settings, { isAnew: this.#isAnew }, (link) =>
-      this.#subscriptionState.sendLocal(link, changes),
-    )
+    const sendLocal = (link: PacketLink): number => this.#subscriptionState.sendLocal(link, changes)
+    this.#localSetup.begin(this.#settings, { isAnew: this.#isAnew }, sendLocal)
   }
 
   // Connecting
@@ -363,8 +355,8 @@ export class Bridge implements LinkCallbacks {
       const words = reasonText(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#fail(`the remote broker ended the connection: ${words}`)
     }
-    if (packet.type === 'suback' || packet.type === 'unsuback')
-      this.#warnIf(this.#subscriptionState.handleRemoteAck(packet))
+    const isAck = packet.type === 'suback' || packet.type === 'unsuback'
+    if (isAck) this.#warnIf(this.#subscriptionState.handleRemoteAck(packet))
     this.#transfer?.handleRemotePacket(packet)
   }
 
@@ -407,11 +399,10 @@ export class Bridge implements LinkCallbacks {
   }
 
   #restart(): void {
-    const forgets =
-      this.#pendingSettings !== undefined &&
-      !isSameSession(this.#pendingSettings, this.#backoff.server, this.#connectionSettings)
+    const next = this.#pendingSettings
+    const forgets = next !== undefined && !isSameSession(next, this.#backoff.server, this.#connectionSettings)
     this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { forgets }))
-    if (this.#pendingSettings !== undefined) this.#settings = this.#pendingSettings
+    if (next !== undefined) this.#settings = next
     this.#pendingSettings = undefined
     this.#backoff = this.#createBackoff()
     this.#versions = new VersionNegotiation()
@@ -423,8 +414,6 @@ export class Bridge implements LinkCallbacks {
     return new ReconnectBackoff(servers, backoffMaxMs, () => this.#dependencies.random())
   }
 
-  // The end of things
-
   #handleTimeout(): void {
     const wasWaiting = this.#state === 'waiting'
     this.#dueAtMs = Infinity
@@ -432,9 +421,9 @@ export class Bridge implements LinkCallbacks {
     if (silence !== undefined && this.#remote !== undefined) return this.#handleStep(silence, this.#remote)
     if (wasWaiting) this.start()
     else if (this.#state === 'draining') this.#restart()
-    else if (this.#connack === undefined && this.#localSetup === undefined)
-      this.#fail('the remote broker does not answer')
-    else this.#fail('this broker does not answer the bridge')
+    else if (this.#connack !== undefined || this.#localSetup !== undefined)
+      this.#fail('this broker does not answer the bridge')
+    else this.#fail('the remote broker does not answer')
   }
 
   #handleProtocolError(text: string, reason: ProtocolError['reason']): void {
@@ -454,7 +443,7 @@ export class Bridge implements LinkCallbacks {
     }
     this.#closeLinks(undefined)
     this.#counters.failures++
-    const isNew = why !== this.#lastError
+    const isNew = why !== this.#lastError?.text
     this.#warnOf(why)
     this.#dependencies.emit({ event: 'disconnected', server, why, isNew })
     if (this.#pendingSettings !== undefined) return this.#restart()
@@ -463,13 +452,12 @@ export class Bridge implements LinkCallbacks {
 
   #warnIf(text: string | undefined): void {
     if (text === undefined) return
-    if (text !== this.#lastError) this.#dependencies.emit({ event: 'warning', text })
+    if (text !== this.#lastError?.text) this.#dependencies.emit({ event: 'warning', text })
     this.#warnOf(text)
   }
 
   #warnOf(text: string): void {
-    this.#lastError = text
-    this.#lastErrorAtMs = this.#dependencies.nowMs()
+    this.#lastError = { text, atMs: this.#dependencies.nowMs() }
   }
 
   /** Nothing is open any more. The remote broker is told so, where there is something to say. */
@@ -505,9 +493,7 @@ export class Bridge implements LinkCallbacks {
   }
 
   #scheduleTick(): void {
-    const others = [this.#monitor, this.#subscriptionState, this.#preferred, this.#removal].map(
-      (part) => part?.dueAtMs ?? Infinity,
-    )
-    this.#dependencies.wakeAt(Math.min(this.#dueAtMs, ...others))
+    const others = [this.#monitor, this.#subscriptionState, this.#preferred, this.#removal]
+    this.#dependencies.wakeAt(Math.min(this.#dueAtMs, ...others.map((part) => part?.dueAtMs ?? Infinity)))
   }
 }

@@ -11,7 +11,8 @@
 // forget the bridge, the next one is made at once, to the same server.
 
 import type { ConnackPacket, DisconnectPacket, Packet, ProtocolVersion } from '../protocol/index.ts'
-import { connectRemote, disconnectPacket, isUnknownVersion, reasonText } from './connect-remote.ts'
+import { connectRemote, disconnectPacket, isUnknownVersion } from './connect-packets.ts'
+import { reasonText } from './reason-text.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
 import { nameIn, isNameAnnouncement } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'

@@ -2,7 +2,8 @@
 // its marks, its limits. Messages that come meanwhile are left without an answer, and come again.
 
 import type { Packet, ProtocolError } from '../protocol/index.ts'
-import { connectLocal, localDisconnectReason, disconnectPacket, localRefusal } from './connect-remote.ts'
+import { connectLocal, disconnectPacket } from './connect-packets.ts'
+import { localDisconnectReason, localRefusal } from './reason-text.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 

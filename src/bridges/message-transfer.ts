@@ -1,7 +1,7 @@
 // While both sides are there: what goes over, in both directions, and who is held back.
 
 import { TopicTable, type ConnackPacket, type Packet } from '../protocol/index.ts'
-import { limitsOf } from './connect-remote.ts'
+import { limitsOf } from './connect-packets.ts'
 import type { ConnectionState } from './connection-monitor.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'

@@ -2,8 +2,9 @@
 // takes, for nobody would ever empty what is left.
 
 import type { Packet } from '../protocol/index.ts'
-import { connectLocal, localRefusal } from './connect-remote.ts'
-import { linkLocal } from './connect-local.ts'
+import { connectLocal } from './connect-packets.ts'
+import { localRefusal } from './reason-text.ts'
+import { linkLocal } from './bridge-links.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeDependencies } from './world.ts'

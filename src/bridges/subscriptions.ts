@@ -16,7 +16,7 @@ import type {
   UnsubscribePacket,
 } from '../protocol/index.ts'
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
-import { lowerQoS } from './connect-remote.ts'
+import { lowerQoS } from './connect-packets.ts'
 import type { PacketLink } from './packet-link.ts'
 import { localSubscriptions, type LocalSubscriptionRequest } from './rule-book.ts'
 import type { SubscriptionRule } from './rules.ts'

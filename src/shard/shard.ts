@@ -45,8 +45,8 @@ import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
 import { CrashMarker } from './store/crash-marker.ts'
 import { ReadScheduler } from './io/read-scheduler.ts'
-import { NamespaceTable } from './runtime/namespace-table.ts'
-import { droppedMessages, publishCounters, retainedElsewhere } from './observe/shard-counters.ts'
+import { sharedWithNode } from './shared-with-node.ts'
+import { droppedMessages, publishCounters } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardMeters } from './observe/shard-meters.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
@@ -108,11 +108,8 @@ export class Shard implements ClientOutputOwner {
     })
     this.#meters = new ShardMeters(histograms, shardNumber)
     this.#memory = new ShardMemory(dependencies.start)
-    this.#decoderOptions = decoderOptions(
-      dependencies.start.core,
-      dependencies.start.maxPropertyBytes,
-      this.#memory.topics,
-    )
+    const { topics, account: memory } = this.#memory
+    this.#decoderOptions = decoderOptions(core, dependencies.start.maxPropertyBytes, topics)
     const clientEvents = new ClientEvents({
       topic: dependencies.start.clientEventsTopic,
       keepAliveMultiplier: core.keepAliveMultiplier,
@@ -121,31 +118,17 @@ export class Shard implements ClientOutputOwner {
     })
     const { log, counters } = dependencies
     const droppedSoFar = (): number => droppedMessages(this.core.view)
-    this.eventLog = new EventLog({
-      log,
-      counters,
-      droppedSoFar,
-      clientEvents,
-      commands: this.commands,
-      alarms: dependencies,
-    })
+    const notified = { clientEvents, commands: this.commands, alarms: dependencies }
+    this.eventLog = new EventLog({ log, counters, droppedSoFar, ...notified })
     this.access = new AccessControl(dependencies.start.access, {
       log: dependencies.log,
       nowMs: this.#nowOfTurn,
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    const { shards: count = 1, namespaces, namespaceTable: table, brokerName } = dependencies.start
-    const shard = { own: shardNumber, count }
+    const shard = { own: shardNumber, count: dependencies.start.shards ?? 1 }
     const { identity, ruleHook } = dependencies
-    const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
-    const shared = {
-      namespaces,
-      quotas,
-      retainedElsewhere: retainedElsewhere(dependencies.start),
-      nameAmongBridges: brokerName,
-    }
-    const { topics, account: memory } = this.#memory
+    const shared = sharedWithNode(dependencies.start, shard)
     this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
     this.#peers = shard.count === 1 ? undefined : this.#linkPeers()
     this.#connectRouting = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)

@@ -102,7 +102,7 @@ export class LevelDatabase {
 
   /** The last key below `lt` and not below `gte`. */
   async lastKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
-    const range = { gte, lt, moment: snapshot, reverse: true, limit: 1, keysOnly: true }
+    const range = { gte, lt, snapshot, reverse: true, limit: 1, keysOnly: true }
     for await (const slice of this.slices(range)) return slice[0]?.[0]
     return undefined
   }

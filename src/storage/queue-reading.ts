@@ -45,7 +45,7 @@ async function readPart(store: Store, clientId: string, fromSequence: number, li
   const records: StoredRecord[] = []
   let bytes = 0
   // One more than asked for tells whether more follow.
-  const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withBodies: true } as const
+  const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withPayloads: true } as const
   for await (const slice of store.readQueue(range)) {
     for (const record of slice) {
       if (records.length === limit || bytes >= maxPartBytes) return { records, isEnd: false }

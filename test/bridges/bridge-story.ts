@@ -58,7 +58,7 @@ class BridgeStory {
     })
     const disk = { diskStepMs: random.pick([0, 20]) }
     const here = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk })
-    const host = seed % 3 === 0 ? { nameAmongBridges: 'there' } : {}
+    const host = seed % 3 === 0 ? { brokerName: 'there' } : {}
     const there = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk, host })
     this.#world = new Bridged({
       world: here,

@@ -52,7 +52,7 @@ class RingStory {
     }
     const diskStepMs = random.pick([0, 20])
     const worlds = names.map(
-      (name) => new World({ shards: 1, stage: this.#stage, diskStepMs, host: { nameAmongBridges: name } }),
+      (name) => new World({ shards: 1, stage: this.#stage, diskStepMs, host: { brokerName: name } }),
     )
     this.#members = names.map((name, at) => {
       const world = worlds[at]

@@ -337,7 +337,7 @@ describe('messages that go round', () => {
         const bridge = `${rules}, proto_ver = ${version}`
         const stage = new Stage(1, false)
         const names = ['A', 'B', 'C'].slice(0, count)
-        const worlds = names.map((name) => new World({ shards: 1, stage, host: { nameAmongBridges: name } }))
+        const worlds = names.map((name) => new World({ shards: 1, stage, host: { brokerName: name } }))
         const bridges = names.map((brokerId, at) => {
           return new Bridged({ bridge, brokerId, name: brokerId, world: worlds[at], there: worlds[(at + 1) % count] })
         })

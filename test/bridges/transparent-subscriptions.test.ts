@@ -226,7 +226,7 @@ describe('a transparent bridge', () => {
 
   test('and one that comes back multiply nothing, and hold no subscription of each other', () => {
     const stage = new Stage(1, false)
-    const [left, right] = ['A', 'B'].map((name) => new World({ shards: 1, stage, host: { nameAmongBridges: name } }))
+    const [left, right] = ['A', 'B'].map((name) => new World({ shards: 1, stage, host: { brokerName: name } }))
     assert.ok(left !== undefined && right !== undefined)
     const both = 'transparent = true, forwards = [{local_topic = "up/#", remote_topic = ""}]'
     const first = new Bridged({ bridge: `${both}, clientid = c`, brokerId: 'A', name: 'A', world: left, there: right })

@@ -12,7 +12,7 @@ import { ack, connackIn, crafted, pingresp, type Answer } from './crafted.ts'
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
 const before5 = `proto_ver = 4, clientid = c, keepalive = 10s, ${outward}`
-const named = { host: { nameAmongBridges: 'there' } }
+const named = { host: { brokerName: 'there' } }
 const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
 /** Every packet takes a while, so that there is a time between any two. */
 const slow = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
@@ -84,8 +84,8 @@ describe('a bridge to a Godwit', () => {
         world.there.publish('in/a', 'down', { qos: 2 })
         world.here.passMs(step * 5)
         world.there.crash('kill')
-        if (isNow) world.there.host.traits.nameAmongBridges = 'there'
-        else delete world.there.host.traits.nameAmongBridges
+        if (isNow) world.there.host.traits.brokerName = 'there'
+        else delete world.there.host.traits.brokerName
         world.there.start()
         there.connect()
         world.passSeconds(60)

@@ -32,7 +32,7 @@ const subscription = {
   retainAsPublished: false,
   retainHandling: 0,
 } as const
-const named = { nameAmongBridges: 'a1b2' }
+const named = { brokerName: 'a1b2' }
 
 describe('the name of a broker', () => {
   for (const version of [3, 4] as const) {

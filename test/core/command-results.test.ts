@@ -54,7 +54,7 @@ describe('a command', () => {
   test('says what became of a message, if it is asked to', () => {
     const { world } = withSleeper()
     world.subscriber('a')
-    const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, dealtToPresent: 0, dealtToAbsent: 0 }
+    const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, sentToShared: 0, queuedForShared: 0 }
     const result = world.command(publication({ wantsDeliveries: true }))
     assert.deepEqual(result, { done: true, matched: 2, deliveries })
   })

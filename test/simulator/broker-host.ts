@@ -48,7 +48,7 @@ export interface HostTraits {
   /** What namespaces may have, as shard `own` sees it; as much as they like if not said. */
   quotas?: (own: number) => NamespaceQuotas
   /** What its bridges mark their messages with; unsaid: it tells nobody. */
-  nameAmongBridges?: string
+  brokerName?: string
   /** Drops that it tells of in a tenth of a second; as many as the broker likes if not said. */
   mostDropEvents?: number
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */

@@ -147,7 +147,7 @@ export class ShardHost {
       permissions: around.traits.permissions ?? everythingAllowed,
       namespaces: around.traits.namespaces,
       quotas: around.traits.quotas?.(shard.own),
-      brokerName: around.traits.nameAmongBridges,
+      brokerName: around.traits.brokerName,
       memory: this.memory,
       maxDropEvents: around.traits.mostDropEvents,
     })

@@ -266,14 +266,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   const control = shutdownRequests(log, options.problemOfRestart)
   const inForce = { config, accessRecords, control, configuration, observation }
-  const dependencies = {
-    ...shared,
-    ...inForce,
-    version: options.version ?? '',
-    listeners: live,
-    room,
-    ownStore: store.client,
-  }
+  const version = options.version ?? ''
+  const dependencies = { ...shared, ...inForce, version, listeners: live, room, ownStore: store.client }
   const operations = operationsOf({ ...dependencies, hiddenPresets, namespaceLimits })
   await observation.start()
   const management = await startManagement({ ...dependencies, operations, installationRoot: options.installation.root })
@@ -295,7 +289,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
 
 /** What every shard is given of what was prepared. */
 function partsOfShards({ bridges, rules, accessSecret, name: nodeName, directory, access }: Foundation) {
-  return { bridges, nameAmongBridges: brokerIdOf(accessSecret), rules, nodeName, directory, access }
+  return { bridges, brokerName: brokerIdOf(accessSecret), rules, nodeName, directory, access }
 }
 
 function distributeAccess(

@@ -321,12 +321,8 @@ export class LiveConfig {
         return { isDone: false, why: 'unknown-version', message: `configuration ${number} is not in the history` }
       }
       const { dependencies, paths } = this.#options
-      const read = readDocument(dependencies, {
-        text: version.text ?? '',
-        file: dependencies.file,
-        origin: 'history',
-        paths,
-      })
+      const { file } = dependencies
+      const read = readDocument(dependencies, { text: version.text ?? '', file, origin: 'history', paths })
       if ('faults' in read) return refuseFaults('invalid', read.faults)
       const act: Act = { name: `rollback to ${number}`, author, origin: 'history', writesFile: true }
       const changes = settingsOf(version.changes)

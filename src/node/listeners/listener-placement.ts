@@ -17,7 +17,7 @@ type Lasting = Pick<ShardListener, 'number' | 'connectionSlots' | 'counts' | 'ti
 export function placeListener(listener: ListenerAddress, shards: number, number: number): ShardListener {
   const lasting = {
     number,
-    places: createSharedSlots(shards),
+    connectionSlots: createSharedSlots(shards),
     counts: createListenerTable(shards),
     ...('tls' in listener ? { ticketSecret: randomBytes(ticketSecretBytes) } : {}),
   }

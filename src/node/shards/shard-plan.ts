@@ -60,7 +60,7 @@ export interface ShardPlanInput {
   readonly directory: string
   readonly listeners: readonly ShardListener[]
   readonly bridges: readonly BridgeAssignment[]
-  readonly nameAmongBridges: string
+  readonly brokerName: string
   readonly rules: RulePlan
   readonly access: AccessSettings
   readonly nodeName: string
@@ -83,7 +83,7 @@ export function shardsOf(config: GodwitConfig): number {
 }
 
 export async function planShards(surroundings: ShardPlanInput): Promise<ShardPlan> {
-  const { config, directory, listeners, bridges, nameAmongBridges, rules, access, clockBaseMs } = surroundings
+  const { config, directory, listeners, bridges, brokerName, rules, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createMeterTable(shards)
@@ -101,7 +101,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     listeners,
     deniedAddresses: config.node.deniedAddresses,
     bridges,
-    nameAmongBridges,
+    brokerName,
     rules,
     ...connectionLimitsOf(config, room, shards),
     core: config.core,

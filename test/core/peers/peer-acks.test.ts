@@ -12,9 +12,9 @@ test('what was passed on waits for the shard that it went to, and what came behi
   const passedOn = new CommitBarrier()
   confirmations.note(1, { batch: 0, isAwaited: true, barrier: passedOn })
   confirmations.note(2, { batch: 7, isAwaited: true })
-  assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 1, refused: undefined, withheld: [1] })
+  assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 1, refused: undefined, uncommitted: [1] })
   confirmations.committed(7)
-  assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 2, refused: undefined, withheld: [1] })
+  assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 2, refused: undefined, uncommitted: [1] })
   assert.equal(confirmations.take(), undefined)
   confirmations.refuse(1, reasonCodes.quotaExceeded)
   assert.equal(confirmations.take(), undefined, 'nobody is told of it before it is over')
@@ -23,7 +23,7 @@ test('what was passed on waits for the shard that it went to, and what came behi
     kind: 'committed',
     upTo: 2,
     refused: [{ number: 1, reason: reasonCodes.quotaExceeded }],
-    withheld: undefined,
+    uncommitted: undefined,
   })
   assert.equal(confirmations.take(), undefined)
 })

@@ -1,4 +1,4 @@
-// CONNECT on both sides, and what CONNACK says.
+// CONNECT and DISCONNECT on both sides, and the limits that CONNACK gives.
 
 import { bridgeClientId, hopMarkName, isForgottenThere, spoolProperties } from '../core/index.ts'
 import {
@@ -9,8 +9,6 @@ import {
   type DisconnectPacket,
   type ProtocolVersion,
   type QoS,
-  type SubackPacket,
-  type UnsubackPacket,
 } from '../protocol/index.ts'
 import type { RemoteLimits } from './forwarding.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -22,7 +20,6 @@ const maxReceiveMaximum = 65_535
 const maxInFlight = 1_024
 /** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
 const defaultInflight = 20
-const maxReasonCharacters = 200
 
 /** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
 export function connectLocal(
@@ -109,50 +106,6 @@ export function limitsOf(
 /** It does not know the bit that says that we are a bridge. */
 export function isUnknownVersion({ reasonCode }: ConnackPacket, version: ProtocolVersion): boolean {
   return version !== 5 && reasonCode === returnCodes.unacceptableProtocolVersion
-}
-
-const namesOfReasons: ReadonlyMap<number, string> = namesOf(reasonCodes)
-const namesOfReturns: ReadonlyMap<number, string> = namesOf(returnCodes)
-
-function namesOf(codes: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
-  return new Map(
-    Object.entries(codes).map(([name, code]) => [code, name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)]),
-  )
-}
-
-export function reasonText(code: number, version: ProtocolVersion, reasonString?: string): string {
-  const name = (version === 5 ? namesOfReasons : namesOfReturns).get(code) ?? 'an unknown reason'
-  const number = version === 5 ? `0x${code.toString(16)}` : String(code)
-  return reasonString === undefined ? `${name} (${number})` : `${name} (${number}: ${toLogText(reasonString)})`
-}
-
-/** What a stranger says, so that it can stand in a log. */
-function toLogText(text: string): string {
-  const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
-  return shown.length > maxReasonCharacters ? `${shown.slice(0, maxReasonCharacters)}…` : shown
-}
-
-/** Why our own broker refuses what the bridge asks for, as a sentence; undefined: it does not. */
-export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
-  if (packet.type !== 'connack') return refusedSubscription('this broker', packet)
-  const { reasonCode, properties } = packet
-  if (reasonCode === reasonCodes.success) return undefined
-  return `this broker does not let the bridge in: ${reasonText(reasonCode, 5, properties?.reasonString)}`
-}
-
-/** The same of what the remote broker says to rules. */
-export function remoteRefusal(packet: SubackPacket | UnsubackPacket): string | undefined {
-  return refusedSubscription('the remote broker', packet)
-}
-
-function refusedSubscription(who: string, { reasonCodes: codes }: SubackPacket | UnsubackPacket): string | undefined {
-  const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
-  return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${reasonText(refused, 5)}`
-}
-
-/** Why our own broker ends the connection. */
-export function localDisconnectReason({ reasonCode }: DisconnectPacket): string {
-  return `this broker ended the connection: ${reasonText(reasonCode, 5)}`
 }
 
 export function disconnectPacket(
