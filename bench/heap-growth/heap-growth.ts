@@ -8,10 +8,10 @@ import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { keepHeapTidy } from '../../src/shard/index.ts'
+import { startIdleGc } from '../../src/shard/index.ts'
 
 const ways = {
-  'kept tidy': () => keepHeapTidy({ traffic: () => 0, forget: () => {} }),
+  'kept tidy': () => startIdleGc({ traffic: () => 0, forget: () => {} }),
   forbidden: () => setFlagsFromString('--memory-reducer-gc-count=0'),
 }
 type Way = keyof typeof ways

@@ -2,7 +2,7 @@
 //
 //   node --expose-gc bench/topics/measure.ts [name of a part]
 
-import { RetainedTree, Routes, type SubscriptionOptions } from '../../src/core/topics/index.ts'
+import { RetainedTree, TopicRouter, type SubscriptionOptions } from '../../src/core/topics/index.ts'
 import { parseTopicFilter, parseTopicName, Topic, type TopicFilter } from '../../src/protocol/index.ts'
 
 interface Subscriber {
@@ -73,13 +73,13 @@ function deviceTopics(count: number): Topic[] {
   })
 }
 
-function usualRoutes(topics: readonly Topic[]): Routes<Subscriber> {
-  const routes = new Routes<Subscriber>()
+function usualRoutes(topics: readonly Topic[]): TopicRouter<Subscriber> {
+  const routes = new TopicRouter<Subscriber>()
   for (const [id, topic] of topics.entries()) routes.subscribe(filterOf(topic.name), { id }, options)
   return routes
 }
 
-function addUnrelated(routes: Routes<Subscriber>, count: number): void {
+function addUnrelated(routes: TopicRouter<Subscriber>, count: number): void {
   for (let id = 0; id < count; id += 1) {
     routes.subscribe(filterOf(`client/${id}/inbox/${id % 3 === 0 ? '#' : '+'}`), { id }, options)
   }
@@ -127,7 +127,7 @@ const messagesPerChange = 3_000
 const changer: Subscriber = { id: -1 }
 
 /** Each filter is subscribed to and, with the next change, unsubscribed from. */
-function change(routes: Routes<Subscriber>, filter: (at: number) => string, number: number): void {
+function change(routes: TopicRouter<Subscriber>, filter: (at: number) => string, number: number): void {
   const changed = filterOf(filter(number >> 1))
   if ((number & 1) === 0) routes.subscribe(changed, changer, options)
   else routes.unsubscribe(changed, changer)
@@ -140,9 +140,9 @@ function measureChurn(): void {
   const random = randomNumbers(2)
   const order = Array.from({ length: 3_000_000 }, () => topics[Math.floor(random() * 100_000)])
   // The quiet run makes its changes too, but to other routes: so the difference is what the plans cost, and not the loop.
-  const elsewhere = new Routes<Subscriber>()
+  const elsewhere = new TopicRouter<Subscriber>()
   const plans = new Map(topics.map((topic) => [topic, routes.planFor(topic)]))
-  const nsBeside = (changed: Routes<Subscriber>, filter: (at: number) => string): number =>
+  const nsBeside = (changed: TopicRouter<Subscriber>, filter: (at: number) => string): number =>
     nsPerCall(order.length, (at) => {
       routes.planFor(order[at])
       if (at % messagesPerChange === 0) change(changed, filter, at / messagesPerChange)
@@ -180,7 +180,7 @@ function measureChurn(): void {
 
 function measureFanOut(): void {
   for (const count of [100, 10_000, 100_000]) {
-    const routes = new Routes<Subscriber>()
+    const routes = new TopicRouter<Subscriber>()
     for (let id = 0; id < count; id += 1) routes.subscribe(filterOf('news'), { id }, options)
     const topic = topicOf('news')
     const ns = nsPerCall(Math.ceil(1_000_000 / count), () => {

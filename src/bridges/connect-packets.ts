@@ -1,6 +1,6 @@
 // CONNECT and DISCONNECT on both sides, and the limits that CONNACK gives.
 
-import { bridgeClientId, hopMarkName, isForgottenThere, spoolProperties } from '../core/index.ts'
+import { bridgeClientId, loopMarkerName, remoteSessionLostProperty, spoolProperties } from '../core/index.ts'
 import {
   reasonCodes,
   returnCodes,
@@ -27,7 +27,7 @@ export function connectLocal(
   how: { receiveMaximum: number; ends?: boolean; isAnew?: boolean; isForgotten?: boolean },
 ): ConnectPacket {
   const ends = how.ends === true
-  const userProperties = [...spoolProperties(spool), ...(how.isForgotten === true ? isForgottenThere : [])]
+  const userProperties = [...spoolProperties(spool), ...(how.isForgotten === true ? remoteSessionLostProperty : [])]
   return {
     type: 'connect',
     version: 5,
@@ -77,7 +77,7 @@ function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: Loca
     ...(settings.requestProblemInformation ? {} : { requestProblemInformation: false }),
     ...(settings.requestResponseInformation ? { requestResponseInformation: true } : {}),
     // Asks for the name of the remote broker, if it has one.
-    userProperties: [...settings.connectUserProperties, [hopMarkName, settings.brokerId]],
+    userProperties: [...settings.connectUserProperties, [loopMarkerName, settings.brokerId]],
   }
 }
 

@@ -9,7 +9,7 @@
 // either. The mark is a user property, so it lives in MQTT 5.0 only: two Godwits speak that with each other, whatever is
 // configured (`version-negotiation.ts`). Over one bridge no-local does it for all versions.
 
-import { brokerNameTopic, hopMarkName as markName, isNameOfBroker } from '../core/index.ts'
+import { brokerNameTopic, loopMarkerName as markName, isBrokerName } from '../core/index.ts'
 import type { ConnackPacket, MessageProperties, Packet, PublishProperties, UserProperties } from '../protocol/index.ts'
 
 /** A message has been at so many brokers at most. */
@@ -70,14 +70,14 @@ export class LoopMarker {
 /** What the remote broker calls itself; undefined: it does not say, or nobody is called so. */
 export function nameIn({ properties }: ConnackPacket): string | undefined {
   const name = markersOf(properties)?.at(-1)
-  return name !== undefined && isNameOfBroker(name) ? name : undefined
+  return name !== undefined && isBrokerName(name) ? name : undefined
 }
 
 /** Whether this is how a Godwit tells its name before 5.0. */
 export function isNameAnnouncement(packet: Packet): boolean {
   if (packet.type !== 'publish' || packet.qos !== 0 || packet.topic?.name !== brokerNameTopic) return false
   // A name is ASCII: whatever else these bytes are, it is none then.
-  return isNameOfBroker(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd))
+  return isBrokerName(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd))
 }
 
 /** In the order in which they were made; undefined: there are none. */

@@ -9,7 +9,7 @@ import {
   shardsOf,
   startNode,
 } from '../node/index.ts'
-import { keepHeapTidy, trafficIn } from '../shard/index.ts'
+import { startIdleGc, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
 import { banner } from './banner.ts'
@@ -50,7 +50,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   sizeThreadPool(configured.config)
   const signals = new Signals()
   // No message goes through the main thread, but a collection takes every processor: the shards feel it.
-  keepHeapTidy({ traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)), forget: () => {} })
+  startIdleGc({ traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)), forget: () => {} })
   const surroundings = { options, program, terminal, signals }
   let life: NodeResult = await runNode(configured, surroundings)
   let former = configured

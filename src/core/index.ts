@@ -3,9 +3,9 @@
 export * from './model/settings.ts'
 export * from './model/identity.ts'
 export * from './namespaces/namespaced-names.ts'
-export { isInternalName as isReserved } from './namespaces/internal-session-names.ts'
+export { isInternalName } from './namespaces/internal-session-names.ts'
 export type { NamespaceQuotas } from './namespaces/namespace-quotas.ts'
-export { resolveNamespace as namespaceOf, type NamespaceSettings } from './model/resolve-namespace.ts'
+export { resolveNamespace, type NamespaceSettings } from './model/resolve-namespace.ts'
 export * from './model/peer-messages.ts'
 export * from './model/peer-send-list.ts'
 export * from './model/memory-account.ts'
@@ -21,10 +21,10 @@ export {
   bridgeClientId,
   bridgeMarksRoot,
   brokerNameTopic,
-  loopMarkerName as hopMarkName,
+  loopMarkerName,
   isBridgeClient,
-  remoteSessionLostProperty as isForgottenThere,
-  isBrokerName as isNameOfBroker,
+  remoteSessionLostProperty,
+  isBrokerName,
   publishedQoSOf,
   type SpoolLimits,
   spoolProperties,
@@ -39,15 +39,15 @@ export type { Bounds, ClientFilter } from './views/client-list.ts'
 export type { ClientView } from './views/client-view.ts'
 export type { SubscriptionFilter, SubscriptionView } from './views/subscription-list.ts'
 export type { Slice, SliceWanted, WalkPosition } from './views/walk.ts'
-export type { CachedAuthorization as RememberedVerdict } from './model/authorization-cache.ts'
+export type { CachedAuthorization } from './model/authorization-cache.ts'
 export type { RetainedMessageView, RetainedView } from './views/retained-list.ts'
 export type { MemoryUser } from './views/memory-users.ts'
 export type { SlowSession } from './views/slow-sessions.ts'
-export type { MatchingFound, MatchingSubscription, Quota, ClientStatus as Standing } from './views/explanation.ts'
-export type { DeliveryEstimate as Outlook } from './views/delivery-estimate.ts'
+export type { MatchingFound, MatchingSubscription, Quota, ClientStatus } from './views/explanation.ts'
+export type { DeliveryEstimate } from './views/delivery-estimate.ts'
 export {
   Connection,
-  type ConnectionOrigin as ArrivalTraits,
+  type ConnectionOrigin,
   type CertificateTraits,
   type ConnectionStateName,
   type ListenerTraits,

@@ -1,14 +1,14 @@
 // Metrics in the text format of Prometheus: for each a line with its type, a line of help, and its values.
 
 import { type MetricName, metrics } from '../contract/index.ts'
-import { bucketEndsSeconds, type MeterReading } from '../telemetry/index.ts'
+import { bucketEndsSeconds, type HistogramReading } from '../telemetry/index.ts'
 
 /** By name; names come from us, values may hold anything. */
 export type Labels = Readonly<Record<string, string>>
 
 export interface Sample {
   readonly labels: Labels
-  readonly value: number | MeterReading
+  readonly value: number | HistogramReading
 }
 
 /** One value without labels, or text that is written already, or one value for each set of labels. */
@@ -31,7 +31,7 @@ function writeSample(name: string, { labels, value }: Sample, lines: string[]): 
   else writeHistogram(name, labels, value, lines)
 }
 
-function writeHistogram(name: string, labels: Labels, reading: MeterReading, lines: string[]): void {
+function writeHistogram(name: string, labels: Labels, reading: HistogramReading, lines: string[]): void {
   let sum = 0
   for (const [bucket, count] of reading.counts.entries()) {
     sum += count

@@ -9,14 +9,10 @@ export { ruleHost } from './rules/rule-host.ts'
 export type { BridgeLink } from './bridges/bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './runtime/clock.ts'
-export { startIdleGc as keepHeapTidy, ownHeap, trafficIn } from './runtime/idle-gc.ts'
+export { startIdleGc, ownHeap, trafficIn } from './runtime/idle-gc.ts'
 export { largestUsers } from './queries/handle-query-memory.ts'
 export { createMemoryTable, readMemoryTable } from './runtime/memory-table.ts'
-export {
-  createCrashMarker as createLoadMark,
-  CrashMarker as LoadMark,
-  type CrashCandidate as Suspect,
-} from './store/crash-marker.ts'
+export { createCrashMarker, CrashMarker, type CrashCandidate } from './store/crash-marker.ts'
 export {
   createNamespaceTable,
   NamespaceTable,

@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { namespaceOf } from '../core/index.ts'
+import { resolveNamespace } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/index.ts'
-import { counterCells, Counters, ForwardingLog, memoryOfThread, Meters, watchLoop } from '../telemetry/index.ts'
+import { counterCells, Counters, ForwardingLog, memoryOfThread, Histograms, monitorLoop } from '../telemetry/index.ts'
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { publicationOf } from './observe/client-events.ts'
@@ -60,8 +60,8 @@ const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =
 )
 
 if (start.histograms !== undefined) {
-  const meters = new Meters(start.histograms, start.shardNumber)
-  watchLoop((delay) => {
+  const meters = new Histograms(start.histograms, start.shardNumber)
+  monitorLoop((delay) => {
     meters.setLoopDelay(delay)
     meters.setMemory(memoryOfThread())
   })
@@ -273,7 +273,7 @@ async function letClientsIn(shard: Shard, listeners: ListenerSet, rules: ShardRu
 /** A client that shows a key has the identity of that for its user name. */
 function namespaceOfKey(username: string, listener: ShardListener): string | undefined {
   const { namespaces } = start
-  return namespaces && namespaceOf(namespaces, { listener, arrival: undefined, username })
+  return namespaces && resolveNamespace(namespaces, { listener, arrival: undefined, username })
 }
 
 function doorsOf({

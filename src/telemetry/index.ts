@@ -15,12 +15,12 @@ export { createListenerTable, ListenerCounters, type ListenerCounts, readListene
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
 export {
   bucketEndsSeconds,
-  createHistogramTable as createMeterTable,
+  createHistogramTable,
   type LoopDelay,
   type ThreadMemory,
-  type HistogramName as MeterName,
-  type HistogramReading as MeterReading,
-  histogramRows as meterRows,
-  Histograms as Meters,
+  type HistogramName,
+  type HistogramReading,
+  histogramRows,
+  Histograms,
 } from './histograms.ts'
-export { memoryOfThread, monitorLoop as watchLoop } from './loop-monitor.ts'
+export { memoryOfThread, monitorLoop } from './loop-monitor.ts'

@@ -1,7 +1,7 @@
 // An access room without a shard: questions as the core asks them, and a clock that stands still unless it is moved.
 
 import { AccessControl, defaultAccessSettings, hashPassword, type AccessSettings } from '../../src/access/index.ts'
-import { Connection, type ArrivalTraits, type AuthenticationResult, type CoreRequest } from '../../src/core/index.ts'
+import { Connection, type ConnectionOrigin, type AuthenticationResult, type CoreRequest } from '../../src/core/index.ts'
 import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login-throttle.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
@@ -11,7 +11,7 @@ export type Ask = Extract<CoreRequest, { kind: 'may-connect' }>
 export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'question' | 'password'>> {
   readonly password?: string | Buffer | undefined
   readonly isLoopback?: boolean
-  readonly arrival?: Partial<ArrivalTraits>
+  readonly arrival?: Partial<ConnectionOrigin>
 }
 
 export class AccessStage {
@@ -77,7 +77,7 @@ export function settingsWith(settings: Partial<AccessSettings>): AccessSettings 
   return { ...defaultAccessSettings, failedLogins: { ...defaultFailedLoginSettings, isEnabled: false }, ...settings }
 }
 
-export function connectionFrom(isLoopback: boolean, arrival?: Partial<ArrivalTraits>): Connection {
+export function connectionFrom(isLoopback: boolean, arrival?: Partial<ConnectionOrigin>): Connection {
   const known = arrival && {
     port: 50_000,
     clientId: undefined,

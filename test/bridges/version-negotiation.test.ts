@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { hopMarkName } from '../../src/core/index.ts'
+import { loopMarkerName } from '../../src/core/index.ts'
 import { reasonCodes, type ConnectPacket, type Packet } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/world.ts'
 import { Bridged } from './bridged.ts'
@@ -40,7 +40,7 @@ describe('a bridge to a Godwit', () => {
       assert.deepEqual([there.payloads, here.payloads], [['up'], ['down']])
       const [{ properties } = assert.fail()] = there.messages
       assert.deepEqual([properties?.contentType, properties?.messageExpiryIntervalSeconds], ['text', 60])
-      assert.deepEqual(properties?.userProperties, [[hopMarkName, 'here']])
+      assert.deepEqual(properties?.userProperties, [[loopMarkerName, 'here']])
     })
   }
 
@@ -131,7 +131,7 @@ const onConnect =
     if (packet.type === 'connect') act(send, close)
   }
 
-const noName = (name: string): Buffer => connackIn(5, { properties: { userProperties: [[hopMarkName, name]] } })
+const noName = (name: string): Buffer => connackIn(5, { properties: { userProperties: [[loopMarkerName, name]] } })
 
 const lies: readonly (readonly [what: string, inFive: Answer])[] = [
   ['closes when it is asked in 5.0', onConnect((_, close) => close())],

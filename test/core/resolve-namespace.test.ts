@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { AccessRules } from '../../src/access/rules/access-rules.ts'
 import { defaultAccessSettings } from '../../src/access/index.ts'
-import { namespaceOf, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
+import { resolveNamespace, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { createNamespaceTable, type NamespaceLimits, NamespaceTable } from '../../src/shard/index.ts'
 import type { HostTraits } from '../simulator/broker-host.ts'
@@ -285,39 +285,39 @@ describe('where a client belongs', () => {
 
   test('is said by the first source that has an answer', () => {
     const all = { listener: { namespace: 'hall' }, arrival, username: 'shop/x' }
-    assert.equal(namespaceOf(settings, all), 'hall')
-    assert.equal(namespaceOf({ ...settings, sources: ['username', 'listener'] }, all), 'shop')
-    assert.equal(namespaceOf({ ...settings, sources: ['certificate'] }, all), 'plant')
-    assert.equal(namespaceOf({ ...settings, sources: ['certificate'], certificateField: 'o' }, all), 'ACME')
-    assert.equal(namespaceOf({ ...settings, sources: [] }, all), undefined)
-    assert.equal(namespaceOf(settings, signs), undefined)
+    assert.equal(resolveNamespace(settings, all), 'hall')
+    assert.equal(resolveNamespace({ ...settings, sources: ['username', 'listener'] }, all), 'shop')
+    assert.equal(resolveNamespace({ ...settings, sources: ['certificate'] }, all), 'plant')
+    assert.equal(resolveNamespace({ ...settings, sources: ['certificate'], certificateField: 'o' }, all), 'ACME')
+    assert.equal(resolveNamespace({ ...settings, sources: [] }, all), undefined)
+    assert.equal(resolveNamespace(settings, signs), undefined)
   })
 
   test('is never said by a name that could be part of another place', () => {
     for (const username of ['+/x', '#/x', '$SYS/x', '/x', '../x', 'a\u0001b/x', 'x'.repeat(129) + '/x', 'ä/x'])
-      assert.equal(namespaceOf(settings, { ...signs, username }), undefined, username)
+      assert.equal(resolveNamespace(settings, { ...signs, username }), undefined, username)
     const escaped = { ...arrival, certificate: { ...arrival.certificate, subject: 'CN=x\\,OU=shop,OU=plant' } }
-    assert.equal(namespaceOf({ ...settings, sources: ['certificate'] }, { ...signs, arrival: escaped }), 'plant')
+    assert.equal(resolveNamespace({ ...settings, sources: ['certificate'] }, { ...signs, arrival: escaped }), 'plant')
     const hiding = { ...arrival, certificate: { ...arrival.certificate, subject: 'CN=x\\\\,OU=plant' } }
     assert.equal(
-      namespaceOf({ ...settings, sources: ['certificate'] }, { ...signs, arrival: hiding }),
+      resolveNamespace({ ...settings, sources: ['certificate'] }, { ...signs, arrival: hiding }),
       'plant',
       'a name that ends in a backslash hides nothing',
     )
   })
 
   test('is nowhere for a bridge: it carries what its configuration says', () => {
-    assert.equal(namespaceOf(settings, { ...signs, listener: { isBridge: true }, username: 'plant/x' }), undefined)
+    assert.equal(resolveNamespace(settings, { ...signs, listener: { isBridge: true }, username: 'plant/x' }), undefined)
   })
 
   test('is found in user names of either form', () => {
     const at = { before: '@', after: '', isOpenBefore: true, isOpenAfter: false }
     const of = (username: string): string | undefined =>
-      namespaceOf({ ...settings, usernamePattern: at }, { ...signs, username })
+      resolveNamespace({ ...settings, usernamePattern: at }, { ...signs, username })
     assert.deepEqual([of('x@plant'), of('x@y@plant'), of('plant'), of('x@')], ['plant', 'plant', undefined, undefined])
     const inside = { before: 'ns-', after: '-user', isOpenBefore: false, isOpenAfter: false }
     const found = { ...signs, username: 'ns-plant-user' }
-    assert.equal(namespaceOf({ ...settings, usernamePattern: inside }, found), 'plant')
+    assert.equal(resolveNamespace({ ...settings, usernamePattern: inside }, found), 'plant')
   })
 })
 

@@ -66,6 +66,7 @@ export const houseRules: HouseRules = {
       ['store/'],
       ['queries/'],
       ['bridges/'],
+      ['shared-with-node'],
       ['shard'],
       ['rules/'],
       ['worker'],

@@ -36,7 +36,7 @@ function stage(): Stage {
 
 test('owners of what has changed are asked in order, and the others are not', async () => {
   const { inForce, asked, owner } = stage()
-  const owners = [owner('http_server'), owner('listeners'), { ...owner('mqtt'), isAlwaysAsked: true }]
+  const owners = [owner('http_server'), owner('listeners'), { ...owner('mqtt'), isAlwaysApplied: true }]
   assert.equal(await applyEverywhere(owners, ['http_server.port'], { before, after }), undefined)
   assert.deepEqual(asked, ['http_server', 'mqtt'])
   assert.deepEqual([...inForce.values()], [after, before, after])

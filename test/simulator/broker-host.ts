@@ -11,7 +11,7 @@ import {
   type Input,
 } from '../../src/core/index.ts'
 import type {
-  ArrivalTraits,
+  ConnectionOrigin,
   ListenerTraits,
   NamespaceQuotas,
   NamespaceSettings,
@@ -55,7 +55,7 @@ export interface HostTraits {
   mayDo?: (question: MayDoQuestion) => number
   /** What clients that come from now on find. */
   listener?: Partial<ListenerTraits>
-  arrival?: ArrivalTraits
+  arrival?: ConnectionOrigin
   /** What the broker's clock is ahead of the world's. */
   clockOffsetMs: number
   /** A mistake made on purpose, to see the oracles find it: what must wait for the disk leaves before. */

@@ -1,7 +1,7 @@
 // The broker's end of a connection: bytes from the network become packets, packets become bytes for the network. Here
 // stands what a shard does for one socket.
 
-import type { ArrivalTraits, ListenerTraits, SendList } from '../../src/core/index.ts'
+import type { ConnectionOrigin, ListenerTraits, SendList } from '../../src/core/index.ts'
 import { Connection, headBits, never, remainingSeconds, sendKinds } from '../../src/core/index.ts'
 import {
   measurePacket,
@@ -28,7 +28,7 @@ export interface Decoding {
   readonly maxTopicLevels: number
   readonly maxTopicBytes: number
   readonly listener: Partial<ListenerTraits> | undefined
-  readonly arrival: ArrivalTraits | undefined
+  readonly arrival: ConnectionOrigin | undefined
 }
 
 export class BrokerStream {

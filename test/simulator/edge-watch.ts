@@ -2,7 +2,7 @@
 // what may come first, what must be answered and in which order, which packet ids are taken, how many may be under
 // way, when a PUBLISH carries DUP. It knows nothing of why the broker does something, only whether it may.
 
-import { isForgottenThere, type Batch } from '../../src/core/index.ts'
+import { remoteSessionLostProperty, type Batch } from '../../src/core/index.ts'
 import {
   type ConnackPacket,
   type ConnectPacket,
@@ -126,7 +126,7 @@ class SessionWatch {
 
 /** A bridge says that the broker behind it has forgotten what it had answered: that is to come again. */
 function saysForgotten(connect: ConnectPacket): boolean {
-  const [[name]] = isForgottenThere
+  const [[name]] = remoteSessionLostProperty
   return connect.properties?.userProperties?.some(([said]) => said === name) === true
 }
 

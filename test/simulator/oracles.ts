@@ -5,7 +5,7 @@
 // and *possibly* if SUBSCRIBE had been sent before the delivery and it had not certainly ended before the publication.
 // What must be is asked of the certain ones, what may be of the possible ones.
 
-import { isReserved } from '../../src/core/index.ts'
+import { isInternalName } from '../../src/core/index.ts'
 import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
 import { givenUpSequence, type StoredRecord } from '../../src/records/index.ts'
 import type { Actor } from './cast.ts'
@@ -322,7 +322,7 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
   const bodies = new Map<number, number>()
   for (const record of records) if (record.kind === 'body') bodies.set(record.id, 0)
   for (const record of records) {
-    if ('clientId' in record && record.clientId !== undefined && isReserved(record.clientId))
+    if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
       world.stage.fail(`the disk still has a ${record.kind} record that waited for others, and nothing is under way`)
     if (record.kind === 'queued' || record.kind === 'outgoing' || record.kind === 'incoming') {
       if (known.has(record.clientId) && !isGivenUp(world, record))

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bucketEndsSeconds, createMeterTable, meterRows, Meters } from '../../src/telemetry/index.ts'
+import { bucketEndsSeconds, createHistogramTable, histogramRows, Histograms } from '../../src/telemetry/index.ts'
 
 test('what took so long is in the first bucket that is long enough, and in the sum and the number', () => {
-  const table = createMeterTable(2)
-  const meters = new Meters(table, 1)
+  const table = createHistogramTable(2)
+  const meters = new Histograms(table, 1)
   for (const seconds of [0, bucketEndsSeconds[0], 0.0002, 3, 1e9]) meters.observe('commit', seconds)
-  const { counts, count, sumSeconds } = meterRows(table)[1].read('commit')
+  const { counts, count, sumSeconds } = histogramRows(table)[1].read('commit')
   assert.equal(counts.length, bucketEndsSeconds.length + 1)
   assert.deepEqual([counts[0], counts[1], counts[bucketEndsSeconds.indexOf(5)], counts.at(-1)], [2, 1, 1, 1])
   assert.equal(count, 5)
@@ -14,15 +14,15 @@ test('what took so long is in the first bucket that is long enough, and in the s
 })
 
 test('shards and meters do not count for each other, and shards do not share a cache line', () => {
-  const table = createMeterTable(2)
-  new Meters(table, 0).observe('turn', 1)
-  const [first, second] = meterRows(table)
+  const table = createHistogramTable(2)
+  new Histograms(table, 0).observe('turn', 1)
+  const [first, second] = histogramRows(table)
   assert.deepEqual([first.read('turn').count, first.read('held').count, second.read('turn').count], [1, 0, 0])
   assert.equal((table.byteLength / 2) % 64, 0)
 })
 
 test('how late the event loop comes, and what the thread uses, stand beside the histograms and touch none', () => {
-  const [row] = meterRows(createMeterTable(1))
+  const [row] = histogramRows(createHistogramTable(1))
   row.setLoopDelay({ meanSeconds: 0.1, p99Seconds: 0.2, maxSeconds: 0.3 })
   row.setMemory({ heapBytes: 7, buffersBytes: 8 })
   assert.deepEqual(row.loopDelay, { meanSeconds: 0.1, p99Seconds: 0.2, maxSeconds: 0.3 })

@@ -4,7 +4,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
-import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
+import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'
 import { effectiveQoS, enqueueForSession, hasRoom, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { recordLive } from '../retained/retained-from-peers.ts'
 import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
@@ -72,7 +72,7 @@ function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTru
   return allowed.length > 0 && allowed.every(isFull)
 }
 
-function isStoredFor(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+function isStoredFor(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
   return recipient.subscriber.stored !== undefined && effectiveQoS(state, message.qos, recipient.qos) > 0
 }
 
@@ -91,7 +91,7 @@ function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, mes
 
 function deliver(
   state: BrokerState,
-  recipient: Recipient<Session>,
+  recipient: MatchedSubscriber<Session>,
   message: Message,
   publisher: Session | undefined,
 ): boolean {
@@ -113,7 +113,7 @@ function deliver(
 }
 
 /** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */
-function deliverToSelf(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
   if (effective === undefined) return false
   enqueueForSession(state, recipient.subscriber, message, {

@@ -19,7 +19,7 @@ import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type Interest, type PeerPublish } from '../model/peer-messages.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
-import type { DeliveryPlan, SharedGroup, SpanningGroup } from '../topics/index.ts'
+import type { DeliveryPlan, SharedGroup, CrossShardGroup } from '../topics/index.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
@@ -176,7 +176,7 @@ function assignToMember(
   state: BrokerState,
   peerTable: PeerTable,
   message: Message,
-  { group, parts, origin }: { group: SpanningGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
+  { group, parts, origin }: { group: CrossShardGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
 ): boolean {
   const { filter, local, onPeers } = group
   const hand = { filter, elsewhere: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }

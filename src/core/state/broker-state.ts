@@ -35,7 +35,7 @@ import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
 import type { RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
-import { RetainedTree, Routes, type SubscriptionOptions } from '../topics/index.ts'
+import { RetainedTree, TopicRouter, type SubscriptionOptions } from '../topics/index.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
 /** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
@@ -139,7 +139,7 @@ export class BrokerState {
   readonly peerTable: PeerTable | undefined
   nowMs = 0
   readonly sessions: SessionTable
-  readonly router: Routes<Session, Peer>
+  readonly router: TopicRouter<Session, Peer>
   readonly retained = new RetainedTree<RetainedMessage>((message) => message.payloadBytes)
   readonly retainedPayloads: RetainedPayloads<RetainedReader>
   /** Those among them that the broker has said of itself: they take nobody's room. */
@@ -239,7 +239,7 @@ export class BrokerState {
     this.permissions = options.permissions ?? everythingAllowed
     this.shard = options.shard ?? { own: 0, count: 1 }
     const { own } = this.shard
-    this.router = new Routes(
+    this.router = new TopicRouter(
       (session, topic) => canReceive(this, session, topic),
       ({ number }) => number < own,
     )

@@ -1,5 +1,5 @@
 import type { metricEndpoints, MetricName } from '../../contract/index.ts'
-import type { LoopDelay, MeterName, ThreadMemory } from '../../telemetry/index.ts'
+import type { LoopDelay, HistogramName, ThreadMemory } from '../../telemetry/index.ts'
 import type { Handlers } from '../handler.ts'
 import { ageSeconds } from '../bridge-node.ts'
 import type { BridgeReport } from '../operations/bridges.ts'
@@ -217,7 +217,7 @@ function placeOf(reading: NodeReading) {
 
 function shardsOf(reading: NodeReading) {
   const { shards, shardsRunning, shardRestarts } = reading
-  const histogram = (name: MeterName): Sample[] =>
+  const histogram = (name: HistogramName): Sample[] =>
     shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.read(name) }))
   return {
     svc_shards_count: shards.length,

@@ -1,7 +1,7 @@
 import type {
   ClientFilter,
   ClientView,
-  RememberedVerdict,
+  CachedAuthorization,
   SubscriptionFilter,
   SubscriptionView,
 } from '../../core/index.ts'
@@ -19,6 +19,6 @@ export interface ClientOperations {
   kick(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable>
   changeKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable>
   /** What it was told about publishing, as far as that is remembered. */
-  cachedAuthorizations(clientId: string): Promise<readonly RememberedVerdict[] | false | ShardUnavailable>
+  cachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable>
   clearAuthorizationCache(clientId: string): Promise<boolean | ShardUnavailable>
 }

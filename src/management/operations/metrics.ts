@@ -1,6 +1,6 @@
 import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
 import type { BridgeReport } from './bridges.ts'
-import type { CounterName, LoopDelay, Meters, ThreadMemory } from '../../telemetry/index.ts'
+import type { CounterName, LoopDelay, Histograms, ThreadMemory } from '../../telemetry/index.ts'
 
 /** What the management asks of the node about how it does. */
 export interface MetricOperations {
@@ -97,5 +97,5 @@ export interface ListenerReading {
 
 export interface ShardReading {
   readonly connections: number
-  readonly meters: Meters
+  readonly meters: Histograms
 }

@@ -2,7 +2,7 @@
 
 import { type MemoryUse, memoryUses } from '../../core/index.ts'
 import { largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
-import { meterRows } from '../../telemetry/index.ts'
+import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
 import { lookIntervalMs, MemoryWatch, mib } from '../observe/memory-monitor.ts'
@@ -29,7 +29,7 @@ export interface MemoryObservation {
 }
 
 export function watchMemory({ memory, meters, alarms, supervisor }: MemoryGround): MemoryObservation {
-  const rows = meterRows(meters)
+  const rows = histogramRows(meters)
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
   let ownCollect: (() => void) | undefined

@@ -1,5 +1,5 @@
 import type { MetricOperations } from '../../management/index.ts'
-import { counterCells, Counters, meterRows } from '../../telemetry/index.ts'
+import { counterCells, Counters, histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
@@ -27,7 +27,7 @@ export interface MetricSources {
 export function metricOperations(sources: MetricSources): MetricOperations {
   const { nodeName, gauges, alarms, supervisor, live, bridges, resources, descriptors, memory } = sources
   const startedAtMs = performance.now()
-  const rows = meterRows(sources.meters).map((meters, shard) => ({
+  const rows = histogramRows(sources.meters).map((meters, shard) => ({
     meters,
     counters: new Counters(sources.counters, shard),
   }))

@@ -5,14 +5,14 @@ import { createHash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StoredRecord } from '../../records/index.ts'
-import type { Suspect } from '../../shard/index.ts'
+import type { CrashCandidate } from '../../shard/index.ts'
 import type { RecordRange, Store } from '../../storage/index.ts'
 
 const linesAtOnce = 500
 const nameCharacters = 16
 
 /** Resolves with what became of it, for the operator. */
-export async function quarantineText(store: Store, dataDirectory: string, suspect: Suspect): Promise<string> {
+export async function quarantineText(store: Store, dataDirectory: string, suspect: CrashCandidate): Promise<string> {
   const what =
     suspect.kind === 'session'
       ? `The session of client '${suspect.clientId}' has ended its shard twice`
@@ -52,7 +52,7 @@ async function setAsideRetained(store: Store, dataDirectory: string, topic: stri
   return path
 }
 
-function pathFor(dataDirectory: string, kind: Suspect['kind'], of: string): string {
+function pathFor(dataDirectory: string, kind: CrashCandidate['kind'], of: string): string {
   const name = createHash('sha256').update(of).digest('hex').slice(0, nameCharacters)
   return join(dataDirectory, `${kind}-${name}.damaged`)
 }

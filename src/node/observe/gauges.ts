@@ -9,7 +9,7 @@ import {
   memoryOfThread,
   readCounters,
   type ThreadMemory,
-  watchLoop,
+  monitorLoop,
 } from '../../telemetry/index.ts'
 
 const intervalMs = 1_000
@@ -73,7 +73,7 @@ export class Gauges {
 
   /** `onSample`: told after each second. */
   start(onSample: () => void): void {
-    this.#endLoopWatch = watchLoop((delay) => (this.#loopDelay = delay))
+    this.#endLoopWatch = monitorLoop((delay) => (this.#loopDelay = delay))
     this.#timer = setInterval(() => {
       this.read()
       this.#noteMoment()

@@ -1,6 +1,6 @@
 // A shard whose event loop comes late for seconds on end has more to do than it can: then every client of it waits.
 
-import { type Meters, meterRows } from '../../telemetry/index.ts'
+import { type Histograms, histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from './alarms.ts'
 
 /** So late, in so many looks one after the other; one look a second. */
@@ -9,7 +9,7 @@ const checksUntilRaised = 10
 const checksUntilCleared = 10
 
 /** What it looks at: a row of each shard. */
-export type LoopDelays = readonly Pick<Meters, 'loopDelay'>[]
+export type LoopDelays = readonly Pick<Histograms, 'loopDelay'>[]
 
 interface Seen {
   late: number
@@ -23,7 +23,7 @@ export class OverloadMonitor {
   readonly #seen: Seen[]
 
   constructor(rows: SharedArrayBuffer | LoopDelays, alarms: Alarms) {
-    this.#rows = rows instanceof SharedArrayBuffer ? meterRows(rows) : rows
+    this.#rows = rows instanceof SharedArrayBuffer ? histogramRows(rows) : rows
     this.#alarms = alarms
     this.#seen = this.#rows.map(() => ({ late: 0, inTime: 0, isRaised: false }))
   }

@@ -5,14 +5,14 @@ import type { AccessSettings } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import {
   type BridgeAssignment,
-  createLoadMark,
+  createCrashMarker,
   createMemoryTable,
   createNamespaceTable,
   type RulePlan,
   type ShardListener,
   type ShardStart,
 } from '../../shard/index.ts'
-import { createCounterTable, createMeterTable } from '../../telemetry/index.ts'
+import { createCounterTable, createHistogramTable } from '../../telemetry/index.ts'
 import { createDescriptorCounter } from '../../transports/index.ts'
 import { createConnectionSlots } from './connection-slots.ts'
 import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts'
@@ -86,15 +86,15 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
   const { config, directory, listeners, bridges, brokerName, rules, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
-  const meters = createMeterTable(shards)
+  const meters = createHistogramTable(shards)
   const room = await roomForConnections()
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
-  const places = createConnectionSlots(shards)
+  const connectionSlots = createConnectionSlots(shards)
   const descriptorRoom = createDescriptorCounter()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
-  const starts = Array.from({ length: shards }, (_, shardNumber) => ({
+  const starts = Array.from({ length: shards }, (_, shardNumber): ShardStart => ({
     shardNumber,
     shards,
     dataDirectory: directory,
@@ -115,11 +115,11 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
     memoryTable: memory.table,
     memoryPartBytes: Math.floor(memory.limitBytes / shards),
-    places,
+    connectionSlots,
     descriptorRoom,
     counters,
-    meters,
-    loadMark: createLoadMark(),
+    histograms: meters,
+    crashMarker: createCrashMarker(),
     logLevel: config.log.level,
     clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
   }))

@@ -13,7 +13,7 @@ import type {
   QueryOf,
   ShardLink,
   ShardStart,
-  Suspect,
+  CrashCandidate,
   TraceLine,
 } from '../../shard/index.ts'
 import type { StoreOwner } from '../../storage/index.ts'
@@ -35,7 +35,7 @@ export interface ShardSupervisorOptions {
   onGivenUp(message: string): void
   readonly alarms: Alarms
   /** Taking this in has killed its shard twice: resolves when it is out of the way. */
-  quarantine(suspect: Suspect): Promise<void>
+  quarantine(suspect: CrashCandidate): Promise<void>
 }
 
 export class ShardSupervisor {

@@ -10,7 +10,7 @@ import {
   type QueryResult,
   type BridgeReport,
   type FilterNotice,
-  LoadMark,
+  CrashMarker,
   type NodeToShard,
   type QueryName,
   type QueryOf,
@@ -18,7 +18,7 @@ import {
   type ShardQuery,
   type ShardStart,
   type ShardToNode,
-  type Suspect,
+  type CrashCandidate,
   type TraceLine,
 } from '../../shard/index.ts'
 import type { StoreConnection, StoreOwner } from '../../storage/index.ts'
@@ -58,7 +58,7 @@ export interface SupervisedShardOptions {
   /** To all other shards: what clients of this one are subscribed to. */
   forwardFilters(notice: FilterNotice): void
   /** Taking this in has killed the shard twice: resolves when it is out of the way. */
-  quarantine(suspect: Suspect): Promise<void>
+  quarantine(suspect: CrashCandidate): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
   links(): readonly ShardLink[]
   /** `start`: as its next thread is started. */
@@ -310,7 +310,7 @@ export class SupervisedShard {
     })
   }
 
-  #restartLater(lastWords: string, suspect: Suspect | undefined): void {
+  #restartLater(lastWords: string, suspect: CrashCandidate | undefined): void {
     const { restarts } = this.#options
     const ranForMs = performance.now() - this.#startedAtMs
     const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
@@ -339,10 +339,10 @@ export class SupervisedShard {
   }
 
   /** What was being taken in when the thread ended, if that is what it ended of. */
-  #takeCrashCandidate(): Suspect | undefined {
+  #takeCrashCandidate(): CrashCandidate | undefined {
     const { crashMarker } = this.#start
     if (crashMarker === undefined) return undefined
-    const mark = new LoadMark(crashMarker)
+    const mark = new CrashMarker(crashMarker)
     const { suspect } = mark
     mark.clear()
     // At its start any record may be the one for which there is no room.
@@ -350,7 +350,7 @@ export class SupervisedShard {
   }
 
   /** Where it is the second time that the shard died of it. */
-  async #quarantineSecond(suspect: Suspect | undefined): Promise<void> {
+  async #quarantineSecond(suspect: CrashCandidate | undefined): Promise<void> {
     if (suspect === undefined) return
     const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
     if (this.#crashCandidates.delete(name)) return this.#options.quarantine(suspect)

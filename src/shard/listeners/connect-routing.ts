@@ -1,7 +1,7 @@
 // How a connection begins where a node has several shards. The kernel has dealt the socket to any of them; CONNECT says
 // which one has the session, and there the connection is carried.
 
-import { type Connection, namespacedName, namespaceOf } from '../../core/index.ts'
+import { type Connection, namespacedName, resolveNamespace } from '../../core/index.ts'
 import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
 import {
   reasonCodes,
@@ -77,7 +77,8 @@ export class ConnectRouting {
     const clientId = arrival?.clientId ?? connect.clientId
     if (clientId === '') return undefined
     const username = arrival?.username ?? connect.username
-    const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
+    const namespace =
+      namespaces === undefined ? undefined : resolveNamespace(namespaces, { listener, arrival, username })
     return namespacedName(namespace, clientId)
   }
 

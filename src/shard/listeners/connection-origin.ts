@@ -1,7 +1,7 @@
 // What a stream has shown of its client, as the core wants to know it.
 
 import { createHash } from 'node:crypto'
-import { type ArrivalTraits, Connection } from '../../core/index.ts'
+import { type ConnectionOrigin, Connection } from '../../core/index.ts'
 import type { ByteStream, PeerCertificate } from '../../transports/index.ts'
 import type { CertificateField, ShardListener } from '../messages/messages.ts'
 import type { ClientOutput } from '../io/client-output.ts'
@@ -14,7 +14,7 @@ export function connectionOver(output: ClientOutput, listener: ShardListener): C
 }
 
 /** Undefined where the client has shown nothing: most have not. */
-export function originOf(stream: ByteStream, listener: ShardListener): ArrivalTraits | undefined {
+export function originOf(stream: ByteStream, listener: ShardListener): ConnectionOrigin | undefined {
   const { credentials, remotePort } = stream
   if (credentials === undefined) return undefined
   const { certificate, pskIdentity } = credentials

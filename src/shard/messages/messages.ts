@@ -161,7 +161,7 @@ export interface ShardStart extends ShardSettings {
   readonly memoryTable?: SharedArrayBuffer | undefined
   /** node.memory_limit, this shard's part. Undefined: nobody has set one. */
   readonly memoryPartBytes?: number | undefined
-  /** Made by `createLoadMark`: says what of the store the shard died of. Undefined: nobody looks. */
+  /** Made by `createCrashMarker`: says what of the store the shard died of. Undefined: nobody looks. */
   readonly crashMarker?: SharedArrayBuffer | undefined
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
   readonly namespaces?: NamespaceSettings | undefined

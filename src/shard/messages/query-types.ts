@@ -9,9 +9,9 @@ import type {
   DropReason,
   MatchingFound,
   MemoryUser,
-  Outlook,
+  DeliveryEstimate,
   Quota,
-  RememberedVerdict,
+  CachedAuthorization,
   RetainedMessageView,
   RetainedView,
   Slice,
@@ -73,7 +73,7 @@ export interface ShardQueries {
   /** Of a client that is connected; undefined: it is not. */
   verdicts: {
     asked: { readonly clientId: string }
-    answered: { readonly found: readonly RememberedVerdict[] | undefined }
+    answered: { readonly found: readonly CachedAuthorization[] | undefined }
   }
   /** Something is done to a client that is connected; false: it is not. */
   'change-client': { asked: { readonly command: ClientCommand }; answered: boolean }
@@ -100,7 +100,7 @@ export interface ShardQueries {
   /** What the sessions here would do with such a message: nothing is changed. Shared subscriptions are left out. */
   foresee: {
     asked: { readonly topics: readonly string[]; readonly qos: QoS }
-    answered: Outlook
+    answered: DeliveryEstimate
   }
   /** Whether a client may, and why; asked of the shard of the client. */
   explain: { asked: ExplainQuery; answered: Explanation }

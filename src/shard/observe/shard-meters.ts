@@ -6,12 +6,12 @@
 //
 // A look at the clock for each turn and three for each commit; none for a message.
 
-import { createMeterTable, Meters } from '../../telemetry/index.ts'
+import { createHistogramTable, Histograms } from '../../telemetry/index.ts'
 
 const msPerSecond = 1_000
 
 export class ShardMeters {
-  readonly meters: Meters
+  readonly meters: Histograms
   /** 0 where none is. All by `performance.now()`. */
   #turnSinceMs = 0
   #gatheringSinceMs = 0
@@ -20,7 +20,7 @@ export class ShardMeters {
 
   /** `table` undefined: nobody will read it. */
   constructor(table: SharedArrayBuffer | undefined, shardNumber: number) {
-    this.meters = table === undefined ? new Meters(createMeterTable(1), 0) : new Meters(table, shardNumber)
+    this.meters = table === undefined ? new Histograms(createHistogramTable(1), 0) : new Histograms(table, shardNumber)
   }
 
   beginTurn(): void {

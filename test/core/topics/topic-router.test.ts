@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Routes, type DeliveryPlan, type SubscriptionOptions } from '../../../src/core/topics/index.ts'
+import { TopicRouter, type DeliveryPlan, type SubscriptionOptions } from '../../../src/core/topics/index.ts'
 import { PlanInvalidation, PlanWatch } from '../../../src/core/topics/plan-invalidation.ts'
 import { matchesFilter, splitSharedFilter, type Topic, type TopicFilter } from '../../../src/protocol/index.ts'
 import {
@@ -125,10 +125,10 @@ const act = fc.oneof(
 )
 type Act = typeof act extends fc.Arbitrary<infer A> ? A : never
 
-/** Routes, the topics that are published to, and the plain list of subscriptions that they are compared with. */
+/** TopicRouter, the topics that are published to, and the plain list of subscriptions that they are compared with. */
 class World {
   readonly topics: readonly Topic[]
-  readonly routes = new Routes<Subscriber>()
+  readonly routes = new TopicRouter<Subscriber>()
   readonly #subscriptions = new Map<string, Subscription>()
 
   constructor(names: readonly string[]) {
@@ -199,7 +199,7 @@ test('who subscribes to a topic after the last has left it is found', () => {
 })
 
 function routesOf(...subscriptions: [filter: string, subscriber: Subscriber, options: Partial<SubscriptionOptions>][]) {
-  const routes = new Routes<Subscriber>()
+  const routes = new TopicRouter<Subscriber>()
   for (const [filter, subscriber, some] of subscriptions) {
     routes.subscribe(topicFilter(filter), subscriber, optionsOf(some))
   }

@@ -7,7 +7,7 @@
 
 import type { QoS, TopicFilter } from '../../../protocol/index.ts'
 import type { Interest } from '../../model/peer-messages.ts'
-import { WideMap, type WideMapWalk } from '../../topics/index.ts'
+import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
 
 /** One session's part in a filter. */
 export interface InterestPart {
@@ -79,7 +79,7 @@ export class InterestCount {
 }
 
 export class LocalInterest {
-  readonly #counts = new WideMap<InterestCount>()
+  readonly #counts = new LargeMap<InterestCount>()
   readonly #changes = new Set<InterestCount>()
   #isToBeTold = false
   /** Of what was told last. */
@@ -151,7 +151,7 @@ export class LocalInterest {
   }
 
   /** Everything, for a peer that knows nothing yet. */
-  walk(): WideMapWalk<InterestCount> {
+  walk(): LargeMapWalk<InterestCount> {
     return this.#counts.walk()
   }
 

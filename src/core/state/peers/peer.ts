@@ -5,7 +5,7 @@ import type { TopicFilter } from '../../../protocol/index.ts'
 import type { Interest, PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedMarks } from '../sessions/retained-replay-queue.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
-import { WideMap, type WideMapWalk } from '../../topics/index.ts'
+import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 import { PeerAcks } from './peer-acks.ts'
 import { PeerOutbox } from './peer-outbox.ts'
@@ -33,7 +33,7 @@ export class LinkState {
   received = 0
   readonly acks = new PeerAcks()
   /** Where the telling of everything is; undefined: it has not begun, or it is over. */
-  fullSync: WideMapWalk<InterestCount> | undefined
+  fullSync: LargeMapWalk<InterestCount> | undefined
   /** The version with which everything was said; undefined: not yet. */
   completeVersion: number | undefined = undefined
   hasStartedSync = false
@@ -44,7 +44,7 @@ export class LinkState {
   /** Topics that were given a message which had been sent on an earlier link: they may have had later ones since. */
   retainedAgain: Set<string> | undefined = undefined
 
-  constructor(fullSync: WideMapWalk<InterestCount>, version: number) {
+  constructor(fullSync: LargeMapWalk<InterestCount>, version: number) {
     this.fullSync = fullSync
     this.seenVersion = version
   }
@@ -59,7 +59,7 @@ export class Peer {
   /** Its outbox was full when somebody published for it. */
   hasPausedPublishers = false
   /** What it wants, as far as it has told; while it is away what its stored sessions want. */
-  readonly known = new WideMap<KnownInterest>()
+  readonly known = new LargeMap<KnownInterest>()
   /** Counts its tellings of everything. */
   telling = 0
   readonly outbox = new PeerOutbox()
