@@ -1,0 +1,77 @@
+// What every gateway is made of, seen from both sides:
+//
+//   datagram --> gateway protocol --> MqttConnection --> the shard: a client like any other
+//
+// A gateway client has a connection of MQTT 5.0 within the process. Authentication, access rules, limits, lists and metrics
+// are therefore those of every client. The protocols know no sockets and no clock but the one that is given here.
+
+import type { AckPacket, AckType, ControlPacket, Packet, PacketId, PublishFields } from '../protocol/index.ts'
+
+/** Where a datagram came from, and where answers go. */
+export interface PeerAddress {
+  /** As text, without brackets. */
+  readonly address: string
+  readonly port: number
+}
+
+/** The connection of a gateway client to this broker. It speaks MQTT 5.0. */
+export interface MqttConnection {
+  send(packet: Exclude<ControlPacket, AckPacket> | AckPacket): void
+  acknowledge(type: AckType, packetId: PacketId): void
+  publish(fields: PublishFields): void
+  /** Bytes that the broker has not read yet: while there are many, nothing more is to be sent. */
+  readonly unsentBytes: number
+  /** Says a last word, if there is one, and closes. Nothing more is heard of it. */
+  end(goodbye: ControlPacket | undefined): void
+}
+
+export interface MqttConnectionCallbacks {
+  handlePacket(packet: Packet): void
+  /** The broker has closed it. */
+  handleClosed(): void
+}
+
+export type DropReason = 'malformed' | 'unconnected' | 'limit' | 'too-large' | 'queue-full' | 'not-registered'
+
+export interface GatewayCounters {
+  received: number
+  sent: number
+  retransmitted: number
+  readonly dropped: Record<DropReason, number>
+}
+
+export function newGatewayCounters(): GatewayCounters {
+  return {
+    received: 0,
+    sent: 0,
+    retransmitted: 0,
+    dropped: {
+      malformed: 0,
+      unconnected: 0,
+      limit: 0,
+      'too-large': 0,
+      'queue-full': 0,
+      'not-registered': 0,
+    },
+  }
+}
+
+export interface GatewayDependencies {
+  nowMs(): number
+  /** Sends one datagram. It may be lost. */
+  send(bytes: Buffer, peer: PeerAddress): void
+  openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection
+  /** `tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
+  wakeAt(timeMs: number): void
+  readonly counters: GatewayCounters
+}
+
+/** One listener of a gateway. */
+export interface GatewayProtocol {
+  handleDatagram(bytes: Buffer, peer: PeerAddress): void
+  tick(): void
+  /** Clients that are connected. */
+  readonly clients: number
+  /** Ends all connections. */
+  close(): void
+}

@@ -1,0 +1,309 @@
+// Messages on their way to one MQTT-SN client, in order for each topic:
+//
+//   add ──> topic id known? ──no──> REGISTER ──REGACK──┐
+//              │ yes                                   │
+//              └────────> PUBLISH <────────────────────┘     QoS 1 and 2: one at a time [6.13], sent again until it is answered
+//
+// While the client sleeps they wait. What waits at QoS 0 is bounded; of QoS 1 and 2 the broker sends no more than the
+// receive maximum of the connection, and keeps the rest in the session.
+
+import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
+import type { GatewayCounters } from '../gateway.ts'
+import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './packets.ts'
+import type { MqttSnSettings } from './settings.ts'
+import type { TopicIds } from './topic-ids.ts'
+import { writeAck, writePublish, writeRegister } from './write-packet.ts'
+
+/** Messages of QoS 0 that wait for a client that sleeps or registers; the oldest goes first. */
+export const maxWaitingQos0 = 1_000
+const maxWaitingBytes = 1_048_576
+const dupFlag = 0x80
+
+interface Delivery {
+  readonly topic: string
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly packetId: PacketId
+  readonly payload: Buffer
+  dup: boolean
+}
+
+/** What has been sent and is sent again until it is answered. */
+interface Unanswered {
+  readonly delivery: Delivery
+  readonly topicId: number
+  readonly bytes: Buffer
+  attempts: number
+  dueAtMs: number
+}
+
+/** PUBREL, until PUBCOMP comes. */
+interface Release {
+  readonly bytes: Buffer
+  attempts: number
+  dueAtMs: number
+}
+
+interface Registration {
+  readonly topicId: number
+  readonly messageId: number
+  attempts: number
+  dueAtMs: number
+}
+
+export interface DeliveryDependencies {
+  readonly settings: MqttSnSettings
+  readonly topicIds: TopicIds
+  readonly counters: GatewayCounters
+  nowMs(): number
+  send(bytes: Buffer): void
+  acknowledge(type: AckType, packetId: PacketId): void
+}
+
+export class Deliveries {
+  readonly #dependencies: DeliveryDependencies
+  #waiting: Delivery[] = []
+  #waitingBytes = 0
+  #waitingQos0 = 0
+  #unanswered: Unanswered | undefined
+  readonly #releases = new Map<PacketId, Release>()
+  /** Of QoS 2, dropped here: PUBREL of the broker is answered without the client. */
+  readonly #dropped = new Set<PacketId>()
+  /** Topics whose id the client is being told. */
+  readonly #registrations = new Map<string, Registration>()
+  #isPaused = false
+  #nextMessageId = 0xffff
+
+  constructor(dependencies: DeliveryDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** Nothing waits, and nothing is without an answer. */
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0 && this.#unanswered === undefined && this.#releases.size === 0
+  }
+
+  /** When `tick` is to be called. */
+  get dueAtMs(): number {
+    let dueAtMs = this.#unanswered?.dueAtMs ?? Infinity
+    for (const { dueAtMs: atMs } of this.#registrations.values()) dueAtMs = Math.min(dueAtMs, atMs)
+    for (const { dueAtMs: atMs } of this.#releases.values()) dueAtMs = Math.min(dueAtMs, atMs)
+    return dueAtMs
+  }
+
+  add(packet: PublishPacket, topic: string): void {
+    const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
+    const { qos, retain, packetId, dup } = packet
+    const delivery: Delivery = { topic, qos, retain, packetId, payload, dup }
+    if (qos === 0 && !this.#hasRoomFor(payload.length)) this.#dropOldestQos0()
+    this.#waiting.push(delivery)
+    this.#waitingBytes += payload.length
+    if (qos === 0) this.#waitingQos0++
+    this.flush()
+  }
+
+  /** The client sleeps: nothing is sent, and what has no answer is sent again when it wakes. */
+  pause(): void {
+    this.#isPaused = true
+    this.#registrations.clear()
+    const unanswered = this.#unanswered
+    if (unanswered === undefined) return
+    this.#unanswered = undefined
+    unanswered.delivery.dup = true
+    this.#waiting.unshift(unanswered.delivery)
+    this.#waitingBytes += unanswered.delivery.payload.length
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    for (const release of this.#releases.values()) this.#resend(release)
+    this.flush()
+  }
+
+  /** Sends what can be sent. Messages of a topic stay in order; other topics go on. */
+  flush(): void {
+    if (this.#isPaused || this.#waiting.length === 0) return
+    const blocked = new Set<string>()
+    const left: Delivery[] = []
+    for (const delivery of this.#waiting) {
+      if (blocked.has(delivery.topic) || !this.#trySend(delivery)) {
+        blocked.add(delivery.topic)
+        left.push(delivery)
+      } else this.#removed(delivery)
+    }
+    this.#waiting = left
+  }
+
+  handleRegack({ messageId, topicId, returnCode }: SnRequest & { type: 'regack' }): void {
+    const topic = this.#dependencies.topicIds.nameOf(topicId)
+    const registration = topic === undefined ? undefined : this.#registrations.get(topic)
+    if (topic === undefined || registration === undefined || registration.messageId !== messageId) return
+    this.#registrations.delete(topic)
+    if (returnCode === returnCodes.accepted) this.#dependencies.topicIds.setKnown(topic)
+    else this.#dropTopic(topic)
+    this.flush()
+  }
+
+  handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
+    const { topicIds } = this.#dependencies
+    // It has no message id where the message had none: QoS 0.
+    if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
+    const unanswered = this.#unanswered
+    if (unanswered === undefined || unanswered.delivery.packetId !== messageId) return
+    const { delivery } = unanswered
+    this.#unanswered = undefined
+    if (returnCode === returnCodes.invalidTopicId && topicIds.nameOf(topicId) === delivery.topic) {
+      delivery.dup = true
+      this.#waiting.unshift(delivery)
+      this.#waitingBytes += delivery.payload.length
+    } else this.#settle(delivery)
+    this.flush()
+  }
+
+  handlePubrec(messageId: number): void {
+    const release = this.#releases.get(messageId)
+    if (release !== undefined) return this.#resend(release)
+    const unanswered = this.#unanswered
+    if (unanswered?.delivery.qos !== 2 || unanswered.delivery.packetId !== messageId) return
+    this.#unanswered = undefined
+    this.#dependencies.acknowledge('pubrec', messageId)
+  }
+
+  /** PUBREL of the broker: the client has said PUBREC, now or before it connected. */
+  handlePubrel(packetId: PacketId): void {
+    if (this.#dropped.delete(packetId)) return this.#dependencies.acknowledge('pubcomp', packetId)
+    const bytes = writeAck('pubrel', packetId)
+    this.#releases.set(packetId, { bytes, attempts: 0, dueAtMs: this.#retryAtMs() })
+    if (!this.#isPaused) this.#dependencies.send(bytes)
+  }
+
+  handlePubcomp(messageId: number): void {
+    if (!this.#releases.delete(messageId)) return
+    this.#dependencies.acknowledge('pubcomp', messageId)
+    this.flush()
+  }
+
+  /** False: something has been sent as often as it may be, and the client is lost. */
+  tick(): boolean {
+    const { settings, counters } = this.#dependencies
+    const nowMs = this.#dependencies.nowMs()
+    if (this.#isPaused) return true
+    const sent = this.#unanswered === undefined ? [] : [this.#unanswered]
+    for (const one of [...sent, ...this.#releases.values()]) {
+      if (nowMs < one.dueAtMs) continue
+      if (one.attempts >= settings.maxRetries) return false
+      this.#resend(one)
+    }
+    for (const [topic, registration] of this.#registrations) {
+      if (nowMs < registration.dueAtMs) continue
+      if (registration.attempts >= settings.maxRetries) return false
+      registration.attempts++
+      registration.dueAtMs = this.#retryAtMs()
+      counters.retransmitted++
+      this.#dependencies.send(writeRegister(registration.topicId, registration.messageId, topic))
+    }
+    return true
+  }
+
+  #hasRoomFor(bytes: number): boolean {
+    return this.#waitingQos0 < maxWaitingQos0 && this.#waitingBytes + bytes <= maxWaitingBytes
+  }
+
+  #dropOldestQos0(): void {
+    const oldest = this.#waiting.findIndex(({ qos }) => qos === 0)
+    if (oldest === -1) return
+    const [dropped] = this.#waiting.splice(oldest, 1)
+    if (dropped !== undefined) this.#removed(dropped)
+    this.#dependencies.counters.dropped['queue-full']++
+  }
+
+  #removed(delivery: Delivery): void {
+    this.#waitingBytes -= delivery.payload.length
+    if (delivery.qos === 0) this.#waitingQos0--
+  }
+
+  #trySend(delivery: Delivery): boolean {
+    if (delivery.qos > 0 && (this.#unanswered !== undefined || this.#releases.size > 0)) return false
+    const known = this.#topicIdOf(delivery.topic)
+    if (known === undefined) return this.#refuseUnnamed(delivery)
+    const { topicId, topicKind, isKnown } = known
+    if (!isKnown) {
+      this.#register(delivery.topic, topicId)
+      return false
+    }
+    const messageId = delivery.qos === 0 ? 0 : delivery.packetId
+    const { dup, qos, retain, payload } = delivery
+    const bytes = writePublish({ dup, qos, retain, topicKind, topicId, messageId, payload })
+    if (bytes === undefined) {
+      this.#dependencies.counters.dropped['too-large']++
+      this.#settle(delivery)
+      return true
+    }
+    this.#dependencies.send(bytes)
+    if (qos > 0) {
+      this.#unanswered = { delivery, topicId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
+    }
+    return true
+  }
+
+  /** There is no id left for its topic. */
+  #refuseUnnamed(delivery: Delivery): boolean {
+    this.#dependencies.counters.dropped['not-registered']++
+    this.#settle(delivery)
+    return true
+  }
+
+  #topicIdOf(
+    topic: string,
+  ): { readonly topicId: number; readonly topicKind: TopicKind; readonly isKnown: boolean } | undefined {
+    const { settings, topicIds } = this.#dependencies
+    const predefined = settings.predefined.idOf(topic)
+    if (predefined !== undefined) return { topicId: predefined, topicKind: topicKinds.predefined, isKnown: true }
+    const short = shortTopicId(topic)
+    if (short !== undefined) return { topicId: short, topicKind: topicKinds.short, isKnown: true }
+    const topicId = topicIds.register(topic)
+    if (topicId === undefined) return undefined
+    return { topicId, topicKind: topicKinds.name, isKnown: topicIds.isKnown(topic) }
+  }
+
+  #register(topic: string, topicId: number): void {
+    if (this.#registrations.has(topic)) return
+    const messageId = this.#nextMessageId
+    this.#nextMessageId = messageId <= 0x8000 ? 0xffff : messageId - 1
+    this.#registrations.set(topic, { topicId, messageId, attempts: 0, dueAtMs: this.#retryAtMs() })
+    this.#dependencies.send(writeRegister(topicId, messageId, topic))
+  }
+
+  #dropTopic(topic: string): void {
+    const dropped = this.#waiting.filter((delivery) => delivery.topic === topic)
+    this.#waiting = this.#waiting.filter((delivery) => delivery.topic !== topic)
+    for (const delivery of dropped) {
+      this.#removed(delivery)
+      this.#dependencies.counters.dropped['not-registered']++
+      this.#settle(delivery)
+    }
+  }
+
+  /** The broker need not send it again. */
+  #settle({ qos, packetId }: Delivery): void {
+    if (qos === 1) this.#dependencies.acknowledge('puback', packetId)
+    else if (qos === 2) {
+      this.#dropped.add(packetId)
+      this.#dependencies.acknowledge('pubrec', packetId)
+    }
+  }
+
+  #resend(one: Unanswered | Release): void {
+    one.attempts++
+    one.dueAtMs = this.#retryAtMs()
+    this.#dependencies.counters.retransmitted++
+    // DUP is the first bit of the flags of PUBLISH, behind length and type [5.3.4].
+    const flagsAt = one.bytes[0] === 1 ? 4 : 2
+    if ('delivery' in one) one.bytes[flagsAt] = (one.bytes[flagsAt] ?? 0) | dupFlag
+    this.#dependencies.send(one.bytes)
+  }
+
+  #retryAtMs(): number {
+    return this.#dependencies.nowMs() + this.#dependencies.settings.retryIntervalMs
+  }
+}

@@ -1,0 +1,114 @@
+// The packets of MQTT-SN 1.2 [chapter 5] as values.
+
+export const packetTypes = {
+  advertise: 0x00,
+  searchgw: 0x01,
+  gwinfo: 0x02,
+  connect: 0x04,
+  connack: 0x05,
+  willtopicreq: 0x06,
+  willtopic: 0x07,
+  willmsgreq: 0x08,
+  willmsg: 0x09,
+  register: 0x0a,
+  regack: 0x0b,
+  publish: 0x0c,
+  puback: 0x0d,
+  pubcomp: 0x0e,
+  pubrec: 0x0f,
+  pubrel: 0x10,
+  subscribe: 0x12,
+  suback: 0x13,
+  unsubscribe: 0x14,
+  unsuback: 0x15,
+  pingreq: 0x16,
+  pingresp: 0x17,
+  disconnect: 0x18,
+  willtopicupd: 0x1a,
+  willtopicresp: 0x1b,
+  willmsgupd: 0x1c,
+  willmsgresp: 0x1d,
+  forward: 0xfe,
+} as const
+
+/** [5.3.10] */
+export const returnCodes = { accepted: 0, congestion: 1, invalidTopicId: 2, notSupported: 3 } as const
+export type SnReturnCode = (typeof returnCodes)[keyof typeof returnCodes]
+
+/** [5.3.4] `none` is QoS -1: without a connection. */
+export type SnQoS = 0 | 1 | 2 | -1
+
+/** [5.3.4] What a topic id or name is. */
+export const topicKinds = { name: 0, predefined: 1, short: 2 } as const
+export type TopicKind = 0 | 1 | 2 | 3
+
+export interface SnFlags {
+  readonly dup: boolean
+  readonly qos: SnQoS
+  readonly retain: boolean
+  readonly will: boolean
+  readonly cleanSession: boolean
+  readonly topicKind: TopicKind
+}
+
+/** What a gateway reads. `bytes` fields share the memory of the datagram. */
+export type SnRequest =
+  | { readonly type: 'searchgw'; readonly radius: number }
+  | {
+      readonly type: 'connect'
+      readonly flags: SnFlags
+      readonly protocolId: number
+      readonly durationSeconds: number
+      readonly clientId: string
+    }
+  /** `topic` undefined: no will. */
+  | { readonly type: 'willtopic'; readonly flags: SnFlags; readonly topic: string | undefined }
+  | { readonly type: 'willmsg'; readonly message: Buffer }
+  | { readonly type: 'willtopicupd'; readonly flags: SnFlags; readonly topic: string | undefined }
+  | { readonly type: 'willmsgupd'; readonly message: Buffer }
+  | { readonly type: 'register'; readonly messageId: number; readonly topic: string }
+  | {
+      readonly type: 'regack'
+      readonly topicId: number
+      readonly messageId: number
+      readonly returnCode: number
+    }
+  | {
+      readonly type: 'publish'
+      readonly flags: SnFlags
+      readonly topicId: number
+      readonly messageId: number
+      readonly payload: Buffer
+    }
+  | {
+      readonly type: 'puback'
+      readonly topicId: number
+      readonly messageId: number
+      readonly returnCode: number
+    }
+  | { readonly type: 'pubrec' | 'pubrel' | 'pubcomp'; readonly messageId: number }
+  /** `topic`: a name, also a short one; `topicId`: where the flags say so. */
+  | {
+      readonly type: 'subscribe' | 'unsubscribe'
+      readonly flags: SnFlags
+      readonly messageId: number
+      readonly topic: string
+      readonly topicId: number
+    }
+  | { readonly type: 'pingreq'; readonly clientId: string | undefined }
+  | { readonly type: 'pingresp' }
+  /** `durationSeconds` undefined: it does not come back. */
+  | { readonly type: 'disconnect'; readonly durationSeconds: number | undefined }
+
+/** A name of two octets as a topic id [5.3.11]. */
+export function shortTopicId(name: string): number | undefined {
+  const bytes = Buffer.from(name)
+  return bytes.length === 2 ? bytes.readUInt16BE(0) : undefined
+}
+
+/** Undefined where the octets are no text. */
+export function shortTopicName(topicId: number): string | undefined {
+  const bytes = Buffer.of(topicId >> 8, topicId & 0xff)
+  const name = bytes.toString('utf8')
+  return name.includes('\ufffd') || name.includes('\0') ? undefined : name
+}

@@ -1,0 +1,27 @@
+import { PredefinedTopics } from './topic-ids.ts'
+
+/** Of one gateway, as the configuration has them: `gateway.mqttsn`. */
+export interface MqttSnSettings {
+  readonly gatewayId: number
+  readonly allowsQosMinusOne: boolean
+  /** Registers the topics of a client again when it comes back to its session. */
+  readonly resumesTopics: boolean
+  readonly predefined: PredefinedTopics
+  readonly retryIntervalMs: number
+  readonly maxRetries: number
+  /** A client that is half connected ends after this. */
+  readonly idleTimeoutMs: number
+  readonly maxClients: number
+  readonly override: ClientInfoOverride
+}
+
+/** Templates with `${ConnInfo.clientid}`; undefined: what the protocol says. */
+export interface ClientInfoOverride {
+  readonly clientId: string | undefined
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+export function fillTemplate(template: string, clientId: string): string {
+  return template.replaceAll('${ConnInfo.clientid}', clientId).replaceAll('${clientid}', clientId)
+}

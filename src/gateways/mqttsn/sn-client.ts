@@ -1,0 +1,625 @@
+// One MQTT-SN client: what it says becomes MQTT 5.0 on its connection to the broker, and the other way round.
+//
+//   CONNECT ─> [will topic ─> will message] ─> connecting ──CONNACK──> active <──CONNECT── asleep
+//                                                                        │                  ▲ │ PINGREQ
+//                                                                        └─DISCONNECT(s)────┘ ▼
+//                                                                                            awake ─> PINGRESP ─> asleep
+
+import {
+  AckPacket,
+  parseTopicFilter,
+  parseTopicName,
+  reasonCodes,
+  TopicTable,
+  hasWildcard,
+  type ConnackPacket,
+  type ConnectPacket,
+  type Packet,
+  type PublishPacket,
+  type QoS,
+  type Will,
+} from '../../protocol/index.ts'
+import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
+import { Deliveries } from './deliveries.ts'
+import { returnCodes, shortTopicId, shortTopicName, topicKinds, type SnFlags, type SnRequest } from './packets.ts'
+import { fillTemplate, type MqttSnSettings } from './settings.ts'
+import { TopicIds } from './topic-ids.ts'
+import { writeAck, writeBare, writeConnack, writeResponse, writeSuback, writeTopicAck } from './write-packet.ts'
+
+/** Messages of QoS 1 and 2 that the broker sends before the first of them is answered; they wait here in memory. */
+const receiveMaximum = 16
+/** Publications of the client that the broker has not answered. */
+const maxPublications = 256
+const neverExpires = 0xffffffff
+/** Above this a duration has a tenth of tolerance, else a half [6.14, table of tolerances]. */
+const shortDurationSeconds = 60
+const msPerSecond = 1_000
+
+export type SnClientState = 'will-topic' | 'will-message' | 'connecting' | 'active' | 'asleep' | 'awake' | 'ended'
+type ConnectRequest = SnRequest & { type: 'connect' }
+
+export interface SnClientDependencies {
+  readonly settings: MqttSnSettings
+  readonly counters: GatewayCounters
+  nowMs(): number
+  send(bytes: Buffer): void
+  openMqtt(callbacks: MqttConnectionCallbacks): MqttConnection
+  /** Its `dueAtMs` has changed. */
+  schedule(): void
+  /** It has been let in, under this client id. */
+  noteConnected(): void
+  /** Nothing more comes of it. */
+  noteEnded(): void
+}
+
+export class SnClient {
+  readonly #dependencies: SnClientDependencies
+  readonly #topics = new TopicTable(64)
+  #state: SnClientState = 'connecting'
+  #connect: ConnectRequest
+  #topicIds: TopicIds
+  #deliveries: Deliveries
+  #mqtt: MqttConnection | undefined
+  #willTopic: { readonly topic: string; readonly flags: SnFlags } | undefined
+  #willMessage: Buffer | undefined
+  /** Its will is changed by a connection that takes the place of this one. */
+  #isReplacing = false
+  /** When it counts as lost, unless it is heard before. */
+  #lostAtMs = Infinity
+  #nextPingAtMs = Infinity
+  /** Message id and topic id of what the broker has not answered. */
+  readonly #publications = new Map<number, number>()
+  readonly #subscriptions = new Map<number, { readonly topic: string; readonly topicId: number }>()
+  #isAwaitingQueueEnd = false
+
+  constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
+    this.#dependencies = dependencies
+    this.#connect = connect
+    this.#topicIds = new TopicIds(dependencies.settings.predefined)
+    this.#deliveries = this.#newDeliveries()
+    this.#begin()
+  }
+
+  get clientId(): string {
+    return this.#connect.clientId
+  }
+
+  get state(): SnClientState {
+    return this.#state
+  }
+
+  get isCleanSession(): boolean {
+    return this.#connect.flags.cleanSession
+  }
+
+  get topicIds(): TopicIds {
+    return this.#topicIds
+  }
+
+  /** When `tick` is to be called. */
+  get dueAtMs(): number {
+    return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#deliveries.dueAtMs)
+  }
+
+  /** Ids of a connection before this one, of the same session. */
+  adoptTopicIds(topicIds: TopicIds): void {
+    this.#topicIds = topicIds
+    if (!this.#dependencies.settings.resumesTopics) topicIds.setAllUnknown()
+    this.#deliveries = this.#newDeliveries()
+  }
+
+  handle(request: SnRequest): void {
+    this.#noteHeard()
+    switch (request.type) {
+      case 'connect':
+        return this.#handleConnect(request)
+      case 'willtopic':
+        return this.#handleWillTopic(request)
+      case 'willmsg':
+        return this.#handleWillMessage(request.message)
+      case 'disconnect':
+        return this.#handleDisconnect(request.durationSeconds)
+      case 'pingreq':
+        return this.#handlePing(request.clientId)
+      default:
+        if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
+    }
+  }
+
+  tick(): void {
+    const nowMs = this.#dependencies.nowMs()
+    if (nowMs >= this.#lostAtMs || !this.#deliveries.tick()) return this.lose()
+    if (nowMs >= this.#nextPingAtMs) {
+      this.#mqtt?.send({ type: 'pingreq' })
+      this.#planPing()
+    }
+    this.#dependencies.schedule()
+  }
+
+  /** It has gone without a word: its will is published. */
+  lose(): void {
+    const isKept = !this.#connect.flags.cleanSession
+    const properties = isKept ? undefined : { sessionExpiryIntervalSeconds: 0 }
+    this.#end({ type: 'disconnect', reasonCode: reasonCodes.disconnectWithWillMessage, properties })
+  }
+
+  /** The broker stops, or another client has its id. */
+  close(): void {
+    if (this.#state !== 'ended') this.#dependencies.send(writeBare('disconnect'))
+    this.lose()
+  }
+
+  // Connecting
+
+  #begin(): void {
+    const { flags, protocolId, clientId } = this.#connect
+    if (protocolId !== 1 || clientId === '') return this.#refuse(returnCodes.notSupported)
+    this.#lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
+    if (!flags.will) return this.#openMqtt()
+    this.#state = 'will-topic'
+    this.#dependencies.send(writeBare('willtopicreq'))
+    this.#dependencies.schedule()
+  }
+
+  #handleConnect(request: ConnectRequest): void {
+    if (request.clientId !== this.clientId) return this.#startOver(request)
+    switch (this.#state) {
+      case 'will-topic':
+        return this.#dependencies.send(writeBare('willtopicreq'))
+      case 'will-message':
+        return this.#dependencies.send(writeBare('willmsgreq'))
+      case 'asleep':
+      case 'awake':
+        return this.#wakeUp(request)
+      case 'active':
+        return this.#isRepeated(request) ? this.#dependencies.send(writeConnack(0)) : this.#startOver(request)
+      case 'connecting':
+      case 'ended':
+        return undefined
+      default:
+        return this.#state satisfies never
+    }
+  }
+
+  /** CONNACK was lost: nothing has been said since. */
+  #isRepeated({ flags, durationSeconds }: ConnectRequest): boolean {
+    const known = this.#connect
+    return (
+      flags.will === known.flags.will &&
+      flags.cleanSession === known.flags.cleanSession &&
+      durationSeconds === known.durationSeconds
+    )
+  }
+
+  #startOver(request: ConnectRequest): void {
+    this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
+    this.#mqtt = undefined
+    this.#connect = request
+    this.#willTopic = undefined
+    this.#willMessage = undefined
+    if (request.flags.cleanSession) this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
+    this.#deliveries = this.#newDeliveries()
+    this.#publications.clear()
+    this.#subscriptions.clear()
+    this.#state = 'connecting'
+    this.#begin()
+  }
+
+  #wakeUp(request: ConnectRequest): void {
+    if (request.flags.cleanSession || request.flags.will !== this.#connect.flags.will) return this.#startOver(request)
+    this.#connect = request
+    this.#state = 'active'
+    this.#expectWithin(request.durationSeconds)
+    this.#dependencies.send(writeConnack(returnCodes.accepted))
+    this.#deliveries.resume()
+    this.#dependencies.schedule()
+  }
+
+  #handleWillTopic({ topic, flags }: SnRequest & { type: 'willtopic' }): void {
+    if (this.#state !== 'will-topic') return
+    if (topic === undefined) return this.#openMqtt()
+    this.#willTopic = { topic, flags }
+    this.#state = 'will-message'
+    this.#dependencies.send(writeBare('willmsgreq'))
+  }
+
+  #handleWillMessage(message: Buffer): void {
+    if (this.#state !== 'will-message') return
+    this.#willMessage = Buffer.from(message)
+    this.#openMqtt()
+  }
+
+  #will(): Will | undefined {
+    if (this.#willTopic === undefined) return undefined
+    const topic = parseTopicName(this.#willTopic.topic)
+    if (topic === undefined) return undefined
+    const { qos, retain } = this.#willTopic.flags
+    const payload = this.#willMessage ?? Buffer.alloc(0)
+    return { topic, payload, qos: qos === -1 ? 0 : qos, retain, properties: undefined }
+  }
+
+  #openMqtt(): void {
+    if (!this.#isReplacing) this.#state = 'connecting'
+    const mqtt = this.#dependencies.openMqtt({
+      handlePacket: (packet) => {
+        if (mqtt === this.#mqtt) this.#handlePacket(packet)
+      },
+      handleClosed: () => {
+        if (mqtt === this.#mqtt) this.#handleClosed()
+      },
+    })
+    this.#mqtt = mqtt
+    mqtt.send(this.#connectPacket())
+    this.#dependencies.schedule()
+  }
+
+  #connectPacket(): ConnectPacket {
+    const { flags, durationSeconds, clientId } = this.#connect
+    const { override } = this.#dependencies.settings
+    const fill = (template: string | undefined): string | undefined =>
+      template === undefined ? undefined : fillTemplate(template, clientId)
+    const username = fill(override.username)
+    const password = fill(override.password)
+    return {
+      type: 'connect',
+      version: 5,
+      clientId: fill(override.clientId) ?? clientId,
+      cleanStart: flags.cleanSession && !this.#isReplacing,
+      keepAliveSeconds: durationSeconds,
+      username,
+      password: password === undefined ? undefined : Buffer.from(password),
+      will: this.#will(),
+      properties: {
+        // A clean session outlives its connection only while its will is changed.
+        sessionExpiryIntervalSeconds: flags.cleanSession ? shortDurationSeconds : neverExpires,
+        receiveMaximum,
+      },
+      isBridge: false,
+    }
+  }
+
+  #refuse(returnCode: number): void {
+    this.#dependencies.send(writeConnack(returnCode))
+    this.#end(undefined)
+  }
+
+  #end(goodbye: Parameters<MqttConnection['end']>[0]): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    const mqtt = this.#mqtt
+    this.#mqtt = undefined
+    mqtt?.end(goodbye)
+    this.#lostAtMs = Infinity
+    this.#nextPingAtMs = Infinity
+    this.#dependencies.noteEnded()
+  }
+
+  // The broker's side
+
+  #handlePacket(packet: Packet): void {
+    switch (packet.type) {
+      case 'connack':
+        return this.#handleConnack(packet)
+      case 'publish':
+        return this.#handleDelivery(packet)
+      case 'puback':
+      case 'pubrec':
+      case 'pubcomp':
+        return this.#handleAnswer(packet)
+      case 'pubrel':
+        this.#deliveries.handlePubrel(packet.packetId)
+        return this.#dependencies.schedule()
+      case 'suback':
+        return this.#handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+      case 'unsuback':
+        this.#subscriptions.delete(packet.packetId)
+        return this.#dependencies.send(writeAck('unsuback', packet.packetId))
+      case 'pingresp':
+        return this.#handleQueueEnd()
+      case 'disconnect':
+        return this.#handleClosed()
+      default:
+        return undefined
+    }
+  }
+
+  #handleConnack({ reasonCode }: ConnackPacket): void {
+    if (reasonCode !== reasonCodes.success) {
+      this.#mqtt = undefined
+      if (this.#isReplacing) return this.close()
+      return this.#refuse(isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported)
+    }
+    this.#planPing()
+    if (this.#isReplacing) {
+      this.#isReplacing = false
+      return this.#dependencies.schedule()
+    }
+    this.#state = 'active'
+    this.#expectWithin(this.#connect.durationSeconds)
+    this.#dependencies.noteConnected()
+    this.#dependencies.send(writeConnack(returnCodes.accepted))
+    this.#dependencies.schedule()
+  }
+
+  /** Another client has taken the id, or an administrator has ended it. */
+  #handleClosed(): void {
+    this.#mqtt = undefined
+    if (this.#state === 'connecting') return this.#refuse(returnCodes.notSupported)
+    this.#dependencies.send(writeBare('disconnect'))
+    this.#end(undefined)
+  }
+
+  #handleDelivery(packet: PublishPacket): void {
+    if (packet.topic === undefined) return
+    this.#isAwaitingQueueEnd = false
+    this.#deliveries.add(packet, packet.topic.name)
+    this.#endWakingIfQuiet()
+    this.#dependencies.schedule()
+  }
+
+  #handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
+    const topicId = this.#publications.get(packetId)
+    if (topicId === undefined) return
+    const isRefused = reasonCode >= reasonCodes.unspecifiedError
+    if (type === 'puback' || (type === 'pubrec' && isRefused)) {
+      this.#publications.delete(packetId)
+      const returnCode = isRefused ? returnCodeOf(reasonCode) : returnCodes.accepted
+      return this.#dependencies.send(writeTopicAck('puback', topicId, packetId, returnCode))
+    }
+    if (type === 'pubrec') return this.#dependencies.send(writeAck('pubrec', packetId))
+    this.#publications.delete(packetId)
+    this.#dependencies.send(writeAck('pubcomp', packetId))
+  }
+
+  #handleSuback(messageId: number, reasonCode: number): void {
+    const asked = this.#subscriptions.get(messageId)
+    this.#subscriptions.delete(messageId)
+    if (asked === undefined) return
+    if (reasonCode >= reasonCodes.unspecifiedError) {
+      return this.#dependencies.send(writeSuback(0, 0, messageId, returnCodeOf(reasonCode)))
+    }
+    this.#dependencies.send(writeSuback(reasonCode as QoS, asked.topicId, messageId, returnCodes.accepted))
+  }
+
+  // The client's side
+
+  #handleWhileConnected(request: SnRequest): void {
+    switch (request.type) {
+      case 'register':
+        return this.#handleRegister(request.messageId, request.topic)
+      case 'publish':
+        return this.#handlePublish(request)
+      case 'subscribe':
+        return this.#handleSubscribe(request)
+      case 'unsubscribe':
+        return this.#handleUnsubscribe(request)
+      case 'pubrel':
+        this.#mqtt?.acknowledge('pubrel', request.messageId)
+        if (!this.#publications.has(request.messageId)) this.#dependencies.send(writeAck('pubcomp', request.messageId))
+        return undefined
+      case 'willtopicupd':
+        return this.#changeWillTopic(request)
+      case 'willmsgupd':
+        return this.#changeWillMessage(request.message)
+      case 'regack':
+        this.#deliveries.handleRegack(request as SnRequest & { type: 'regack' })
+        return this.#afterAnswer()
+      case 'puback':
+        this.#deliveries.handlePuback(request as SnRequest & { type: 'puback' })
+        return this.#afterAnswer()
+      case 'pubrec':
+        this.#deliveries.handlePubrec(request.messageId)
+        return this.#afterAnswer()
+      case 'pubcomp':
+        this.#deliveries.handlePubcomp(request.messageId)
+        return this.#afterAnswer()
+      default:
+        return undefined
+    }
+  }
+
+  #afterAnswer(): void {
+    this.#endWakingIfQuiet()
+    this.#dependencies.schedule()
+  }
+
+  #handleRegister(messageId: number, name: string): void {
+    const refuse = (returnCode: number): void =>
+      this.#dependencies.send(writeTopicAck('regack', 0, messageId, returnCode))
+    if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
+    const topicId = this.#topicIds.register(name)
+    if (topicId === undefined) return refuse(returnCodes.congestion)
+    this.#topicIds.setKnown(name)
+    this.#dependencies.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted))
+  }
+
+  #handlePublish({ flags, topicId, messageId, payload }: SnRequest & { type: 'publish' }): void {
+    const refuse = (returnCode: number): void =>
+      this.#dependencies.send(writeTopicAck('puback', topicId, messageId, returnCode))
+    if (flags.topicKind === 3) return refuse(returnCodes.notSupported)
+    const text = this.#topicNameOf(flags, topicId)
+    if (text === undefined) return refuse(returnCodes.invalidTopicId)
+    const name = parseTopicName(text)
+    if (name === undefined) return refuse(returnCodes.notSupported)
+    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
+    if (qos > 0) {
+      if (messageId === 0) return refuse(returnCodes.notSupported)
+      // The first of them is under way: its answer is that of both.
+      if (this.#publications.has(messageId) && qos === 1) return
+      if (!this.#publications.has(messageId) && this.#publications.size >= maxPublications)
+        return refuse(returnCodes.congestion)
+      this.#publications.set(messageId, topicId)
+    }
+    this.#mqtt?.publish({
+      topic: this.#topics.named(name),
+      topicIsOmitted: false,
+      topicAlias: 0,
+      qos,
+      retain: flags.retain,
+      dup: flags.dup && qos > 0,
+      packetId: qos === 0 ? 0 : messageId,
+      properties: undefined,
+      messageExpiryIntervalSeconds: undefined,
+      subscriptionIdentifiers: undefined,
+      chunk: payload,
+      payloadStart: 0,
+      payloadEnd: payload.length,
+    })
+  }
+
+  #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {
+    if (topicKind === topicKinds.predefined) return this.#dependencies.settings.predefined.nameOf(topicId)
+    if (topicKind === topicKinds.short) return shortTopicName(topicId)
+    return this.#topicIds.nameOf(topicId)
+  }
+
+  #handleSubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'subscribe' }): void {
+    const refuse = (returnCode: number): void => this.#dependencies.send(writeSuback(0, 0, messageId, returnCode))
+    if (flags.topicKind === 3 || messageId === 0) return refuse(returnCodes.notSupported)
+    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+    if (text === undefined) return refuse(returnCodes.invalidTopicId)
+    const filter = parseTopicFilter(text)
+    if (filter === undefined) return refuse(returnCodes.notSupported)
+    const id = this.#idForSubscriber(flags, topicId, text)
+    if (id === undefined) return refuse(returnCodes.congestion)
+    this.#subscriptions.set(messageId, { topic: text, topicId: id })
+    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
+    const request = { filter, qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+    this.#mqtt?.send({ type: 'subscribe', packetId: messageId, subscriptions: [request], properties: undefined })
+  }
+
+  /** What SUBACK says: the id by which messages will come; 0 where they come by several, or by a short name. */
+  #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
+    if (topicKind === topicKinds.predefined) return topicId
+    if (topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
+    if (shortTopicId(text) !== undefined) return 0
+    const id = this.#topicIds.register(text)
+    if (id !== undefined) this.#topicIds.setKnown(text)
+    return id
+  }
+
+  #handleUnsubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'unsubscribe' }): void {
+    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+    const filter = text === undefined ? undefined : parseTopicFilter(text)
+    if (filter === undefined || messageId === 0) return this.#dependencies.send(writeAck('unsuback', messageId))
+    this.#mqtt?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
+  }
+
+  /** [6.4] The new will comes with a connection that takes the place of this one; the session stays. */
+  #changeWillTopic({ topic, flags }: SnRequest & { type: 'willtopicupd' }): void {
+    if (topic !== undefined && parseTopicName(topic) === undefined)
+      return this.#dependencies.send(writeResponse('willtopicresp', returnCodes.notSupported))
+    this.#willTopic = topic === undefined ? undefined : { topic, flags }
+    if (topic === undefined) this.#willMessage = undefined
+    this.#replaceMqtt()
+    this.#dependencies.send(writeResponse('willtopicresp', returnCodes.accepted))
+  }
+
+  #changeWillMessage(message: Buffer): void {
+    if (this.#willTopic === undefined)
+      return this.#dependencies.send(writeResponse('willmsgresp', returnCodes.notSupported))
+    this.#willMessage = Buffer.from(message)
+    this.#replaceMqtt()
+    this.#dependencies.send(writeResponse('willmsgresp', returnCodes.accepted))
+  }
+
+  #replaceMqtt(): void {
+    this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
+    this.#isReplacing = true
+    this.#deliveries = this.#newDeliveries()
+    this.#publications.clear()
+    this.#openMqtt()
+  }
+
+  // Sleeping
+
+  #handleDisconnect(durationSeconds: number | undefined): void {
+    const maySleep = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
+    this.#dependencies.send(writeBare('disconnect'))
+    if (durationSeconds !== undefined && durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
+    const isKept = !this.#connect.flags.cleanSession
+    const properties = isKept ? undefined : { sessionExpiryIntervalSeconds: 0 }
+    this.#end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties })
+  }
+
+  #fallAsleep(durationSeconds: number): void {
+    this.#connect = { ...this.#connect, durationSeconds }
+    this.#state = 'asleep'
+    this.#deliveries.pause()
+    this.#expectWithin(durationSeconds)
+    this.#dependencies.schedule()
+  }
+
+  #handlePing(clientId: string | undefined): void {
+    if (this.#state === 'active' || clientId === undefined) {
+      if (this.#state === 'active') this.#dependencies.send(writeBare('pingresp'))
+      return
+    }
+    if (this.#state !== 'asleep' && this.#state !== 'awake') return
+    this.#state = 'awake'
+    this.#expectWithin(this.#connect.durationSeconds)
+    this.#deliveries.resume()
+    this.#endWakingIfQuiet()
+    this.#dependencies.schedule()
+  }
+
+  /** All that waited here is through: what waits in the session comes before the answer to a ping of ours. */
+  #endWakingIfQuiet(): void {
+    if (this.#state !== 'awake' || !this.#deliveries.isEmpty || this.#isAwaitingQueueEnd) return
+    this.#isAwaitingQueueEnd = true
+    this.#mqtt?.send({ type: 'pingreq' })
+  }
+
+  #handleQueueEnd(): void {
+    if (!this.#isAwaitingQueueEnd) return
+    this.#isAwaitingQueueEnd = false
+    if (this.#state !== 'awake') return
+    if (!this.#deliveries.isEmpty) return
+    this.#state = 'asleep'
+    this.#deliveries.pause()
+    this.#dependencies.send(writeBare('pingresp'))
+    this.#expectWithin(this.#connect.durationSeconds)
+    this.#dependencies.schedule()
+  }
+
+  // Time
+
+  #noteHeard(): void {
+    if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
+  }
+
+  /** [6.14] A duration of 0: it may be silent for as long as it likes. */
+  #expectWithin(durationSeconds: number): void {
+    const tolerance = durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
+    this.#lostAtMs =
+      durationSeconds === 0 ? Infinity : this.#dependencies.nowMs() + durationSeconds * tolerance * msPerSecond
+  }
+
+  /** The broker watches the keep alive of its side, too. */
+  #planPing(): void {
+    const { durationSeconds } = this.#connect
+    this.#nextPingAtMs =
+      durationSeconds === 0 ? Infinity : this.#dependencies.nowMs() + (durationSeconds * msPerSecond) / 2
+  }
+
+  #newDeliveries(): Deliveries {
+    const { settings, counters } = this.#dependencies
+    return new Deliveries({
+      settings,
+      counters,
+      topicIds: this.#topicIds,
+      nowMs: () => this.#dependencies.nowMs(),
+      send: (bytes) => this.#dependencies.send(bytes),
+      acknowledge: (type, packetId) => this.#mqtt?.acknowledge(type, packetId),
+    })
+  }
+}
+
+function isCongestion(reasonCode: number): boolean {
+  const { serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded } = reasonCodes
+  return [serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded].includes(reasonCode as never)
+}
+
+function returnCodeOf(reasonCode: number): number {
+  return isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported
+}

@@ -1,0 +1,79 @@
+// The topic ids of one client [6.5]: each stands for a name, in both directions. Ids of the configuration (predefined
+// ones) are the same for all clients and are not given again.
+
+/** Registered names of one client. */
+export const maxTopicIds = 4_096
+const firstId = 1
+const lastId = 0xfffe
+
+export class PredefinedTopics {
+  readonly #names: ReadonlyMap<number, string>
+  readonly #ids: ReadonlyMap<string, number>
+
+  constructor(topics: readonly { readonly id: number; readonly topic: string }[]) {
+    this.#names = new Map(topics.map(({ id, topic }) => [id, topic]))
+    this.#ids = new Map(topics.map(({ id, topic }) => [topic, id]))
+  }
+
+  nameOf(id: number): string | undefined {
+    return this.#names.get(id)
+  }
+
+  idOf(name: string): number | undefined {
+    return this.#ids.get(name)
+  }
+}
+
+export class TopicIds {
+  readonly #predefined: PredefinedTopics
+  readonly #names = new Map<number, string>()
+  readonly #ids = new Map<string, number>()
+  /** Names whose id the client has been told. */
+  readonly #known = new Set<string>()
+  #next = firstId
+
+  constructor(predefined: PredefinedTopics) {
+    this.#predefined = predefined
+  }
+
+  nameOf(id: number): string | undefined {
+    return this.#names.get(id)
+  }
+
+  /** The id of the name; it gets one if it has none. Undefined: there is no room. */
+  register(name: string): number | undefined {
+    const known = this.#ids.get(name)
+    if (known !== undefined) return known
+    if (this.#ids.size >= maxTopicIds) return undefined
+    while (this.#names.has(this.#next) || this.#predefined.nameOf(this.#next) !== undefined) this.#advance()
+    const id = this.#next
+    this.#advance()
+    this.#names.set(id, name)
+    this.#ids.set(name, id)
+    return id
+  }
+
+  /** The client knows this id. */
+  setKnown(name: string): void {
+    this.#known.add(name)
+  }
+
+  isKnown(name: string): boolean {
+    return this.#known.has(name)
+  }
+
+  /** The client says that it does not know the id: it is told again. */
+  setUnknown(id: number): void {
+    const name = this.#names.get(id)
+    if (name !== undefined) this.#known.delete(name)
+  }
+
+  /** A client that has connected anew may have lost them. */
+  setAllUnknown(): void {
+    this.#known.clear()
+  }
+
+  #advance(): void {
+    this.#next = this.#next >= lastId ? firstId : this.#next + 1
+  }
+}

@@ -1,0 +1,95 @@
+// Packets of MQTT-SN 1.2 [5.4] that a gateway sends.
+
+import { packetTypes, type SnQoS, type TopicKind } from './packets.ts'
+
+/** Longer ones have a length of three octets [5.2.1]. */
+const maxShortBytes = 255
+/** What a UDP datagram holds at most over IPv4. */
+export const maxDatagramBytes = 65_507
+
+function packet(type: number, body: Buffer): Buffer {
+  if (body.length + 2 <= maxShortBytes) return Buffer.concat([Buffer.of(body.length + 2, type), body])
+  const length = body.length + 4
+  return Buffer.concat([Buffer.of(0x01, length >> 8, length & 0xff, type), body])
+}
+
+function uint16(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 2)
+  values.forEach((value, index) => bytes.writeUInt16BE(value, index * 2))
+  return bytes
+}
+
+export function flagsOctet(flags: {
+  dup?: boolean
+  qos?: SnQoS
+  retain?: boolean
+  topicKind?: TopicKind
+}): number {
+  const { dup = false, qos = 0, retain = false, topicKind = 0 } = flags
+  return (dup ? 0x80 : 0) | ((qos & 3) << 5) | (retain ? 0x10 : 0) | topicKind
+}
+
+export function writeAdvertise(gatewayId: number, durationSeconds: number): Buffer {
+  return packet(packetTypes.advertise, Buffer.concat([Buffer.of(gatewayId), uint16(durationSeconds)]))
+}
+
+export function writeGwinfo(gatewayId: number): Buffer {
+  return packet(packetTypes.gwinfo, Buffer.of(gatewayId))
+}
+
+export function writeConnack(returnCode: number): Buffer {
+  return packet(packetTypes.connack, Buffer.of(returnCode))
+}
+
+export function writeBare(type: 'willtopicreq' | 'willmsgreq' | 'pingresp' | 'disconnect'): Buffer {
+  return packet(packetTypes[type], Buffer.alloc(0))
+}
+
+export function writeResponse(type: 'willtopicresp' | 'willmsgresp', returnCode: number): Buffer {
+  return packet(packetTypes[type], Buffer.of(returnCode))
+}
+
+export function writeRegister(topicId: number, messageId: number, topic: string): Buffer {
+  return packet(packetTypes.register, Buffer.concat([uint16(topicId, messageId), Buffer.from(topic)]))
+}
+
+export function writeTopicAck(
+  type: 'regack' | 'puback',
+  topicId: number,
+  messageId: number,
+  returnCode: number,
+): Buffer {
+  return packet(packetTypes[type], Buffer.concat([uint16(topicId, messageId), Buffer.of(returnCode)]))
+}
+
+export function writeAck(type: 'pubrec' | 'pubrel' | 'pubcomp' | 'unsuback', messageId: number): Buffer {
+  return packet(packetTypes[type], uint16(messageId))
+}
+
+export function writeSuback(qos: SnQoS, topicId: number, messageId: number, returnCode: number): Buffer {
+  const body = Buffer.concat([Buffer.of(flagsOctet({ qos })), uint16(topicId, messageId), Buffer.of(returnCode)])
+  return packet(packetTypes.suback, body)
+}
+
+export interface SnPublishFields {
+  readonly dup: boolean
+  readonly qos: SnQoS
+  readonly retain: boolean
+  readonly topicKind: TopicKind
+  readonly topicId: number
+  readonly messageId: number
+  readonly payload: Buffer
+}
+
+/** Undefined: it does not fit into a datagram. */
+export function writePublish(fields: SnPublishFields): Buffer | undefined {
+  const { topicId, messageId, payload } = fields
+  if (payload.length + 9 > maxDatagramBytes) return undefined
+  const head = Buffer.concat([Buffer.of(flagsOctet(fields)), uint16(topicId, messageId)])
+  return packet(packetTypes.publish, Buffer.concat([head, payload]))
+}
+
+/** Wrapped for a forwarder [5.4.20]. */
+export function wrapForwarded(node: Buffer, bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(node.length + 3, packetTypes.forward, 0), node, bytes])
+}
