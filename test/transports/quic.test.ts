@@ -339,7 +339,7 @@ test('one connection more than the listener may have is closed and told; then th
 
 test('a thread that holds all it may, or can open no more, turns further ones away', async (t) => {
   const poor = new ConnectionLimit(10)
-  Object.defineProperty(poor, 'lack', { value: 'no-room' })
+  Object.defineProperty(poor, 'reasonToRefuse', { value: 'no-room' })
   const lacking = await openQuicStage(t, { limits: poor })
   await (
     await lacking.client()
