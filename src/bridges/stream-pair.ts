@@ -11,18 +11,26 @@ type Later = (work: () => void) => void
 
 const ignore = (): void => {}
 
+/** Where the other end is, as the second stream says it. */
+export interface StreamPeer {
+  readonly address: string
+  readonly port: number
+}
+
+const thisProcess: StreamPeer = { address: '127.0.0.1', port: 0 }
+
 /** What is written to one is read from the other, later and never from within the call. */
-export function createStreamPair(later: Later): readonly [ByteStream, ByteStream] {
-  const one = new PairedStream(later)
-  const other = new PairedStream(later)
+export function createStreamPair(later: Later, peer = thisProcess): readonly [ByteStream, ByteStream] {
+  const one = new PairedStream(later, thisProcess)
+  const other = new PairedStream(later, peer)
   one.join(other)
   other.join(one)
   return [one, other]
 }
 
 class PairedStream implements ByteStream {
-  readonly remoteAddress = '127.0.0.1'
-  readonly remotePort = 0
+  readonly remoteAddress: string
+  readonly remotePort: number
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
   readonly #later: Later
@@ -34,7 +42,9 @@ class PairedStream implements ByteStream {
   #state: 'open' | 'ending' | 'closed' = 'open'
   readonly #deliver = (): void => this.#deliverArrived()
 
-  constructor(later: Later) {
+  constructor(later: Later, { address, port }: StreamPeer) {
+    this.remoteAddress = address
+    this.remotePort = port
     this.#later = later
   }
 

@@ -175,6 +175,7 @@ export interface SysTopicsConfig {
 export type RuleEngineConfig = SettingValues['rule_engine']
 export type ConnectorsConfig = SettingValues['connectors']
 export type ActionsConfig = SettingValues['actions']
+export type GatewaysConfig = SettingValues['gateway']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
 /** The section that was written; `ssl` is the older name. */
@@ -225,6 +226,7 @@ export interface GodwitConfig {
   readonly ruleEngine: RuleEngineConfig
   readonly connectors: ConnectorsConfig
   readonly actions: ActionsConfig
+  readonly gateways: GatewaysConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -287,6 +289,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     ruleEngine: values.rule_engine,
     connectors: values.connectors,
     actions: values.actions,
+    gateways: values.gateway,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

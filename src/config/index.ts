@@ -27,6 +27,7 @@ export { configErrorAt, formatConfigError, type ConfigError, type Warning } from
 export { plainAction, type RepublishArguments, type RuleActionConfig } from './schema/rule-action.ts'
 export type {
   ActionsConfig,
+  GatewaysConfig,
   BridgesConfig,
   ConnectorsConfig,
   RuleEngineConfig,

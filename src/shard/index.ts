@@ -2,6 +2,7 @@
 // own beginning is worker.ts.
 
 export type * from './messages/bridge-assignment.ts'
+export type * from './messages/gateway-plan.ts'
 export type * from './messages/messages.ts'
 export type * from './messages/query-types.ts'
 export type * from './messages/rule-plan.ts'

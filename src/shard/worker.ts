@@ -9,6 +9,7 @@ import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/
 import { counterCells, Counters, ForwardingLog, memoryOfThread, Histograms, monitorLoop } from '../telemetry/index.ts'
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
+import { GatewayManager, type GatewayManagerDependencies } from './gateways/gateway-manager.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { Clock } from './runtime/clock.ts'
 import { inlineFarther } from './runtime/v8-flags.ts'
@@ -52,6 +53,7 @@ const ruleHook = new LateRuleHook()
 /** As they were changed last. */
 let settings: ShardSettings = start
 let plans = start.bridges ?? []
+let gatewayPlan = start.gateways ?? []
 /** Undefined until clients are let in. */
 let collectGarbage: (() => void) | undefined
 const counters = new Counters(start.counters, start.shardNumber)
@@ -105,7 +107,9 @@ async function run(): Promise<void> {
     alarm,
     alarmOver,
   })
-  const listenerOf = (number: number): ShardListener | undefined => listeners.byNumber(number)
+  const gateways = gatewaysOf((stream, listener) => running.accept(stream, listener), clock)
+  const listenerOf = (number: number): ShardListener | undefined =>
+    listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
     start,
     ruleHook,
@@ -129,10 +133,11 @@ async function run(): Promise<void> {
   client.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   const rules = rulesOf(running, clock)
-  hear = (message) => obey(message, { shard: running, store, listeners, doors, clock, rules })
+  hear = (message) => obey(message, { shard: running, store, listeners, doors, clock, rules, gateways })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners, rules)
   bridgesOf(running, store, clock)
+  if (start.gateways !== undefined && !isStopping) await gateways.configure(gatewayPlan)
   const tidy = startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
     forget() {
@@ -141,6 +146,11 @@ async function run(): Promise<void> {
     },
   })
   collectGarbage = () => tidy.collectNow()
+}
+
+function gatewaysOf(accept: GatewayManagerDependencies['accept'], clock: Clock): GatewayManager {
+  const own = start.shardNumber
+  return new GatewayManager({ own, log, nowMs: () => clock.nowMs(), accept, alarm, alarmOver, fail })
 }
 
 function rulesOf(shard: Shard, clock: Clock): ShardRules {
@@ -198,12 +208,13 @@ interface Running {
   readonly doors: Doors
   readonly clock: Clock
   readonly rules: ShardRules
+  readonly gateways: GatewayManager
 }
 
 /** What all listeners of the shard have in common. */
 type Doors = Pick<ListenerDependencies, 'budget' | 'rate'>
 
-function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rules }: Running): void {
+function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rules, gateways }: Running): void {
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
@@ -224,6 +235,10 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
   } else if (message.kind === 'rules') {
     const { change } = message
     rules.take(message.plan).then(() => post({ kind: 'changed', change }), fail)
+  } else if (message.kind === 'gateways') {
+    const { change } = message
+    gatewayPlan = message.plan
+    gateways.configure(gatewayPlan).then(() => post({ kind: 'changed', change }), fail)
   } else if (message.kind === 'memory') {
     shard.input({ kind: 'memory-level', level: message.level, step: message.step })
     if (message.collects) collectGarbage?.()
@@ -237,15 +252,19 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'ask') {
     const { ask } = message
-    handleQuery(queriedParts(shard, rules), message.question, clock.nowMs()).then(
+    handleQuery(queriedParts(shard, rules, gateways), message.question, clock.nowMs()).then(
       (answer) => post({ kind: 'answer', ask, answer }),
       fail,
     )
-  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock, rules }).catch(fail)
+  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock, rules, gateways }).catch(fail)
 }
 
-function queriedParts({ core, access, commands, eventLog, bridges }: Shard, rules: ShardRules): QueriedShard {
-  return { core, access, commands, eventLog, bridges, rules }
+function queriedParts(
+  { core, access, commands, eventLog, bridges }: Shard,
+  rules: ShardRules,
+  gateways: GatewayManager,
+): QueriedShard {
+  return { core, access, commands, eventLog, bridges, rules, gateways }
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
@@ -302,10 +321,11 @@ function porterOf(doors: Doors, within: Pick<ListenerDependencies, 'accept' | 's
   })
 }
 
-async function stop({ shard, store, listeners, rules }: Running): Promise<void> {
+async function stop({ shard, store, listeners, rules, gateways }: Running): Promise<void> {
   isStopping = true
   shard.bridges?.stop()
   rules.stop()
+  await gateways.stop()
   await listeners.closeAll()
   await shard.stop(stopPatienceMs)
   await store.close()

@@ -37,4 +37,5 @@ export {
   type WebSocketListenOptions,
   type WebSocketOptions,
 } from './websocket.ts'
+export { openUdp, type UdpOptions, type UdpSocket } from './udp.ts'
 export { listenErrorText } from './listen-error.ts'

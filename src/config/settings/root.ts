@@ -11,7 +11,8 @@ import { mqtt, retainer } from './mqtt.ts'
 import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
 import { actions, connectors, ruleEngine } from './rule-engine.ts'
-import { dds, exchangeClient, forwardRules, gateway, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
+import { gateway } from './gateways.ts'
+import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
 /** Every setting there is, in the order in which the reference tells of them. */
 export const root = section('The configuration of Godwit.', {

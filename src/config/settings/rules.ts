@@ -95,7 +95,6 @@ export const plugin = section(
   { engine: 'none yet' },
 )
 
-export const gateway = openSection('Gateways to other protocols.')
 export const dds = openSection('The DDS gateway.')
 export const forwardRules = openSection('What the DDS gateway forwards.')
 export const vsomeip = openSection('The SOME/IP gateway.')

@@ -12,7 +12,7 @@ const client = Type.Object({
   clientid: Type.String({ description: 'Client identifier.' }),
   client_id: Type.String({ description: 'The same as `clientid`.' }),
   username: Type.String({ description: 'Empty where it has none.' }),
-  proto_name: Type.Literal('MQTT'),
+  proto_name: Type.String({ description: 'MQTT, or what the gateway of the client speaks: MQTT-SN, CoAP.' }),
   proto_ver: Type.Integer({ description: '3 (MQTT 3.1), 4 (3.1.1) or 5.' }),
   conn_state: Type.Union([Type.Literal('connected'), Type.Literal('disconnected')]),
   connected: Type.Boolean(),

@@ -22,6 +22,14 @@ export interface ListenerTraits {
   readonly bytesPerSecond?: number | undefined
   /** No listener: the bridges of this broker come in here. Limits that are for strangers do not hold for them. */
   readonly isBridge?: boolean | undefined
+  /** What its clients speak, where it is not MQTT: they come by a gateway. */
+  readonly gateway?: GatewayProtocolName | undefined
+}
+
+/** As in lists of clients: `MQTT-SN` and 1. */
+export interface GatewayProtocolName {
+  readonly name: 'MQTT-SN' | 'CoAP' | 'LwM2M' | 'STOMP'
+  readonly version: number
 }
 
 /** What the transport knows of a client before it has said a word. */

@@ -3,7 +3,7 @@
 import type { BrokerState } from '../state/broker-state.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { type ClientView, viewOf, waitingOf } from './client-view.ts'
+import { type ClientView, protocolOf, viewOf, waitingOf } from './client-view.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
 
 /** All that is said must hold. Bounds are included; what has no such time lies outside of all bounds. */
@@ -16,6 +16,8 @@ export interface ClientFilter {
   readonly isConnected?: boolean | undefined
   readonly cleanStart?: boolean | undefined
   readonly version?: number | undefined
+  /** `MQTT`, or what clients of a gateway speak. */
+  readonly protocolName?: string | undefined
   readonly address?: string | undefined
   /** Somewhere in the client id as the client says it. */
   readonly clientIdPart?: string | undefined
@@ -56,7 +58,8 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
     (filter.namespace === undefined || isOfNamespace(session.clientId, filter.namespace)) &&
     is(session.connection !== undefined, filter.isConnected) &&
     is(session.cleanStart, filter.cleanStart) &&
-    is(session.version, filter.version) &&
+    is(protocolOf(session).version, filter.version) &&
+    is(protocolOf(session).name, filter.protocolName) &&
     is(session.connection?.peerAddress ?? peerAddress, filter.address) &&
     hasPart(session.identity.clientId, filter.clientIdPart) &&
     hasPart(username ?? '', filter.usernamePart) &&

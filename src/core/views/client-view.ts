@@ -6,6 +6,8 @@ import type { CoreSettings } from '../model/settings.ts'
 export interface ClientView {
   readonly clientId: string
   readonly username: string | undefined
+  /** `MQTT`, or what its gateway speaks: `MQTT-SN`. */
+  readonly protocolName: string
   readonly version: number
   readonly isConnected: boolean
   readonly cleanStart: boolean
@@ -42,11 +44,13 @@ export interface ClientView {
 }
 
 export function viewOf(session: Session, settings: CoreSettings): ClientView {
-  const { clientId, identity, version, cleanStart, expirySeconds, connection } = session
+  const { clientId, identity, cleanStart, expirySeconds, connection } = session
+  const { name: protocolName, version } = protocolOf(session)
   const isConnected = connection !== undefined
   return {
     clientId,
     username: identity.username,
+    protocolName,
     version,
     isConnected,
     cleanStart,
@@ -77,4 +81,12 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
 
 export function waitingOf(session: Session): number {
   return session.pendingCount + session.onDiskCount
+}
+
+/** Of a client that is away it is known only what its session says. */
+export function protocolOf({ connection, version }: Pick<Session, 'connection' | 'version'>): {
+  readonly name: string
+  readonly version: number
+} {
+  return connection?.listener.gateway ?? { name: 'MQTT', version }
 }

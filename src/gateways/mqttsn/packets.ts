@@ -51,6 +51,14 @@ export interface SnFlags {
   readonly topicKind: TopicKind
 }
 
+/** `topic`: a name, also a short one; `topicId`: where the flags say so. */
+export interface SnSubscription {
+  readonly flags: SnFlags
+  readonly messageId: number
+  readonly topic: string
+  readonly topicId: number
+}
+
 /** What a gateway reads. `bytes` fields share the memory of the datagram. */
 export type SnRequest =
   | { readonly type: 'searchgw'; readonly radius: number }
@@ -87,14 +95,8 @@ export type SnRequest =
       readonly returnCode: number
     }
   | { readonly type: 'pubrec' | 'pubrel' | 'pubcomp'; readonly messageId: number }
-  /** `topic`: a name, also a short one; `topicId`: where the flags say so. */
-  | {
-      readonly type: 'subscribe' | 'unsubscribe'
-      readonly flags: SnFlags
-      readonly messageId: number
-      readonly topic: string
-      readonly topicId: number
-    }
+  | (SnSubscription & { readonly type: 'subscribe' })
+  | (SnSubscription & { readonly type: 'unsubscribe' })
   | { readonly type: 'pingreq'; readonly clientId: string | undefined }
   | { readonly type: 'pingresp' }
   /** `durationSeconds` undefined: it does not come back. */

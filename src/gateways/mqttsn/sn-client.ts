@@ -140,7 +140,7 @@ export class SnClient {
   lose(): void {
     const isKept = !this.#connect.flags.cleanSession
     const properties = isKept ? undefined : { sessionExpiryIntervalSeconds: 0 }
-    this.#end({ type: 'disconnect', reasonCode: reasonCodes.disconnectWithWillMessage, properties })
+    this.#end({ type: 'disconnect', reasonCode: reasonCodes.disconnectWithWill, properties })
   }
 
   /** The broker stops, or another client has its id. */

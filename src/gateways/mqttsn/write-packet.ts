@@ -19,12 +19,7 @@ function uint16(...values: readonly number[]): Buffer {
   return bytes
 }
 
-export function flagsOctet(flags: {
-  dup?: boolean
-  qos?: SnQoS
-  retain?: boolean
-  topicKind?: TopicKind
-}): number {
+export function flagsOctet(flags: { dup?: boolean; qos?: SnQoS; retain?: boolean; topicKind?: TopicKind }): number {
   const { dup = false, qos = 0, retain = false, topicKind = 0 } = flags
   return (dup ? 0x80 : 0) | ((qos & 3) << 5) | (retain ? 0x10 : 0) | topicKind
 }

@@ -10,7 +10,6 @@ export type ClientQuery = RequestOf<typeof clientEndpoints.list_clients>['query'
 export type WantedClients = ClientFilter | 'nobody'
 
 const states = ['connected', 'disconnected', 'idle']
-const onlyProtocol = 'MQTT'
 
 /** `path`: what the path says already. */
 export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedClients | ApiError {
@@ -29,13 +28,13 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
   const username = commonValue(query.username, path.username)
   const isConnected = commonValue(query.connected, state === undefined ? undefined : state === 'connected')
   if (clientId.differ || username.differ || isConnected.differ || state === 'idle') return 'nobody'
-  if (query.proto_name !== undefined && query.proto_name !== onlyProtocol) return 'nobody'
   return {
     clientId: clientId.value,
     username: username.value,
     isConnected: isConnected.value,
     cleanStart: query.clean_start,
     version: query.proto_ver,
+    protocolName: query.proto_name,
     address: query.ip_address,
     clientIdPart,
     usernamePart,

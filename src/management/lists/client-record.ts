@@ -14,7 +14,7 @@ export function clientRecord(client: ClientView, node: string): ClientRecord {
     ...name,
     client_id: name.clientid,
     username: client.username ?? '',
-    proto_name: 'MQTT',
+    proto_name: client.protocolName,
     proto_ver: client.version,
     conn_state: isConnected ? 'connected' : 'disconnected',
     connected: isConnected,

@@ -9,6 +9,7 @@ import {
   type BridgeAssignment,
   clockBaseMs,
   readClock,
+  type GatewayPlan,
   type RulePlan,
   shardEntry,
   type ShardStart,
@@ -42,6 +43,7 @@ import type { NodeBackups } from '../api/backup.ts'
 import { shutdownRequests, type ShutdownRequest } from '../api/control.ts'
 import { type NodeStore, openNodeStore } from '../shards/node-store.ts'
 import { observeNode } from '../api/monitoring.ts'
+import { GatewayConfig, GatewayPlanner } from '../gateways/gateway-config.ts'
 import { planRules, RuleConfig } from '../rules/rule-config.ts'
 import { withoutMissingQuic } from '../listeners/quic-presence.ts'
 import { quarantineText } from '../data-dir/quarantine.ts'
@@ -164,6 +166,9 @@ async function startOnLog(
   if ('problem' in planned) return planned
   const ruled = planRules(config, name)
   if ('problem' in ruled) return ruled
+  const gatewayPlanner = new GatewayPlanner(shardsOf(config))
+  const gated = await gatewayPlanner.plan(config, [])
+  if ('problem' in gated) return gated
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
@@ -181,6 +186,8 @@ async function startOnLog(
     listeners,
     bridges,
     rules: ruled.plan,
+    gateways: gated.plan,
+    gatewayPlanner,
   })
 }
 
@@ -205,6 +212,8 @@ interface Foundation {
   readonly accessSecret: Uint8Array
   readonly bridges: readonly BridgeAssignment[]
   readonly rules: RulePlan
+  readonly gateways: GatewayPlan
+  readonly gatewayPlanner: GatewayPlanner
   readonly listeners: readonly ListenerAddress[]
 }
 
@@ -234,6 +243,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
   const bridges = liveBridges(foundation, supervisor)
   const rules = liveRules(foundation, supervisor)
+  const gateways = liveGateways(foundation, supervisor)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
@@ -242,7 +252,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     ...distributeAccess(supervisor, namespaceLimits),
   })
   const hiddenPresets = new ShadowedCredentials({ records: accessRecords, log, presets: config.auth.credentials })
-  const owners = { listeners: live, bridges, rules, hiddenPresets }
+  const owners = { listeners: live, bridges, rules, gateways, hiddenPresets }
   const configuration = await configurationOf(options, foundation, { ...owners, supervisor, room, sysTopics })
   const outcome = await supervisor.start()
   const reloadFiles = (): void => {
@@ -288,8 +298,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
 }
 
 /** What every shard is given of what was prepared. */
-function partsOfShards({ bridges, rules, accessSecret, name: nodeName, directory, access }: Foundation) {
-  return { bridges, brokerName: brokerIdOf(accessSecret), rules, nodeName, directory, access }
+function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: Foundation) {
+  return { bridges, brokerName: brokerIdOf(accessSecret), rules, gateways, nodeName, directory, access }
 }
 
 function distributeAccess(
@@ -387,6 +397,18 @@ function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, super
   return bridges
 }
 
+function liveGateways(
+  { gateways: plan, gatewayPlanner: planner }: Foundation,
+  supervisor: ShardSupervisor,
+): GatewayConfig {
+  return new GatewayConfig({
+    plan,
+    planner,
+    tell: (changed) =>
+      supervisor.change((change) => ({ kind: 'gateways', change, plan: changed }), { gateways: changed }),
+  })
+}
+
 function liveRules({ rules: plan, name }: Foundation, supervisor: ShardSupervisor): RuleConfig {
   return new RuleConfig({
     plan,
@@ -452,10 +474,17 @@ function configurationOf(
     readonly listeners: ListenerManager
     readonly bridges: BridgeConfig
     readonly rules: RuleConfig
+    readonly gateways: GatewayConfig
     readonly hiddenPresets: ShadowedCredentials
   },
 ): Promise<LiveConfig> {
-  const consumers = [listenersConsumer(parts.listeners), parts.bridges, parts.rules, parts.hiddenPresets]
+  const consumers = [
+    listenersConsumer(parts.listeners),
+    parts.bridges,
+    parts.rules,
+    parts.gateways,
+    parts.hiddenPresets,
+  ]
   return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
 }
 

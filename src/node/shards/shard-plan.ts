@@ -8,6 +8,7 @@ import {
   createCrashMarker,
   createMemoryTable,
   createNamespaceTable,
+  type GatewayPlan,
   type RulePlan,
   type ShardListener,
   type ShardStart,
@@ -62,6 +63,7 @@ export interface ShardPlanInput {
   readonly bridges: readonly BridgeAssignment[]
   readonly brokerName: string
   readonly rules: RulePlan
+  readonly gateways: GatewayPlan
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
@@ -83,7 +85,7 @@ export function shardsOf(config: GodwitConfig): number {
 }
 
 export async function planShards(surroundings: ShardPlanInput): Promise<ShardPlan> {
-  const { config, directory, listeners, bridges, brokerName, rules, access, clockBaseMs } = surroundings
+  const { config, directory, listeners, bridges, brokerName, rules, gateways, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createHistogramTable(shards)
@@ -103,6 +105,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     bridges,
     brokerName,
     rules,
+    gateways,
     ...connectionLimitsOf(config, room, shards),
     core: config.core,
     namespaces: config.namespaces,

@@ -109,6 +109,8 @@ export class ListenerFactory {
         })
       case 'quic':
         return this.#openOverQuic(listener)
+      case 'udp':
+        throw failedAssertion('a socket of a gateway is opened by its gateway')
       default:
         return kind satisfies never
     }

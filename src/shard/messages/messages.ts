@@ -21,6 +21,7 @@ import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { TlsSettings } from '../../transports/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
+import type { GatewayPlan } from './gateway-plan.ts'
 import type { RulePlan } from './rule-plan.ts'
 import type { ShardQuery } from './query-types.ts'
 
@@ -30,7 +31,7 @@ export type { CertificateField } from '../../config/index.ts'
 export interface ShardListener extends ListenerTraits {
   /** Of this listener alone and never given again: by it shards tell each other what they mean. */
   readonly number: number
-  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic'
+  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic' | 'udp'
   /** As in the configuration: `default` for `listeners.tcp.bind`. */
   readonly name: string
   readonly host: string
@@ -140,6 +141,7 @@ export interface ShardStart extends ShardSettings {
   readonly bridges?: readonly BridgeAssignment[]
   /** Undefined: none. */
   readonly rules?: RulePlan
+  readonly gateways?: GatewayPlan
   /** What bridges of this node mark their messages with. */
   readonly brokerName?: string
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
@@ -219,6 +221,7 @@ export type NodeToShard =
   | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgeAssignment[] }
   /** Rules and actions are these from now on. Answered by `changed`. */
   | { readonly kind: 'rules'; readonly change: number; readonly plan: RulePlan }
+  | { readonly kind: 'gateways'; readonly change: number; readonly plan: GatewayPlan }
   /** What another shard says of what its clients are subscribed to. */
   | { readonly kind: 'client-filters'; readonly from: PeerNumber; readonly notice: FilterNotice }
   /** One step of a change of listeners. Answered by `changed`. */

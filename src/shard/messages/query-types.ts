@@ -24,6 +24,7 @@ import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../proto
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
 import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
+import type { GatewayReport } from './gateway-plan.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
@@ -48,6 +49,8 @@ export interface ShardQueries {
     asked: object
     answered: { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] }
   }
+  /** Sockets of gateways that this shard has. */
+  gateways: { asked: object; answered: readonly GatewayReport[] }
   'reset-rule': { asked: { readonly rule: string }; answered: object }
   'reset-action': { asked: { readonly action: string }; answered: object }
   'control-action': {

@@ -85,12 +85,13 @@ function disconnected(event: PresenceEvent, nowMs: number): object {
 
 function clientOf({ clientId: session, connection }: PresenceEvent): object {
   const { namespace, name: clientId } = splitNamespacedName(session)
+  const { gateway } = connection.listener
   return {
     clientid: clientId,
     namespace,
     ipaddress: connection.peerAddress,
     sockport: connection.origin?.port,
-    proto_ver: connection.version,
-    proto_name: protocolNames[connection.version] ?? 'MQTT',
+    proto_ver: gateway?.version ?? connection.version,
+    proto_name: gateway?.name ?? protocolNames[connection.version] ?? 'MQTT',
   }
 }

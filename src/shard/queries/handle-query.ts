@@ -46,6 +46,7 @@ const handlers: QueryHandlers = {
   dropped: ({ eventLog }, { query, limit }) => eventLog.recentDrops.find(query, limit),
   bridges: ({ bridges }) => bridges?.reports() ?? [],
   rules: ({ rules }) => rules.report(),
+  gateways: ({ gateways }) => gateways.reports(),
   'take-watch': ({ rules }, asked, nowMs) => rules.takeWatch(asked, nowMs),
   'end-watch': ({ rules }, { watch }) => {
     rules.endWatch(watch)

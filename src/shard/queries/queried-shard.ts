@@ -7,6 +7,7 @@ import type { EventLog } from '../observe/event-log.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from '../messages/rule-plan.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
+import type { GatewayReport } from '../messages/gateway-plan.ts'
 import type { BridgeReport } from '../messages/bridge-assignment.ts'
 
 /** Rules and their actions. */
@@ -33,6 +34,7 @@ export interface QueriedShard {
   readonly commands: Pick<PendingCommands, 'run'>
   readonly eventLog: Pick<EventLog, 'recentDrops' | 'timelines'>
   readonly rules: QueriedRules
+  readonly gateways: { reports(): readonly GatewayReport[] }
   /** Undefined until the shard accepts clients. */
   readonly bridges: { reports(): readonly BridgeReport[] } | undefined
 }

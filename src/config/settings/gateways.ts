@@ -1,0 +1,121 @@
+// gateway: protocols of constrained devices in front of the broker. A gateway runs where it has a listener.
+
+import { accessRule } from '../schema/access-rule.ts'
+import { bind, type Bind } from '../schema/bind.ts'
+import { listOf, record } from '../schema/collections.ts'
+import { namespaceName } from '../schema/namespace.ts'
+import { duration, size } from '../schema/quantities.ts'
+import { appliedAtOnce, namedSection, section, setting } from '../schema/setting.ts'
+import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
+
+const anyText = text({ isEmptyAllowed: true })
+const maybeText = optional(anyText, 'none')
+const dayMs = 86_400_000
+const maxPredefinedTopics = 10_000
+
+function udpListeners(port: number) {
+  const defaultBind: Bind = { host: undefined, port }
+  return section('Where datagrams come in.', {
+    udp: namedSection('UDP sockets, by their names.', {
+      entries: {},
+      placeholder: 'name',
+      named: section('One UDP socket.', {
+        enable: setting(boolean, true, { description: 'Whether the socket is opened.' }),
+        bind: setting(bind, defaultBind, {
+          description:
+            'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it.',
+        }),
+        max_connections: setting(integer({ min: 1, max: 1_000_000 }), 1_024, {
+          description: 'Clients of this socket at one time.',
+        }),
+        access_rules: setting(listOf(accessRule), [], {
+          description: 'Addresses that may send: "allow 10.0.0.0/8", "deny all". The first rule that fits decides.',
+        }),
+        namespace: setting(optional(namespaceName, 'none'), undefined, {
+          description: 'The namespace that clients of this socket belong to.',
+        }),
+      }),
+    }),
+  })
+}
+
+const commonSettings = {
+  enable: setting(boolean, true, { description: 'Whether the gateway runs, where it has a listener.' }),
+  idle_timeout: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
+    description: 'How long a client may take to finish connecting.',
+  }),
+  mountpoint: setting(anyText, '', {
+    description: 'Put before every topic of its clients. ${clientid} and ${username} stand for those of the client.',
+  }),
+}
+
+const override = section('What clients are known by in place of what their protocol says.', {
+  username: setting(maybeText, undefined, { description: 'User name; ${ConnInfo.clientid} is the client ID.' }),
+  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  clientid: setting(maybeText, undefined, { description: 'Client ID; ${ConnInfo.clientid} is the one of the packet.' }),
+})
+
+const predefinedTopic = record(
+  'a predefined topic such as {id = 1, topic = "a/b"}',
+  { id: integer({ min: 1, max: 65_535 }), topic: text() },
+  ['id', 'topic'],
+)
+
+const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
+  ...commonSettings,
+  gateway_id: setting(integer({ min: 1, max: 255 }), 1, { description: 'The ID that GWINFO and ADVERTISE give.' }),
+  broadcast: setting(boolean, false, { description: 'Whether ADVERTISE is broadcast.' }),
+  advertise_interval: setting(duration({ minMs: 1_000, maxMs: dayMs }), 900_000, {
+    description: 'How often ADVERTISE is broadcast.',
+  }),
+  enable_qos3: setting(boolean, true, {
+    description: 'Whether messages with QoS -1 are taken, from clients that are not connected too.',
+  }),
+  subs_resume: setting(boolean, false, {
+    description:
+      'Whether a client that comes back to its session still knows its topic IDs. If false, it is told again.',
+  }),
+  predefined: setting(listOf(predefinedTopic, maxPredefinedTopics), [], {
+    description: 'Topics with an ID that all clients know: [{id = 1, topic = "a/b"}].',
+  }),
+  retry_interval: setting(duration({ minMs: 100, maxMs: 3_600_000 }), 10_000, {
+    description: 'After this time without an answer a packet is sent again.',
+  }),
+  max_retries: setting(integer({ min: 0, max: 100 }), 3, {
+    description: 'How often a packet is sent again before the client counts as lost.',
+  }),
+  clientinfo_override: override,
+  listeners: udpListeners(1_884),
+})
+
+const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over UDP.', {
+  ...commonSettings,
+  heartbeat: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
+    description: 'How often a client in connection mode has to be heard. After 1.5 times as long it is lost.',
+  }),
+  connection_required: setting(boolean, false, {
+    description: 'Whether requests without a connection (client ID and token) are refused.',
+  }),
+  notify_type: setting(choice(['qos', 'non', 'con']), 'qos', {
+    description: 'Whether notifications ask for a confirmation. qos: those of messages with QoS 1 and 2 do.',
+  }),
+  subscribe_qos: setting(choice(['coap', 'qos0', 'qos1', 'qos2']), 'coap', {
+    description: 'QoS of subscriptions. coap: a confirmable request asks for QoS 1, else 0.',
+  }),
+  publish_qos: setting(choice(['coap', 'qos0', 'qos1', 'qos2']), 'coap', {
+    description: 'QoS of messages. coap: a confirmable request publishes with QoS 1, else 0.',
+  }),
+  max_block_size: setting(choice(['16', '32', '64', '128', '256', '512', '1024']), '1024', {
+    description: 'Size of a block of a block-wise transfer (RFC 7959).',
+    unit: 'bytes',
+  }),
+  max_body: setting(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 1_048_576, {
+    description: 'Maximum size of a body that comes in blocks.',
+  }),
+  clientinfo_override: override,
+  listeners: udpListeners(5_683),
+})
+
+export const gateway = appliedAtOnce(
+  section('Gateways to other protocols. Each runs where it has a listener.', { mqttsn, coap }),
+)

@@ -1,0 +1,16 @@
+// Gateways: protocols of constrained devices in front of the same core.
+
+export { AnswerLimits } from './address-limits.ts'
+export {
+  newGatewayCounters,
+  type GatewayCounters,
+  type GatewayDependencies,
+  type GatewayProtocol,
+  type MqttConnection,
+  type MqttConnectionCallbacks,
+  type PeerAddress,
+} from './gateway.ts'
+export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'
+export type { MqttSnSettings } from './mqttsn/settings.ts'
+export { PredefinedTopics } from './mqttsn/topic-ids.ts'
+export { writeAdvertise } from './mqttsn/write-packet.ts'

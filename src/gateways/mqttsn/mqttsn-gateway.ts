@@ -1,0 +1,311 @@
+// One listener of the MQTT-SN gateway: datagrams find their client by where they come from, or by what they say.
+//
+// Who is not connected is answered as little as possible: what an answer costs is bounded for each address and in all, and no
+// answer to a stranger is longer than what it answers [F8 of the gateway contract].
+
+import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../protocol/index.ts'
+import { AnswerLimits } from '../address-limits.ts'
+import type { GatewayDependencies, GatewayProtocol, MqttConnection, PeerAddress } from '../gateway.ts'
+import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
+import { readPacket, unwrapForwarded } from './read-packet.ts'
+import type { MqttSnSettings } from './settings.ts'
+import { SnClient } from './sn-client.ts'
+import type { TopicIds } from './topic-ids.ts'
+import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } from './write-packet.ts'
+
+/** Clients behind one address; addresses of this machine are free of it. */
+const maxClientsPerAddress = 1_024
+/** How often a stranger is told that it is not connected. */
+const strangerPauseMs = 5_000
+const maxStrangers = 4_096
+/** Sessions whose topic ids are kept while their clients are away. */
+const maxKeptTopicIds = 10_000
+/** The client that messages of QoS -1 come from: contract F3. */
+const connectionlessClientId = 'NegQoS-Client'
+const maxUnsentBytes = 1_048_576
+const maxEarlyMessages = 1_000
+
+interface Peer extends PeerAddress {
+  readonly key: string
+  /** The wireless node behind a forwarder; undefined: it is no forwarder. */
+  readonly node: Buffer | undefined
+}
+
+interface Connected {
+  readonly client: SnClient
+  peer: Peer
+}
+
+export class MqttSnGateway implements GatewayProtocol {
+  readonly #settings: MqttSnSettings
+  readonly #dependencies: GatewayDependencies
+  readonly #byPeer = new Map<string, Connected>()
+  readonly #byClientId = new Map<string, Connected>()
+  readonly #perAddress = new Map<string, number>()
+  readonly #answers = new AnswerLimits()
+  readonly #toldAtMs = new Map<string, number>()
+  readonly #keptTopicIds = new Map<string, TopicIds>()
+  readonly #topics = new TopicTable(1_024)
+  #connectionless: ConnectionlessPublisher | undefined
+  #wakeAtMs = Infinity
+
+  constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
+    this.#settings = settings
+    this.#dependencies = dependencies
+  }
+
+  get clients(): number {
+    return this.#byPeer.size
+  }
+
+  handleDatagram(bytes: Buffer, from: PeerAddress): void {
+    const { counters } = this.#dependencies
+    counters.received++
+    const unwrapped = unwrapForwarded(bytes)
+    const request = unwrapped === undefined ? undefined : readPacket(unwrapped.bytes)
+    if (unwrapped === undefined || request === undefined) {
+      counters.dropped.malformed++
+      return
+    }
+    const { node } = unwrapped
+    const suffix = node === undefined ? '' : `/${node.toString('hex')}`
+    const peer: Peer = { ...from, key: `${from.address}|${from.port}${suffix}`, node }
+    if (request.type === 'searchgw') return this.#answerSearch(peer)
+    if (request.type === 'publish' && request.flags.qos === -1) return this.#publishConnectionless(request, peer)
+    const known = this.#byPeer.get(peer.key)
+    if (known !== undefined) known.client.handle(request)
+    else this.#handleStranger(request, peer)
+  }
+
+  tick(): void {
+    const nowMs = this.#dependencies.nowMs()
+    this.#wakeAtMs = Infinity
+    for (const { client } of this.#byPeer.values()) if (client.dueAtMs <= nowMs) client.tick()
+    this.#plan()
+  }
+
+  close(): void {
+    for (const { client } of this.#byPeer.values()) client.close()
+    this.#connectionless?.close()
+    this.#connectionless = undefined
+  }
+
+  #answerSearch(peer: Peer): void {
+    if (!this.#answers.take(peer.address, this.#dependencies.nowMs())) return this.#countDropped('limit')
+    this.#send(writeGwinfo(this.#settings.gatewayId), peer)
+  }
+
+  #handleStranger(request: SnRequest, peer: Peer): void {
+    if (request.type === 'connect') return this.#connect(request, peer)
+    if (request.type === 'pingreq' && request.clientId !== undefined) {
+      const asleep = this.#byClientId.get(request.clientId)
+      const isMoved = asleep?.client.state === 'asleep' && asleep.peer.address === peer.address
+      if (asleep !== undefined && isMoved) return this.#move(asleep, peer, request)
+    }
+    this.#countDropped('unconnected')
+    const nowMs = this.#dependencies.nowMs()
+    const toldAtMs = this.#toldAtMs.get(peer.address)
+    if (toldAtMs !== undefined && nowMs - toldAtMs < strangerPauseMs) return
+    if (!this.#answers.take(peer.address, nowMs)) return
+    this.#toldAtMs.delete(peer.address)
+    if (this.#toldAtMs.size >= maxStrangers) forgetFirst(this.#toldAtMs)
+    this.#toldAtMs.set(peer.address, nowMs)
+    this.#send(writeBare('disconnect'), peer)
+  }
+
+  #connect(request: SnRequest & { type: 'connect' }, peer: Peer): void {
+    const { nowMs, counters } = this.#dependencies
+    const ofAddress = this.#perAddress.get(peer.address) ?? 0
+    const isFull =
+      this.#byPeer.size >= this.#settings.maxClients ||
+      (ofAddress >= maxClientsPerAddress && !isLoopback(peer.address)) ||
+      this.#isOverloaded()
+    if (isFull) {
+      counters.dropped.limit++
+      if (this.#answers.take(peer.address, nowMs())) this.#send(writeConnack(returnCodes.congestion), peer)
+      return
+    }
+    this.#perAddress.set(peer.address, ofAddress + 1)
+    const connected: { client?: SnClient; peer: Peer; isEnded: boolean } = { peer, isEnded: false }
+    const client = new SnClient(request, {
+      settings: this.#settings,
+      counters,
+      nowMs,
+      send: (bytes) => this.#send(bytes, connected.peer),
+      openMqtt: (callbacks) => this.#dependencies.openMqtt(connected.peer, callbacks),
+      schedule: () => {
+        if (connected.client !== undefined) this.#planFor(connected.client)
+      },
+      noteConnected: () => this.#noteConnected(connected as Connected),
+      noteEnded: () => {
+        connected.isEnded = true
+        this.#noteEnded(connected)
+      },
+    })
+    connected.client = client
+    if (connected.isEnded) return
+    this.#byPeer.set(peer.key, connected as Connected)
+    this.#planFor(client)
+  }
+
+  #isOverloaded(): boolean {
+    return this.#connectionless !== undefined && this.#connectionless.unsentBytes > maxUnsentBytes
+  }
+
+  #noteConnected(connected: Connected): void {
+    const { client } = connected
+    const before = this.#byClientId.get(client.clientId)
+    const kept = before !== undefined && before !== connected ? before.client.topicIds : undefined
+    const known = kept ?? this.#keptTopicIds.get(client.clientId)
+    if (!client.isCleanSession && known !== undefined) client.adoptTopicIds(known)
+    this.#keptTopicIds.delete(client.clientId)
+    this.#byClientId.set(client.clientId, connected)
+  }
+
+  #noteEnded({ client, peer }: { readonly client?: SnClient; readonly peer: Peer }): void {
+    const left = (this.#perAddress.get(peer.address) ?? 1) - 1
+    if (left === 0) this.#perAddress.delete(peer.address)
+    else this.#perAddress.set(peer.address, left)
+    if (client === undefined) return
+    if (this.#byPeer.get(peer.key)?.client === client) this.#byPeer.delete(peer.key)
+    if (this.#byClientId.get(client.clientId)?.client !== client) return
+    this.#byClientId.delete(client.clientId)
+    if (client.isCleanSession) return
+    if (this.#keptTopicIds.size >= maxKeptTopicIds) forgetFirst(this.#keptTopicIds)
+    this.#keptTopicIds.set(client.clientId, client.topicIds)
+  }
+
+  /** A sleeping client wakes behind another port: NAT has forgotten the old one. */
+  #move(connected: Connected, peer: Peer, request: SnRequest): void {
+    this.#byPeer.delete(connected.peer.key)
+    connected.peer = peer
+    this.#byPeer.set(peer.key, connected)
+    connected.client.handle(request)
+  }
+
+  #publishConnectionless(request: SnRequest & { type: 'publish' }, peer: Peer): void {
+    const { flags, topicId, messageId, payload } = request
+    const refuse = (returnCode: number): void => {
+      this.#countDropped('unconnected')
+      if (this.#answers.take(peer.address, this.#dependencies.nowMs()))
+        this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
+    }
+    if (!this.#settings.allowsQosMinusOne) return refuse(returnCodes.notSupported)
+    const { predefined } = this.#settings
+    let text: string | undefined
+    if (flags.topicKind === topicKinds.predefined) text = predefined.nameOf(topicId)
+    else if (flags.topicKind === topicKinds.short) text = shortTopicName(topicId)
+    const name = text === undefined ? undefined : parseTopicName(text)
+    if (name === undefined) return refuse(returnCodes.invalidTopicId)
+    this.#connectionless ??= new ConnectionlessPublisher(this.#settings, this.#dependencies, peer, () => {
+      this.#connectionless = undefined
+    })
+    const isTaken = this.#connectionless.publish({
+      topic: this.#topics.named(name),
+      topicIsOmitted: false,
+      topicAlias: 0,
+      qos: 0,
+      retain: flags.retain,
+      dup: false,
+      packetId: 0,
+      properties: undefined,
+      messageExpiryIntervalSeconds: undefined,
+      subscriptionIdentifiers: undefined,
+      chunk: payload,
+      payloadStart: 0,
+      payloadEnd: payload.length,
+    })
+    if (!isTaken) this.#countDropped('queue-full')
+  }
+
+  #send(bytes: Buffer, peer: Peer): void {
+    this.#dependencies.counters.sent++
+    this.#dependencies.send(peer.node === undefined ? bytes : wrapForwarded(peer.node, bytes), peer)
+  }
+
+  #countDropped(reason: 'limit' | 'unconnected' | 'queue-full'): void {
+    this.#dependencies.counters.dropped[reason]++
+  }
+
+  #planFor(client: SnClient): void {
+    if (client.dueAtMs >= this.#wakeAtMs) return
+    this.#wakeAtMs = client.dueAtMs
+    this.#dependencies.wakeAt(this.#wakeAtMs)
+  }
+
+  #plan(): void {
+    let atMs = Infinity
+    for (const { client } of this.#byPeer.values()) atMs = Math.min(atMs, client.dueAtMs)
+    this.#wakeAtMs = atMs
+    this.#dependencies.wakeAt(atMs)
+  }
+}
+
+type Published = Parameters<MqttConnection['publish']>[0]
+
+/** Sends what comes at QoS -1, as a client of its own; access rules are those of that client. */
+class ConnectionlessPublisher {
+  readonly #mqtt: MqttConnection
+  #early: Published[] | undefined = []
+
+  constructor(
+    { override }: MqttSnSettings,
+    dependencies: GatewayDependencies,
+    peer: PeerAddress,
+    noteClosed: () => void,
+  ) {
+    this.#mqtt = dependencies.openMqtt(peer, {
+      handlePacket: (packet) => this.#handlePacket(packet),
+      handleClosed: noteClosed,
+    })
+    this.#mqtt.send({
+      type: 'connect',
+      version: 5,
+      clientId: connectionlessClientId,
+      cleanStart: true,
+      keepAliveSeconds: 0,
+      username: override.username,
+      password: override.password === undefined ? undefined : Buffer.from(override.password),
+      will: undefined,
+      properties: undefined,
+      isBridge: false,
+    })
+  }
+
+  get unsentBytes(): number {
+    return this.#mqtt.unsentBytes
+  }
+
+  /** False: too much waits already. */
+  publish(message: Published): boolean {
+    if (this.#early !== undefined) {
+      if (this.#early.length >= maxEarlyMessages) return false
+      const payload = Buffer.from(message.chunk)
+      this.#early.push({ ...message, chunk: payload })
+      return true
+    }
+    if (this.#mqtt.unsentBytes > maxUnsentBytes) return false
+    this.#mqtt.publish(message)
+    return true
+  }
+
+  close(): void {
+    this.#mqtt.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
+  }
+
+  #handlePacket(packet: Packet): void {
+    if (packet.type !== 'connack' || packet.reasonCode !== reasonCodes.success) return
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const message of early) this.#mqtt.publish(message)
+  }
+}
+
+function forgetFirst(map: Map<string, unknown>): void {
+  const [first] = map.keys()
+  if (first !== undefined) map.delete(first)
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1'
+}

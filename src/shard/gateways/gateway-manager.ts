@@ -1,0 +1,250 @@
+// The gateways of a shard while it runs. Each socket belongs to one shard, by its name. A gateway client has a connection
+// of MQTT 5.0 within the process, which comes in like any other: it is carried to the shard that has the session.
+//
+//   device <──datagrams──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
+
+import { createStreamPair, PacketLink } from '../../bridges/index.ts'
+import {
+  type GatewayDependencies,
+  type GatewayProtocol,
+  type MqttConnection,
+  type MqttConnectionCallbacks,
+  MqttSnGateway,
+  newGatewayCounters,
+  type PeerAddress,
+  PredefinedTopics,
+  writeAdvertise,
+} from '../../gateways/index.ts'
+import { type PacketLimits, TopicTable } from '../../protocol/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import { type ByteStream, openUdp, type UdpSocket } from '../../transports/index.ts'
+import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
+import type { ShardListener } from '../messages/messages.ts'
+import { DeadlineTimer } from '../runtime/deadline-timer.ts'
+
+const maxPacketBytes = 268_435_460
+/** Our own core is believed: what it has taken may be longer in 5.0 than it came. */
+const ownLimits: PacketLimits = {
+  maxPacketBytes,
+  maxPropertyBytes: maxPacketBytes,
+  maxTopicLevels: 65_535,
+  maxTopicBytes: 65_535,
+}
+const maxCachedTopics = 1_024
+/** For a socket that could not be opened. */
+const retryMs = 5_000
+const msPerSecond = 1_000
+
+export interface GatewayManagerDependencies {
+  readonly own: number
+  readonly log: Log
+  nowMs(): number
+  /** A client comes by this listener. */
+  accept(stream: ByteStream, listener: ShardListener): void
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
+  fail(error: unknown): void
+}
+
+interface RunningGateway {
+  readonly assignment: GatewayAssignment
+  readonly protocol: GatewayProtocol
+  readonly dependencies: GatewayDependencies
+  readonly timer: DeadlineTimer
+  readonly advertiser: NodeJS.Timeout | undefined
+  socket: UdpSocket | undefined
+  retry: NodeJS.Timeout | undefined
+  isClosed: boolean
+}
+
+export class GatewayManager {
+  readonly #dependencies: GatewayManagerDependencies
+  readonly #running = new Map<number, RunningGateway>()
+  #plan: GatewayPlan = []
+  readonly #topics = new TopicTable(maxCachedTopics)
+
+  constructor(dependencies: GatewayManagerDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** The listener that clients on other shards came by. */
+  listenerOf(number: number): ShardListener | undefined {
+    return this.#plan.find(({ listener }) => listener.number === number)?.listener
+  }
+
+  /** From here on the gateways are these. A socket whose settings have changed has another number. */
+  async configure(plan: GatewayPlan): Promise<void> {
+    this.#plan = plan
+    const wanted = plan.filter(({ listener }) => listener.onlyOnShard === this.#dependencies.own)
+    const numbers = new Set(wanted.map(({ listener }) => listener.number))
+    const gone = [...this.#running.values()].filter(({ assignment }) => !numbers.has(assignment.listener.number))
+    await Promise.all(gone.map((gateway) => this.#close(gateway)))
+    for (const assignment of wanted) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
+  }
+
+  reports(): readonly GatewayReport[] {
+    return [...this.#running.values()].map(({ assignment, protocol, dependencies, socket }) => ({
+      type: assignment.type,
+      name: assignment.listener.name,
+      isOpen: socket !== undefined,
+      clients: protocol.clients,
+      counters: dependencies.counters,
+    }))
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((gateway) => this.#close(gateway)))
+  }
+
+  async #open(assignment: GatewayAssignment): Promise<void> {
+    const timer = new DeadlineTimer(() => this.#guarded(() => this.#tick(assignment.listener.number)))
+    const dependencies: GatewayDependencies = {
+      nowMs: () => this.#dependencies.nowMs(),
+      send: (bytes, { address, port }) => gateway.socket?.send(bytes, address, port),
+      openMqtt: (peer, callbacks) => this.#openMqtt(assignment.listener, peer, callbacks),
+      wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
+      counters: newGatewayCounters(),
+    }
+    const gateway: RunningGateway = {
+      assignment,
+      protocol: protocolOf(assignment, dependencies),
+      dependencies,
+      timer,
+      advertiser: this.#advertiserOf(assignment),
+      socket: undefined,
+      retry: undefined,
+      isClosed: false,
+    }
+    this.#running.set(assignment.listener.number, gateway)
+    await this.#openSocket(gateway)
+  }
+
+  async #openSocket(gateway: RunningGateway): Promise<void> {
+    const { listener } = gateway.assignment
+    const name = `gateway:${gateway.assignment.type}:${listener.name}`
+    const where = `udp ${listener.host}:${listener.port}`
+    const retryLater = (error: Error): void => {
+      gateway.socket = undefined
+      if (gateway.isClosed) return
+      this.#dependencies.alarm(name, `the gateway does not receive on ${where}: ${error.message}`)
+      gateway.retry = setTimeout(() => void this.#openSocket(gateway), retryMs).unref()
+    }
+    try {
+      const socket = await openUdp({
+        host: listener.host,
+        port: listener.port,
+        accessRules: listener.accessRules ?? [],
+        onDatagram: (bytes, address, port) =>
+          this.#guarded(() => gateway.protocol.handleDatagram(bytes, { address, port })),
+        onFault: retryLater,
+      })
+      if (gateway.isClosed) return await socket.close()
+      gateway.socket = socket
+      this.#dependencies.alarmOver(name, `the gateway receives on ${where}`)
+      this.#dependencies.log.info('a gateway is open', {
+        gateway: gateway.assignment.type,
+        listener: listener.name,
+        where,
+      })
+    } catch (error) {
+      retryLater(error as Error)
+    }
+  }
+
+  async #close(gateway: RunningGateway): Promise<void> {
+    gateway.isClosed = true
+    this.#running.delete(gateway.assignment.listener.number)
+    clearTimeout(gateway.retry)
+    clearInterval(gateway.advertiser)
+    gateway.timer.stop()
+    gateway.protocol.close()
+    const { socket } = gateway
+    gateway.socket = undefined
+    await socket?.close()
+  }
+
+  #advertiserOf({ type, mqttsn, listener }: GatewayAssignment): NodeJS.Timeout | undefined {
+    if (type !== 'mqttsn' || mqttsn?.broadcast !== true) return undefined
+    const seconds = Math.ceil(mqttsn.advertise_interval / msPerSecond)
+    const bytes = writeAdvertise(mqttsn.gateway_id, seconds)
+    const advertise = (): void => this.#running.get(listener.number)?.socket?.broadcast(bytes)
+    return setInterval(advertise, mqttsn.advertise_interval).unref()
+  }
+
+  #tick(number: number): void {
+    const gateway = this.#running.get(number)
+    if (gateway === undefined) return
+    gateway.timer.begin()
+    gateway.protocol.tick()
+  }
+
+  #openMqtt(listener: ShardListener, peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection {
+    const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
+    const [ours, theirs] = createStreamPair(later, peer)
+    const link = new PacketLink(
+      {
+        handleBytes: () => {},
+        handlePacket: (_, packet) => callbacks.handlePacket(packet),
+        handleRead: () => {},
+        handleMalformed: (_, error) => {
+          throw error
+        },
+        handleClosed: () => callbacks.handleClosed(),
+        handleWritten: () => {},
+      },
+      ours,
+      { version: 5, limits: ownLimits, topics: this.#topics, later, ownsChunks: false },
+    )
+    this.#dependencies.accept(theirs, listener)
+    return {
+      send: (packet) => link.send(packet),
+      acknowledge: (type, packetId) => link.acknowledge(type, packetId),
+      publish: (fields) => void link.publish(fields, maxPacketBytes),
+      get unsentBytes() {
+        return link.unsentBytes
+      },
+      end: (goodbye) => link.end(goodbye),
+    }
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#dependencies.fail(error)
+    }
+  }
+}
+
+function protocolOf(assignment: GatewayAssignment, dependencies: GatewayDependencies): GatewayProtocol {
+  const { type, mqttsn, maxClients } = assignment
+  if (type === 'mqttsn' && mqttsn !== undefined) return mqttSnGatewayOf(mqttsn, maxClients, dependencies)
+  throw new TypeError(`the gateway ${type} has no settings`)
+}
+
+function mqttSnGatewayOf(
+  mqttsn: NonNullable<GatewayAssignment['mqttsn']>,
+  maxClients: number,
+  dependencies: GatewayDependencies,
+): MqttSnGateway {
+  const predefined = mqttsn.predefined.map((fields) => ({
+    id: Number(fields.get('id')),
+    topic: String(fields.get('topic')),
+  }))
+  const settings = {
+    gatewayId: mqttsn.gateway_id,
+    allowsQosMinusOne: mqttsn.enable_qos3,
+    resumesTopics: mqttsn.subs_resume,
+    predefined: new PredefinedTopics(predefined),
+    retryIntervalMs: mqttsn.retry_interval,
+    maxRetries: mqttsn.max_retries,
+    idleTimeoutMs: mqttsn.idle_timeout,
+    maxClients,
+    override: overrideOf(mqttsn.clientinfo_override),
+  }
+  return new MqttSnGateway(settings, dependencies)
+}
+
+function overrideOf({ username, password, clientid }: NonNullable<GatewayAssignment['mqttsn']>['clientinfo_override']) {
+  return { username, password, clientId: clientid }
+}

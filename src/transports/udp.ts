@@ -1,0 +1,76 @@
+// A UDP socket as gateways see it. Nothing of it waits in memory but what the kernel holds: what cannot be sent is lost, as
+// datagrams are.
+
+import { createSocket, type Socket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import { type AddressRule, AddressRules } from './address-rules.ts'
+
+/** What the kernel may hold of what has come: a burst of small datagrams. */
+const receiveBufferBytes = 4_194_304
+/** Bytes that the system has not taken yet; what is more is lost. */
+const maxSendQueueBytes = 8_388_608
+
+export interface UdpOptions {
+  readonly host: string
+  readonly port: number
+  readonly accessRules: readonly AddressRule[]
+  /** The bytes belong to the receiver. */
+  onDatagram(bytes: Buffer, address: string, port: number): void
+  /** The socket is broken and closed. */
+  onFault(error: Error): void
+}
+
+export interface UdpSocket {
+  readonly port: number
+  send(bytes: Buffer, address: string, port: number): void
+  /** To all hosts of the network. */
+  broadcast(bytes: Buffer): void
+  close(): Promise<void>
+}
+
+export function openUdp(options: UdpOptions): Promise<UdpSocket> {
+  const { host, port, accessRules } = options
+  const rules = accessRules.length === 0 ? undefined : new AddressRules(accessRules)
+  const isSix = isIPv6(host)
+  const socket = createSocket({ type: isSix ? 'udp6' : 'udp4', reuseAddr: false })
+  socket.on('message', (bytes, { address, port: from }) => {
+    const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+    if (from !== 0 && (rules === undefined || rules.allows(plain))) options.onDatagram(bytes, plain, from)
+  })
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ address: host, port, exclusive: true }, () => {
+      socket.off('error', reject)
+      socket.on('error', (error) => {
+        socket.close()
+        options.onFault(error)
+      })
+      enlargeReceiveBuffer(socket)
+      resolve(handleOf(socket, isSix))
+    })
+  })
+}
+
+function handleOf(socket: Socket, isSix: boolean): UdpSocket {
+  const send = (bytes: Buffer, address: string, port: number): void => {
+    if (socket.getSendQueueSize() > maxSendQueueBytes) return
+    const target = isSix && address.includes('.') ? `::ffff:${address}` : address
+    // What the network refuses (nobody there, no route) is lost like any datagram.
+    socket.send(bytes, port, target, () => {})
+  }
+  return {
+    port: socket.address().port,
+    send,
+    broadcast: (bytes) => {
+      if (isSix) return
+      socket.setBroadcast(true)
+      send(bytes, '255.255.255.255', socket.address().port)
+    },
+    close: () => new Promise((resolve) => socket.close(() => resolve())),
+  }
+}
+
+/** The system may allow less: then it is as much as it allows. */
+function enlargeReceiveBuffer(socket: Socket): void {
+  socket.setRecvBufferSize(receiveBufferBytes)
+}
