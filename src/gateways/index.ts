@@ -10,6 +10,8 @@ export {
   type MqttConnectionCallbacks,
   type PeerAddress,
 } from './gateway.ts'
+export { CoapGateway } from './coap/coap-gateway.ts'
+export type { CoapSettings } from './coap/settings.ts'
 export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'
 export type { MqttSnSettings } from './mqttsn/settings.ts'
 export { PredefinedTopics } from './mqttsn/topic-ids.ts'

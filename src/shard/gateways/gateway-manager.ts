@@ -5,6 +5,7 @@
 
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import {
+  CoapGateway,
   type GatewayDependencies,
   type GatewayProtocol,
   type MqttConnection,
@@ -217,8 +218,9 @@ export class GatewayManager {
 }
 
 function protocolOf(assignment: GatewayAssignment, dependencies: GatewayDependencies): GatewayProtocol {
-  const { type, mqttsn, maxClients } = assignment
+  const { type, mqttsn, coap, maxClients } = assignment
   if (type === 'mqttsn' && mqttsn !== undefined) return mqttSnGatewayOf(mqttsn, maxClients, dependencies)
+  if (type === 'coap' && coap !== undefined) return coapGatewayOf(coap, maxClients, dependencies)
   throw new TypeError(`the gateway ${type} has no settings`)
 }
 
@@ -243,6 +245,28 @@ function mqttSnGatewayOf(
     override: overrideOf(mqttsn.clientinfo_override),
   }
   return new MqttSnGateway(settings, dependencies)
+}
+
+const qosOfNames = { coap: undefined, qos0: 0, qos1: 1, qos2: 2 } as const
+
+function coapGatewayOf(
+  coap: NonNullable<GatewayAssignment['coap']>,
+  maxClients: number,
+  dependencies: GatewayDependencies,
+): CoapGateway {
+  const settings = {
+    heartbeatMs: coap.heartbeat,
+    requiresConnection: coap.connection_required,
+    notifyType: coap.notify_type,
+    subscribeQoS: qosOfNames[coap.subscribe_qos],
+    publishQoS: qosOfNames[coap.publish_qos],
+    maxBlockBytes: Number(coap.max_block_size),
+    maxBodyBytes: coap.max_body,
+    idleTimeoutMs: coap.idle_timeout,
+    maxClients,
+    override: overrideOf(coap.clientinfo_override),
+  }
+  return new CoapGateway(settings, dependencies)
 }
 
 function overrideOf({ username, password, clientid }: NonNullable<GatewayAssignment['mqttsn']>['clientinfo_override']) {

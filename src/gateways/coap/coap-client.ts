@@ -1,0 +1,327 @@
+// One client of the CoAP gateway: its connection to the broker, what it observes, and what the broker has not answered yet.
+
+import {
+  type ConnackPacket,
+  type Packet,
+  type PublishPacket,
+  type QoS,
+  reasonCodes,
+  type TopicFilter,
+  type TopicName,
+  TopicTable,
+} from '../../protocol/index.ts'
+import type { GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
+import type { CoapSettings } from './settings.ts'
+
+export interface CoapCredentials {
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+/** What the broker says to a request: a reason code of MQTT 5.0. */
+export type Answered = (reasonCode: number) => void
+
+export interface Observation {
+  readonly filter: TopicFilter
+  readonly token: Buffer
+  /** Of the subscription, by which its messages are known. */
+  readonly subscriptionId: number
+  sequence: number
+  confirmedAtMs: number
+}
+
+export interface SubscribeRequest {
+  readonly filter: TopicFilter
+  readonly qos: QoS
+  readonly noLocal: boolean
+  readonly retainHandling: 0 | 1 | 2
+}
+
+const maxPending = 256
+const maxObservations = 256
+const receiveMaximum = 64
+const msPerSecond = 1_000
+const lostAfter = 1.5
+/** How long a retained message may take to come from another shard. */
+const retainedWaitMs = 500
+
+export interface CoapClientOwner {
+  readonly settings: CoapSettings
+  readonly dependencies: GatewayDependencies
+  notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void
+  noteEnded(client: CoapClient): void
+  schedule(): void
+}
+
+export class CoapClient {
+  readonly credentials: CoapCredentials
+  /** Of a connection; undefined: it sends requests without one. */
+  readonly token: string | undefined
+  /** Where it was heard last. */
+  peer: PeerAddress
+  readonly #owner: CoapClientOwner
+  readonly #mqtt: MqttConnection
+  readonly #topics = new TopicTable(16)
+  #state: 'connecting' | 'open' | 'ended' = 'connecting'
+  readonly #whenOpen: Answered[] = []
+  readonly #pending = new Map<number, Answered>()
+  readonly #observations = new Map<number, Observation>()
+  readonly #retainedReads = new Map<string, (packet: PublishPacket | undefined) => void>()
+  readonly #readTimeouts: { atMs: number; topic: string }[] = []
+  #nextPacketId = 1
+  #nextSubscriptionId = 1
+  #heardAtMs: number
+  #nextPingAtMs: number
+
+  constructor(
+    owner: CoapClientOwner,
+    { credentials, token, peer }: { credentials: CoapCredentials; token: string | undefined; peer: PeerAddress },
+  ) {
+    this.#owner = owner
+    this.credentials = credentials
+    this.token = token
+    this.peer = peer
+    const nowMs = owner.dependencies.nowMs()
+    this.#heardAtMs = nowMs
+    this.#nextPingAtMs = nowMs + owner.settings.heartbeatMs / 2
+    this.#mqtt = owner.dependencies.openMqtt(peer, {
+      handlePacket: (packet) => this.#handlePacket(packet),
+      handleClosed: () => this.#end(reasonCodes.unspecifiedError),
+    })
+    this.#connect()
+  }
+
+  get isEnded(): boolean {
+    return this.#state === 'ended'
+  }
+
+  get dueAtMs(): number {
+    return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#readTimeouts[0]?.atMs ?? Infinity)
+  }
+
+  observationOf(token: Buffer): Observation | undefined {
+    return [...this.#observations.values()].find((observation) => observation.token.equals(token))
+  }
+
+  noteHeard(peer: PeerAddress): void {
+    this.peer = peer
+    this.#heardAtMs = this.#owner.dependencies.nowMs()
+  }
+
+  /** Calls back when the broker has let it in, or not. */
+  whenOpen(answered: Answered): void {
+    if (this.#state === 'open') answered(reasonCodes.success)
+    else if (this.#state === 'ended' || this.#whenOpen.length >= maxPending) answered(reasonCodes.serverBusy)
+    else this.#whenOpen.push(answered)
+  }
+
+  publish(
+    message: { topic: TopicName; payload: Buffer; qos: QoS; retain: boolean; expirySeconds: number | undefined },
+    answered: Answered,
+  ): void {
+    const { topic, payload, qos, retain, expirySeconds } = message
+    const packetId = qos === 0 ? 0 : this.#takePacketId()
+    if (packetId === undefined) return answered(reasonCodes.serverBusy)
+    if (qos > 0) this.#pending.set(packetId, answered)
+    this.#mqtt.publish({
+      topic: this.#topics.named(topic),
+      topicIsOmitted: false,
+      topicAlias: 0,
+      qos,
+      retain,
+      dup: false,
+      packetId,
+      properties: undefined,
+      messageExpiryIntervalSeconds: expirySeconds,
+      subscriptionIdentifiers: undefined,
+      chunk: payload,
+      payloadStart: 0,
+      payloadEnd: payload.length,
+    })
+    if (qos === 0) answered(reasonCodes.success)
+  }
+
+  /** The same token again replaces what it observed. Undefined: there is no room for it. */
+  observe(
+    request: SubscribeRequest,
+    token: Buffer,
+    answered: (reasonCode: number, found: Observation) => void,
+  ): boolean {
+    const known = this.observationOf(token)
+    if (known !== undefined && known.filter !== request.filter) this.cancel(known)
+    const packetId = this.#takePacketId()
+    if (packetId === undefined || this.#observations.size >= maxObservations) return false
+    const same = [...this.#observations.values()].find(({ filter }) => filter === request.filter)
+    const subscriptionId = same?.subscriptionId ?? this.#nextSubscriptionId++
+    const nowMs = this.#owner.dependencies.nowMs()
+    const observation = { filter: request.filter, token, subscriptionId, sequence: 2, confirmedAtMs: nowMs }
+    this.#observations.set(subscriptionId, observation)
+    this.#pending.set(packetId, (reasonCode) => {
+      if (reasonCode >= reasonCodes.unspecifiedError) this.#observations.delete(subscriptionId)
+      answered(reasonCode, observation)
+    })
+    this.#mqtt.send({
+      type: 'subscribe',
+      packetId,
+      subscriptions: [{ ...request, retainAsPublished: false }],
+      properties: { subscriptionIdentifier: subscriptionId },
+    })
+    return true
+  }
+
+  cancel({ filter, subscriptionId }: Observation): void {
+    if (!this.#observations.delete(subscriptionId)) return
+    const packetId = this.#takePacketId()
+    if (packetId === undefined || this.#state === 'ended') return
+    this.#pending.set(packetId, () => {})
+    this.#mqtt.send({ type: 'unsubscribe', packetId, filters: [filter], properties: undefined })
+  }
+
+  /** The retained message of a topic: a subscription that ends at once. False: it cannot be asked for now. */
+  readRetained(topic: TopicName, answered: (packet: PublishPacket | undefined, reasonCode: number) => void): boolean {
+    const packetId = this.#takePacketId()
+    if (packetId === undefined || this.#retainedReads.has(topic)) return false
+    const filter = topic as unknown as TopicFilter
+    this.#retainedReads.set(topic, (packet) => {
+      this.#retainedReads.delete(topic)
+      const unsubscribeId = this.#takePacketId()
+      if (unsubscribeId !== undefined && this.#state === 'open' && !this.#observes(filter)) {
+        this.#pending.set(unsubscribeId, () => {})
+        this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: undefined })
+      }
+      answered(packet, reasonCodes.success)
+    })
+    this.#pending.set(packetId, (reasonCode) => {
+      if (reasonCode < reasonCodes.unspecifiedError) return
+      this.#retainedReads.delete(topic)
+      answered(undefined, reasonCode)
+    })
+    const request = { filter, qos: 0, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
+    this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
+    this.#readTimeouts.push({ atMs: this.#owner.dependencies.nowMs() + retainedWaitMs, topic })
+    this.#owner.schedule()
+    return true
+  }
+
+  tick(): void {
+    const nowMs = this.#owner.dependencies.nowMs()
+    if (nowMs >= this.#lostAtMs) return this.end(this.token === undefined ? 'normal' : 'lost')
+    while ((this.#readTimeouts[0]?.atMs ?? Infinity) <= nowMs) {
+      const { topic } = this.#readTimeouts.shift() ?? { topic: '' }
+      this.#retainedReads.get(topic)?.(undefined)
+    }
+    if (nowMs < this.#nextPingAtMs) return
+    this.#nextPingAtMs = nowMs + this.#owner.settings.heartbeatMs / 2
+    this.#mqtt.send({ type: 'pingreq' })
+  }
+
+  end(why: 'normal' | 'lost'): void {
+    const reasonCode = why === 'lost' ? reasonCodes.disconnectWithWill : reasonCodes.normalDisconnection
+    if (this.#state !== 'ended') this.#mqtt.end({ type: 'disconnect', reasonCode, properties: undefined })
+    this.#end(reasonCodes.unspecifiedError)
+  }
+
+  /** Without a connection it stays as long as it observes, and a while longer. */
+  get #lostAtMs(): number {
+    const { heartbeatMs, idleTimeoutMs } = this.#owner.settings
+    if (this.token !== undefined) return this.#heardAtMs + heartbeatMs * lostAfter
+    return this.#observations.size > 0 ? Infinity : this.#heardAtMs + idleTimeoutMs
+  }
+
+  #connect(): void {
+    const { clientId, username, password } = this.credentials
+    this.#mqtt.send({
+      type: 'connect',
+      version: 5,
+      clientId,
+      cleanStart: true,
+      keepAliveSeconds: Math.ceil(this.#owner.settings.heartbeatMs / msPerSecond),
+      username,
+      password: password === undefined ? undefined : Buffer.from(password),
+      will: undefined,
+      properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum },
+      isBridge: false,
+    })
+  }
+
+  #observes(filter: TopicFilter): boolean {
+    return [...this.#observations.values()].some((observation) => observation.filter === filter)
+  }
+
+  #handlePacket(packet: Packet): void {
+    switch (packet.type) {
+      case 'connack':
+        return this.#handleConnack(packet)
+      case 'publish':
+        return this.#handleDelivery(packet)
+      case 'puback':
+        return this.#answer(packet.packetId, packet.reasonCode)
+      case 'pubrec':
+        if (packet.reasonCode >= reasonCodes.unspecifiedError) return this.#answer(packet.packetId, packet.reasonCode)
+        return this.#mqtt.acknowledge('pubrel', packet.packetId)
+      case 'pubcomp':
+        return this.#answer(packet.packetId, reasonCodes.success)
+      case 'pubrel':
+        return this.#mqtt.acknowledge('pubcomp', packet.packetId)
+      case 'suback':
+      case 'unsuback':
+        return this.#answer(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+      case 'disconnect':
+        return this.#end(packet.reasonCode)
+      default:
+        return undefined
+    }
+  }
+
+  #handleConnack({ reasonCode }: ConnackPacket): void {
+    if (reasonCode === reasonCodes.success) this.#state = 'open'
+    const waiting = this.#whenOpen.splice(0)
+    for (const answered of waiting) answered(reasonCode)
+    if (reasonCode !== reasonCodes.success) this.#end(reasonCode)
+  }
+
+  #handleDelivery(packet: PublishPacket): void {
+    const settled = (): void => {
+      if (this.#state === 'ended') return
+      if (packet.qos === 1) this.#mqtt.acknowledge('puback', packet.packetId)
+      else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
+    }
+    const name = packet.topic?.name ?? ''
+    const reading = this.#retainedReads.get(name)
+    if (reading !== undefined && packet.retain) reading(packet)
+    const ids = packet.properties?.subscriptionIdentifiers ?? []
+    let open = ids.length
+    if (open === 0) return settled()
+    for (const id of ids) {
+      const observation = this.#observations.get(id)
+      const done = (): void => {
+        if (--open === 0) settled()
+      }
+      if (observation === undefined) done()
+      else this.#owner.notify(this, observation, packet, done)
+    }
+  }
+
+  #answer(packetId: number, reasonCode: number): void {
+    const answered = this.#pending.get(packetId)
+    this.#pending.delete(packetId)
+    answered?.(reasonCode)
+  }
+
+  #takePacketId(): number | undefined {
+    if (this.#pending.size >= maxPending) return undefined
+    do this.#nextPacketId = this.#nextPacketId >= 0xffff ? 1 : this.#nextPacketId + 1
+    while (this.#pending.has(this.#nextPacketId))
+    return this.#nextPacketId
+  }
+
+  #end(reasonCode: number): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    for (const answered of [...this.#whenOpen.splice(0), ...this.#pending.values()]) answered(reasonCode)
+    this.#pending.clear()
+    this.#observations.clear()
+    this.#owner.noteEnded(this)
+  }
+}

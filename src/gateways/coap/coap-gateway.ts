@@ -1,0 +1,431 @@
+// One listener of the CoAP gateway: requests become publications and subscriptions of a client of the broker.
+//
+//   POST, PUT, DELETE /mqtt/connection     a connection with a token, and its heartbeat
+//   POST, PUT         /ps/{topic}          publishes
+//   GET               /ps/{topic}          Observe 0 subscribes, 1 ends that; without it the retained message
+//
+// `/mqtt/{topic}` is the older form of `/ps/{topic}`: contract F4.
+
+import { randomBytes } from 'node:crypto'
+import {
+  hasWildcard,
+  parseTopicFilter,
+  parseTopicName,
+  type PublishPacket,
+  type QoS,
+  reasonCodes,
+  type TopicFilter,
+} from '../../protocol/index.ts'
+import { AnswerLimits } from '../address-limits.ts'
+import type { GatewayDependencies, GatewayProtocol, PeerAddress } from '../gateway.ts'
+import { BlockTransfers } from './block-transfers.ts'
+import { CoapClient, type CoapClientOwner, type CoapCredentials, type Observation } from './coap-client.ts'
+import { Exchanges, peerKey } from './exchanges.ts'
+import {
+  blockOf,
+  blockOption,
+  code,
+  coapTypes,
+  type CoapMessage,
+  type CoapOption,
+  methods,
+  options,
+  readMessage,
+  uintOf,
+  uintOption,
+} from './message.ts'
+import { type CoapRequest, readRequest } from './request.ts'
+import type { CoapSettings } from './settings.ts'
+
+/** 53 bits at least [F8], as digits. */
+const tokenBytes = 8
+const dayMs = 86_400_000
+/** Answers to an address that has not shown itself: so many times the request, and so many octets at least [F8]. */
+const maxAmplification = 3
+const minAnswerBytes = 64
+const linkFormat = 40
+const responseHeadBytes = 24
+
+interface Response {
+  readonly code: number
+  readonly options?: readonly CoapOption[]
+  readonly payload?: Buffer
+}
+
+interface Exchange {
+  readonly request: CoapMessage
+  readonly peer: PeerAddress
+  /** Of the datagram. */
+  readonly bytes: number
+}
+
+export class CoapGateway implements GatewayProtocol, CoapClientOwner {
+  readonly settings: CoapSettings
+  readonly dependencies: GatewayDependencies
+  readonly #exchanges: Exchanges
+  readonly #blocks: BlockTransfers
+  readonly #answers = new AnswerLimits()
+  readonly #clients = new Map<string, CoapClient>()
+  #wakeAtMs = Infinity
+
+  constructor(settings: CoapSettings, dependencies: GatewayDependencies) {
+    this.settings = settings
+    this.dependencies = dependencies
+    this.#exchanges = new Exchanges(dependencies)
+    this.#blocks = new BlockTransfers(settings.maxBodyBytes, settings.maxBlockBytes)
+  }
+
+  get clients(): number {
+    return this.#clients.size
+  }
+
+  handleDatagram(bytes: Buffer, peer: PeerAddress): void {
+    const { counters } = this.dependencies
+    counters.received++
+    const read = readMessage(bytes)
+    if (read === undefined || !('message' in read)) {
+      counters.dropped.malformed++
+      if (read?.type === coapTypes.con && this.#mayAnswerStranger(peer)) this.#exchanges.reset(read.messageId, peer)
+      return
+    }
+    const { message } = read
+    if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
+    else if (message.code === 0) {
+      // A ping [4.3].
+      if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
+        this.#exchanges.reset(message.messageId, peer)
+    } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
+    this.schedule()
+  }
+
+  tick(): void {
+    const nowMs = this.dependencies.nowMs()
+    this.#wakeAtMs = Infinity
+    this.#exchanges.tick()
+    for (const client of this.#clients.values()) if (client.dueAtMs <= nowMs) client.tick()
+    let atMs = this.#exchanges.dueAtMs
+    for (const client of this.#clients.values()) atMs = Math.min(atMs, client.dueAtMs)
+    this.#wakeAtMs = atMs
+    this.dependencies.wakeAt(atMs)
+  }
+
+  close(): void {
+    for (const client of this.#clients.values()) client.end('normal')
+  }
+
+  schedule(): void {
+    const atMs = this.#exchanges.dueAtMs
+    if (atMs >= this.#wakeAtMs) return
+    this.#wakeAtMs = atMs
+    this.dependencies.wakeAt(atMs)
+  }
+
+  noteEnded(client: CoapClient): void {
+    const { clientId } = client.credentials
+    if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
+  }
+
+  // Requests
+
+  #handleRequest(exchange: Exchange): void {
+    const { request, peer } = exchange
+    if (this.#exchanges.isRepeated(request, peer)) return
+    const read = readRequest(request)
+    if ('code' in read) {
+      if (read.isDropped === true || !this.#mayAnswerStranger(peer)) return
+      return this.#respond(exchange, { code: read.code })
+    }
+    const later = this.#laterBlock(exchange, read)
+    if (later !== undefined) return this.#respond(exchange, later)
+    const { resource, segments } = read
+    if (resource === 'core') return this.#respond(exchange, coreLinks())
+    if (resource === 'connection') return this.#handleConnection(exchange, read)
+    if (resource === undefined) return this.#respond(exchange, { code: code(4, 4) })
+    const topic = segments.join('/')
+    if (topic === '') return this.#respond(exchange, { code: code(4, 0) })
+    if (request.code === methods.get) return this.#handleGet(exchange, read, topic)
+    if (request.code === methods.post || request.code === methods.put) return this.#handlePublish(exchange, read, topic)
+    this.#respond(exchange, { code: code(4, 5) })
+  }
+
+  /** A GET for a later block of what was answered before. */
+  #laterBlock({ request, peer }: Exchange, { target }: CoapRequest): Response | undefined {
+    const asked = blockOf(request, options.block2)
+    if (asked === 'bad') return { code: code(4, 0) }
+    if (asked === undefined || asked.number === 0) return undefined
+    const next = this.#blocks.next(peerKey(peer), target, asked)
+    if (next === undefined) return { code: code(4, 8) }
+    return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
+  }
+
+  #handleConnection(exchange: Exchange, { query }: CoapRequest): void {
+    const { request, peer } = exchange
+    const clientId = query.get('clientid')
+    if (clientId === undefined || clientId === '') return this.#respond(exchange, { code: code(4, 0) })
+    if (request.code === methods.post) return this.#connect(exchange, this.#credentialsOf(query, clientId))
+    const client = this.#clients.get(clientId)
+    const isKnown = client?.token !== undefined && client.token === query.get('token')
+    if (client === undefined || !isKnown) return this.#respond(exchange, { code: code(4, 1) })
+    client.noteHeard(peer)
+    if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
+    if (request.code !== methods.delete) return this.#respond(exchange, { code: code(4, 5) })
+    client.end('normal')
+    this.#respond(exchange, { code: code(2, 2) })
+  }
+
+  #connect(exchange: Exchange, credentials: CoapCredentials): void {
+    const token = randomBytes(tokenBytes).readBigUInt64BE().toString()
+    const client = this.#open(credentials, token, exchange.peer)
+    if (client === undefined) return this.#respond(exchange, { code: code(5, 3) })
+    client.whenOpen((reasonCode) => {
+      if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
+      this.#respond(exchange, { code: code(2, 1), payload: Buffer.from(token) })
+    })
+  }
+
+  #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
+    const known = this.#clients.get(credentials.clientId)
+    if (known === undefined && this.#clients.size >= this.settings.maxClients) {
+      this.dependencies.counters.dropped.limit++
+      return undefined
+    }
+    const client = new CoapClient(this, { credentials, token, peer })
+    // The one before it is closed by the broker, when this one is let in.
+    client.whenOpen((reasonCode) => {
+      if (reasonCode !== reasonCodes.success) return
+      this.#clients.set(credentials.clientId, client)
+      if (client.dueAtMs < this.#wakeAtMs) {
+        this.#wakeAtMs = client.dueAtMs
+        this.dependencies.wakeAt(this.#wakeAtMs)
+      }
+    })
+    if (known === undefined) this.#clients.set(credentials.clientId, client)
+    return client
+  }
+
+  #credentialsOf(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
+    const { override } = this.settings
+    const fill = (template: string | undefined): string | undefined =>
+      template?.replaceAll('${ConnInfo.clientid}', clientId)
+    return {
+      clientId: fill(override.clientId) ?? clientId,
+      username: fill(override.username) ?? query.get('username'),
+      password: fill(override.password) ?? query.get('password'),
+    }
+  }
+
+  /** The client that a request is of; it has been answered where there is none. */
+  #clientOf(exchange: Exchange, { query }: CoapRequest): CoapClient | undefined {
+    const { peer } = exchange
+    const said = query.get('clientid')
+    const token = query.get('token')
+    const clientId = said ?? `coap-${peer.address}-${peer.port}`
+    const known = this.#clients.get(clientId)
+    if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
+      if (known?.token === undefined || known.token !== token) {
+        if (this.#mayAnswerStranger(peer)) this.#respond(exchange, { code: code(4, 1) })
+        return undefined
+      }
+      known.noteHeard(peer)
+      return known
+    }
+    const credentials = this.#credentialsOf(query, clientId)
+    const isSame =
+      known?.credentials.username === credentials.username && known?.credentials.password === credentials.password
+    const client = known !== undefined && isSame ? known : this.#open(credentials, undefined, peer)
+    if (client === undefined) this.#respond(exchange, { code: code(5, 3) })
+    client?.noteHeard(peer)
+    return client
+  }
+
+  // Publishing
+
+  #handlePublish(exchange: Exchange, asked: CoapRequest, topic: string): void {
+    const { request, peer } = exchange
+    const name = parseTopicName(topic)
+    const qos = qosIn(asked.query)
+    if (name === undefined || qos === 'bad') return this.#respond(exchange, { code: code(4, 0) })
+    const expiry = asked.query.get('expiry')
+    if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
+    const received = this.#blocks.receive(request, peerKey(peer), asked.target, this.dependencies.nowMs())
+    if (received.outcome === 'continue')
+      return this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
+    if (received.outcome === 'bad') return this.#respond(exchange, { code: code(4, 0) })
+    if (received.outcome === 'incomplete') return this.#respond(exchange, { code: code(4, 8) })
+    if (received.outcome === 'too-large') {
+      const size = uintOption(options.size1, this.settings.maxBodyBytes)
+      return this.#respond(exchange, { code: code(4, 13), options: [size] })
+    }
+    const client = this.#clientOf(exchange, asked)
+    if (client === undefined) return
+    const message = {
+      topic: name,
+      payload: Buffer.from(received.payload),
+      qos: qos ?? this.settings.publishQoS ?? qosOfType(request),
+      retain: asked.query.get('retain') === 'true' || asked.query.get('retain') === '1',
+      expirySeconds: expiry === undefined ? undefined : Number(expiry),
+    }
+    const { block } = received
+    const acknowledged = block === undefined ? {} : { options: [blockOption(options.block1, block)] }
+    this.#whenOpen(exchange, client, () =>
+      client.publish(message, (reasonCode) => {
+        const isDone = reasonCode < reasonCodes.unspecifiedError
+        this.#respond(exchange, isDone ? { code: code(2, 4), ...acknowledged } : { code: codeOf(reasonCode) })
+      }),
+    )
+  }
+
+  #whenOpen(exchange: Exchange, client: CoapClient, work: () => void): void {
+    client.whenOpen((reasonCode) => {
+      if (reasonCode === reasonCodes.success) work()
+      else this.#respond(exchange, { code: codeOf(reasonCode) })
+    })
+  }
+
+  // Observing and reading
+
+  #handleGet(exchange: Exchange, asked: CoapRequest, topic: string): void {
+    const { request } = exchange
+    const observe = uintOf(request, options.observe)
+    const filter = parseTopicFilter(topic)
+    const qos = qosIn(asked.query)
+    const isBad = filter === undefined || qos === 'bad' || (observe !== undefined && request.token.length === 0)
+    if (isBad || (observe === undefined && hasWildcard(topic))) return this.#respond(exchange, { code: code(4, 0) })
+    const client = this.#clientOf(exchange, asked)
+    if (client === undefined) return
+    if (observe === 1) return this.#endObserving(exchange, client, filter)
+    if (observe === undefined) return this.#readRetained(exchange, client, asked)
+    const { query } = asked
+    const wanted = {
+      filter,
+      qos: qos ?? this.settings.subscribeQoS ?? qosOfType(request),
+      noLocal: query.get('nl') === '1',
+      retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
+    }
+    this.#whenOpen(exchange, client, () => {
+      const isBegun = client.observe(wanted, request.token, (reasonCode, { sequence }) => {
+        if (reasonCode >= reasonCodes.unspecifiedError) return this.#respond(exchange, { code: codeOf(reasonCode) })
+        this.#respond(exchange, { code: code(2, 5), options: [uintOption(options.observe, sequence - 1)] })
+      })
+      if (!isBegun) this.#respond(exchange, { code: code(5, 3) })
+    })
+  }
+
+  #endObserving(exchange: Exchange, client: CoapClient, filter: TopicFilter): void {
+    const observation = client.observationOf(exchange.request.token)
+    if (observation?.filter === filter) client.cancel(observation)
+    this.#respond(exchange, { code: code(2, 7) })
+  }
+
+  #readRetained(exchange: Exchange, client: CoapClient, { segments, target }: CoapRequest): void {
+    const topic = parseTopicName(segments.join('/'))
+    if (topic === undefined) return this.#respond(exchange, { code: code(4, 0) })
+    this.#whenOpen(exchange, client, () => {
+      const isAsked = client.readRetained(topic, (packet, reasonCode) => {
+        if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
+        if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
+        const { payload, block } = this.#firstBlock(payloadOf(packet), target, exchange)
+        const more = block === undefined ? [] : [blockOption(options.block2, block)]
+        this.#respond(exchange, { code: code(2, 5), options: more, payload })
+      })
+      if (!isAsked) this.#respond(exchange, { code: code(5, 3) })
+      this.tick()
+    })
+  }
+
+  /** No longer than an address that has not shown itself may be sent. */
+  #firstBlock(payload: Buffer, target: string, { peer, request, bytes }: Exchange) {
+    const asked = blockOf(request, options.block2)
+    const askedBytes = asked === undefined || asked === 'bad' ? Infinity : asked.bytes
+    const allowed = isLoopback(peer.address) ? Infinity : Math.max(minAnswerBytes, bytes * maxAmplification)
+    const maxBytes = Math.min(askedBytes, Math.max(16, allowed - responseHeadBytes))
+    return this.#blocks.begin(payload, { peer: peerKey(peer), target, maxBytes, nowMs: this.dependencies.nowMs() })
+  }
+
+  /** A message of what a client observes. */
+  notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void {
+    const { notifyType } = this.settings
+    const nowMs = this.dependencies.nowMs()
+    // [RFC 7641 4.5] Who only gets what it need not confirm is asked once a day whether it is there.
+    const isDue = nowMs - observation.confirmedAtMs >= dayMs
+    const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue
+    observation.sequence = (observation.sequence + 1) & 0xffffff
+    const target = `ps/${packet.topic?.name ?? ''}?`
+    const { peer } = client
+    const { payload, block } = this.#blocks.begin(payloadOf(packet), {
+      peer: peerKey(peer),
+      target,
+      maxBytes: this.settings.maxBlockBytes,
+      nowMs,
+    })
+    const message = {
+      code: code(2, 5),
+      token: observation.token,
+      options: [
+        uintOption(options.observe, observation.sequence),
+        ...(block === undefined ? [] : [blockOption(options.block2, block)]),
+      ],
+      payload,
+    }
+    if (!isConfirmable) {
+      this.#exchanges.sendNonConfirmable(message, peer, () => client.cancel(observation))
+      return settled()
+    }
+    this.#exchanges.sendConfirmable(
+      {
+        message,
+        settled: (outcome) => {
+          if (outcome === 'acknowledged') observation.confirmedAtMs = this.dependencies.nowMs()
+          else client.cancel(observation)
+          settled()
+        },
+      },
+      peer,
+    )
+    this.schedule()
+  }
+
+  #respond(
+    { request, peer }: Exchange,
+    { code: answer, options: list = [], payload = Buffer.alloc(0) }: Response,
+  ): void {
+    this.#exchanges.reply(request, { code: answer, options: list, payload }, peer)
+  }
+
+  #mayAnswerStranger(peer: PeerAddress): boolean {
+    return this.#answers.take(peer.address, this.dependencies.nowMs())
+  }
+}
+
+function coreLinks(): Response {
+  const links = '</ps>;rt="core.ps";ct=0,</mqtt>,</mqtt/connection>'
+  return { code: code(2, 5), options: [uintOption(options.contentFormat, linkFormat)], payload: Buffer.from(links) }
+}
+
+function payloadOf({ chunk, payloadStart, frameEnd }: PublishPacket): Buffer {
+  return Buffer.from(chunk.subarray(payloadStart, frameEnd))
+}
+
+function qosIn(query: ReadonlyMap<string, string>): QoS | 'bad' | undefined {
+  const text = query.get('qos')
+  if (text === undefined) return undefined
+  return text === '0' || text === '1' || text === '2' ? (Number(text) as QoS) : 'bad'
+}
+
+function qosOfType({ type }: CoapMessage): QoS {
+  return type === coapTypes.con ? 1 : 0
+}
+
+/** What a refusal of the broker is in CoAP: contract F4. */
+function codeOf(reasonCode: number): number {
+  if (reasonCode === reasonCodes.badUserNameOrPassword) return code(4, 1)
+  if (reasonCode === reasonCodes.notAuthorized) return code(4, 1)
+  if (reasonCode === reasonCodes.banned) return code(4, 3)
+  if (reasonCode === reasonCodes.clientIdentifierNotValid) return code(4, 0)
+  if (reasonCode === reasonCodes.packetTooLarge) return code(4, 13)
+  return code(5, 3)
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1'
+}

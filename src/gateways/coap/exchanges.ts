@@ -1,0 +1,199 @@
+// The message layer of CoAP [RFC 7252 section 4] between this gateway and all of its peers: a request is carried out once,
+// however often it comes, and what is to be confirmed is sent until it is, one message at a time for each peer (NSTART 1).
+
+import { randomBytes } from 'node:crypto'
+import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import { coapTypes, type CoapMessage, writeMessage } from './message.ts'
+
+/** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
+const exchangeLifetimeMs = 247_000
+const nonLifetimeMs = 145_000
+/** Replies that are remembered; the oldest are forgotten first. */
+const maxRemembered = 65_536
+/** ACK_TIMEOUT, ACK_RANDOM_FACTOR, MAX_RETRANSMIT [4.8]. */
+const ackTimeoutMs = 2_000
+const ackRandomFactor = 1.5
+const maxRetransmit = 4
+/** Messages to one peer that wait to be sent. */
+const maxWaiting = 256
+
+interface Remembered {
+  /** Undefined: there is no reply yet. */
+  reply: Buffer | undefined
+  readonly forgetAtMs: number
+}
+
+export interface Confirmable {
+  readonly message: Omit<CoapMessage, 'type' | 'messageId'>
+  /** `reset`: the peer does not know what it is about. `timeout`: it does not answer. */
+  settled(outcome: 'acknowledged' | 'reset' | 'timeout'): void
+}
+
+interface Sending {
+  readonly confirmable: Confirmable
+  readonly messageId: number
+  readonly bytes: Buffer
+  attempts: number
+  timeoutMs: number
+  dueAtMs: number
+}
+
+interface PeerQueue {
+  readonly peer: PeerAddress
+  sending: Sending | undefined
+  readonly waiting: Confirmable[]
+}
+
+export class Exchanges {
+  readonly #dependencies: GatewayDependencies
+  readonly #remembered = new Map<string, Remembered>()
+  readonly #queues = new Map<string, PeerQueue>()
+  /** Which token was used last in a message that the peer may reset, by message id. */
+  readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
+  #nextMessageId = randomBytes(2).readUInt16BE(0)
+
+  constructor(dependencies: GatewayDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** When `tick` is to be called. */
+  get dueAtMs(): number {
+    let dueAtMs = Infinity
+    for (const { sending } of this.#queues.values()) dueAtMs = Math.min(dueAtMs, sending?.dueAtMs ?? Infinity)
+    return dueAtMs
+  }
+
+  /** True: the request has come before. What was said to it is said again. */
+  isRepeated({ type, messageId }: CoapMessage, peer: PeerAddress): boolean {
+    const nowMs = this.#dependencies.nowMs()
+    const key = keyOf(peer, messageId)
+    const known = this.#remembered.get(key)
+    if (known !== undefined && known.forgetAtMs > nowMs) {
+      if (known.reply !== undefined) this.#transmit(known.reply, peer)
+      return true
+    }
+    this.#remembered.delete(key)
+    this.#forget(nowMs)
+    const lifetimeMs = type === coapTypes.con ? exchangeLifetimeMs : nonLifetimeMs
+    this.#remembered.set(key, { reply: undefined, forgetAtMs: nowMs + lifetimeMs })
+    return false
+  }
+
+  /** The reply to a request: in the acknowledgement of a confirmable one. */
+  reply(request: CoapMessage, response: Omit<CoapMessage, 'type' | 'messageId' | 'token'>, peer: PeerAddress): void {
+    const isConfirmable = request.type === coapTypes.con
+    const bytes = writeMessage({
+      ...response,
+      token: request.token,
+      type: isConfirmable ? coapTypes.ack : coapTypes.non,
+      messageId: isConfirmable ? request.messageId : this.#takeMessageId(),
+    })
+    const known = this.#remembered.get(keyOf(peer, request.messageId))
+    if (known !== undefined) known.reply = bytes
+    this.#transmit(bytes, peer)
+  }
+
+  /** Says that a message is none, or is about nothing. */
+  reset(messageId: number, peer: PeerAddress): void {
+    const empty = Buffer.alloc(0)
+    this.#transmit(
+      writeMessage({ type: coapTypes.rst, code: 0, messageId, token: empty, options: [], payload: empty }),
+      peer,
+    )
+  }
+
+  sendConfirmable(confirmable: Confirmable, peer: PeerAddress): void {
+    const key = peerKey(peer)
+    let queue = this.#queues.get(key)
+    if (queue === undefined) this.#queues.set(key, (queue = { peer, sending: undefined, waiting: [] }))
+    if (queue.sending === undefined) return this.#begin(queue, confirmable)
+    if (queue.waiting.length >= maxWaiting) {
+      this.#dependencies.counters.dropped['queue-full']++
+      return confirmable.settled('acknowledged')
+    }
+    queue.waiting.push(confirmable)
+  }
+
+  sendNonConfirmable(message: Omit<CoapMessage, 'type' | 'messageId'>, peer: PeerAddress, onReset: () => void): void {
+    const messageId = this.#takeMessageId()
+    const key = keyOf(peer, messageId)
+    if (this.#nonConfirmable.size >= maxRemembered) {
+      const [first] = this.#nonConfirmable.keys()
+      if (first !== undefined) this.#nonConfirmable.delete(first)
+    }
+    this.#nonConfirmable.delete(key)
+    this.#nonConfirmable.set(key, onReset)
+    this.#transmit(writeMessage({ ...message, type: coapTypes.non, messageId }), peer)
+  }
+
+  /** An acknowledgement or a reset. A stray one means nothing. */
+  handleAnswer({ type, messageId }: CoapMessage, peer: PeerAddress): void {
+    const key = peerKey(peer)
+    const queue = this.#queues.get(key)
+    if (queue?.sending?.messageId === messageId)
+      return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged')
+    const onReset = this.#nonConfirmable.get(keyOf(peer, messageId))
+    this.#nonConfirmable.delete(keyOf(peer, messageId))
+    if (type === coapTypes.rst) onReset?.('reset')
+  }
+
+  tick(): void {
+    const nowMs = this.#dependencies.nowMs()
+    for (const queue of this.#queues.values()) {
+      const { sending } = queue
+      if (sending === undefined || nowMs < sending.dueAtMs) continue
+      if (sending.attempts >= maxRetransmit) {
+        this.#settle(queue, 'timeout')
+        continue
+      }
+      sending.attempts++
+      sending.timeoutMs *= 2
+      sending.dueAtMs = nowMs + sending.timeoutMs
+      this.#dependencies.counters.retransmitted++
+      this.#transmit(sending.bytes, queue.peer)
+    }
+  }
+
+  #begin(queue: PeerQueue, confirmable: Confirmable): void {
+    const messageId = this.#takeMessageId()
+    const bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
+    const timeoutMs = ackTimeoutMs * (1 + Math.random() * (ackRandomFactor - 1))
+    const dueAtMs = this.#dependencies.nowMs() + timeoutMs
+    queue.sending = { confirmable, messageId, bytes, attempts: 0, timeoutMs, dueAtMs }
+    this.#transmit(bytes, queue.peer)
+  }
+
+  #settle(queue: PeerQueue, outcome: 'acknowledged' | 'reset' | 'timeout'): void {
+    const { sending } = queue
+    queue.sending = undefined
+    const next = queue.waiting.shift()
+    if (next === undefined) this.#queues.delete(peerKey(queue.peer))
+    else this.#begin(queue, next)
+    sending?.confirmable.settled(outcome)
+  }
+
+  #takeMessageId(): number {
+    this.#nextMessageId = (this.#nextMessageId + 1) & 0xffff
+    return this.#nextMessageId
+  }
+
+  #transmit(bytes: Buffer, peer: PeerAddress): void {
+    this.#dependencies.counters.sent++
+    this.#dependencies.send(bytes, peer)
+  }
+
+  #forget(nowMs: number): void {
+    for (const [key, { forgetAtMs }] of this.#remembered) {
+      if (forgetAtMs > nowMs && this.#remembered.size < maxRemembered) return
+      this.#remembered.delete(key)
+    }
+  }
+}
+
+export function peerKey({ address, port }: PeerAddress): string {
+  return `${address}|${port}`
+}
+
+function keyOf(peer: PeerAddress, messageId: number): string {
+  return `${peer.address}|${peer.port}|${messageId}`
+}
