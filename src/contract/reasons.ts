@@ -30,6 +30,7 @@ export const reasons = {
   FORBIDDEN: { result: 'wrongCredentials', status: 403, sentence: 'who asks may not have that' },
   NOT_FOUND: { result: 'invalidParameter', status: 404, sentence: 'there is nothing of that name' },
   USER_NOT_FOUND: { result: 'userNotFound', status: 404, sentence: 'there is nobody of that name' },
+  CLIENT_NOT_FOUND: { result: 'invalidParameter', status: 404, sentence: 'there is no client of that name' },
   CONFLICT: { result: 'invalidParameter', status: 409, sentence: 'something else is being done that excludes it' },
   NOT_MATCH: { result: 'invalidParameter', status: 412, sentence: 'the SQL gives no result' },
   INTERNAL_ERROR: { result: 'unknownError', status: 500, sentence: 'the broker made a mistake' },

@@ -1,7 +1,7 @@
 // A UDP socket as gateways see it. Nothing of it waits in memory but what the kernel holds: what cannot be sent is lost, as
 // datagrams are.
 
-import { createSocket, type Socket } from 'node:dgram'
+import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { type AddressRule, AddressRules } from './address-rules.ts'
 
@@ -32,7 +32,9 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
   const { host, port, accessRules } = options
   const rules = accessRules.length === 0 ? undefined : new AddressRules(accessRules)
   const isSix = isIPv6(host)
-  const socket = createSocket({ type: isSix ? 'udp6' : 'udp4', reuseAddr: false })
+  // Only addresses are sent to: without a lookup a datagram leaves within the call, and before the socket is closed.
+  const lookup: NonNullable<SocketOptions['lookup']> = (address, _, done) => done(null, address, isSix ? 6 : 4)
+  const socket = createSocket({ type: isSix ? 'udp6' : 'udp4', reuseAddr: false, lookup })
   socket.on('message', (bytes, { address, port: from }) => {
     const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
     if (from !== 0 && (rules === undefined || rules.allows(plain))) options.onDatagram(bytes, plain, from)

@@ -21,6 +21,18 @@ export class GatewayStage {
     counters: newGatewayCounters(),
   }
 
+  /** Whoever asked to be let in since the last time is. */
+  acceptAll(): void {
+    for (const { packets, callbacks } of this.connections) {
+      for (const packet of packets.splice(0)) {
+        if (packet.type === 'connect')
+          callbacks.handlePacket({ type: 'connack', sessionPresent: false, reasonCode: 0, properties: undefined })
+        else if (packet.type === 'subscribe')
+          callbacks.handlePacket({ type: 'suback', packetId: packet.packetId, reasonCodes: [0], properties: undefined })
+      }
+    }
+  }
+
   #open(callbacks: MqttConnectionCallbacks): MqttConnection {
     const packets: ControlPacket[] = []
     this.connections.push({ packets, callbacks })

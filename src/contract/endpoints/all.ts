@@ -23,6 +23,7 @@ import { ruleEndpoints } from './v5/rules.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
+import { gatewayEndpoints } from './v5/gateways.ts'
 import { liveEndpoints } from './v5/live.ts'
 import { loginEndpoints } from './v5/login.ts'
 import { monitorEndpoints } from './v5/monitor.ts'
@@ -56,6 +57,7 @@ export const endpoints = {
   ...namespaceEndpoints,
   ...ruleEndpoints,
   ...actionEndpoints,
+  ...gatewayEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
 }

@@ -27,6 +27,7 @@ import { ruleHandlers } from './v5/rules.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
+import { gatewayHandlers } from './v5/gateways.ts'
 import { loginHandlers } from './v5/login.ts'
 import { liveHandlers } from './v5/live.ts'
 import { monitorHandlers } from './v5/monitor.ts'
@@ -56,6 +57,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...namespaceHandlers(operations.namespaces),
     ...ruleHandlers(operations.rules),
     ...actionHandlers(operations.rules),
+    ...gatewayHandlers(operations.gateways, operations.clients),
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),

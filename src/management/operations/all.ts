@@ -10,6 +10,7 @@ import type { DiagnosticsOperations } from './diagnostics.ts'
 import type { LiveOperations } from './live.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
+import type { GatewayOperations } from './gateways.ts'
 import type { RuleOperations } from './rules.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
@@ -47,6 +48,7 @@ export interface Operations extends NamespacedOperations {
   readonly listeners: ListenerOperations
   readonly namespaces: NamespaceOperations
   readonly rules: RuleOperations
+  readonly gateways: GatewayOperations
   readonly metrics: MetricOperations
   readonly live: LiveOperations
   readonly alarms: AlarmOperations

@@ -5,6 +5,7 @@ import type { Store } from '../../storage/index.ts'
 import type { AuditOperations, Operations } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
+import type { GatewayConfig } from '../gateways/gateway-config.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
@@ -24,6 +25,7 @@ import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
 import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
+import { gatewayOperations } from './gateways.ts'
 import { ruleOperations } from './rules.ts'
 import { retainedOperations } from './retained.ts'
 import type { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
@@ -43,6 +45,7 @@ export interface NodeDependencies {
   readonly control: ShutdownRequests
   readonly listeners: ListenerManager
   readonly bridges: BridgeConfig
+  readonly gateways: GatewayConfig
   /** Connections that the machine has room for. */
   readonly room: number
   readonly configuration: LiveConfig
@@ -78,6 +81,7 @@ export function operationsOf(
     listeners: listenerOperations(dependencies),
     namespaces: namespaceOperations(dependencies, ofAll.clients),
     rules: ruleOperations(dependencies),
+    gateways: gatewayOperations(dependencies),
     clientRules: clientRuleOperations(dependencies),
     credentials: credentialOperations(dependencies),
   }

@@ -245,7 +245,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const rules = liveRules(foundation, supervisor)
   const gateways = liveGateways(foundation, supervisor)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
-  const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, audit }
+  const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, gateways, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
   const accessRecords = await openAccessRecords({
     store: store.client,

@@ -15,6 +15,10 @@ const firstNumber = 1_000_000
 const protocols = { mqttsn: { name: 'MQTT-SN', version: 1 }, coap: { name: 'CoAP', version: 1 } } as const
 export const gatewayTypes = Object.keys(protocols) as GatewayType[]
 
+export function protocolNameOf(type: GatewayType): string {
+  return protocols[type].name
+}
+
 type Planned = { readonly plan: GatewayPlan } | Problem
 
 export class GatewayPlanner {

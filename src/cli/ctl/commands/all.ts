@@ -12,6 +12,7 @@ import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
 import { dataCommands } from './data-commands.ts'
 import { diagnosticsCommands } from './diagnostics-commands.ts'
+import { gatewayCommands } from './gateway-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
 import { publishCommands } from './publish-commands.ts'
@@ -35,6 +36,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...credentialCommands,
   ...ruleCommands,
   ...ruleEngineCommands,
+  ...gatewayCommands,
   ...traceCommands,
   ...accountCommands,
   ...auditCommands,
@@ -49,6 +51,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   subscriptions: 'what clients subscribe to',
   topics: 'what is subscribed to',
   listeners: 'where clients come in',
+  gateways: 'clients that speak something else than MQTT',
   user: 'passwords that clients show, by user name',
   clientid: 'passwords that clients show, by client id',
   scram: 'users who come in by SCRAM',

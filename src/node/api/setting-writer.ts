@@ -1,0 +1,52 @@
+// Writes what the API is sent for one name of a section: a rule, a connector, a gateway. It goes the way of every change of
+// configuration.
+
+import { fromPlain, mask, toPlain, valueAt } from '../../config/index.ts'
+import type { Caller } from '../../contract/index.ts'
+import type { RuleProblem } from '../../management/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+
+/** Writes one thing that has a name. */
+export class SettingWriter {
+  readonly #configuration: LiveConfig
+
+  constructor(configuration: LiveConfig) {
+    this.#configuration = configuration
+  }
+
+  async put(
+    path: readonly string[],
+    settings: Readonly<Record<string, unknown>> | undefined,
+    { name, by, address }: Caller,
+  ): Promise<RuleProblem | undefined> {
+    const act = {
+      author: { name, by, address },
+      name: `${settings === undefined ? 'delete' : 'set'} ${path.join('.')}`,
+    }
+    const read = settings === undefined ? undefined : fromPlain(this.#unmasked(path, settings), 'request')
+    if (read !== undefined && 'faults' in read)
+      return { problem: read.faults.map(({ message }) => message).join('; '), isAbout: 'settings' }
+    const outcome = await this.#configuration.putNamed(path, read?.value, act)
+    if (outcome.isDone) return undefined
+    return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
+  }
+
+  /** A secret that is sent as it was shown stays what it is. */
+  #unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const stored = valueAt(this.#configuration.written.values, path)
+    return replaceMasks(settings, stored === undefined ? undefined : toPlain(stored)) as Readonly<
+      Record<string, unknown>
+    >
+  }
+}
+
+function replaceMasks(sent: unknown, stored: unknown): unknown {
+  if (sent === mask) return stored ?? sent
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return sent
+  const known = typeof stored === 'object' && stored !== null ? (stored as Readonly<Record<string, unknown>>) : {}
+  const entries = Object.entries(sent).map(([key, value]) => [
+    key,
+    replaceMasks(value, Object.hasOwn(known, key) ? known[key] : undefined),
+  ])
+  return Object.fromEntries(entries) as unknown
+}

@@ -1,0 +1,89 @@
+// Gateways over the API: contract F2.
+
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { SnDevice } from '../gateways/sn-device.ts'
+import { startBrokerWithApi } from './api.ts'
+
+interface Shown {
+  readonly name: string
+  readonly status: string
+  readonly current_connections: number
+  readonly listeners: readonly { readonly id: string; readonly running: boolean }[]
+}
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  socket.close()
+  return port
+}
+
+test('[F2] a gateway is loaded, shown, disabled and enabled while the broker runs, and keeps that over a restart', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const list = async (query = ''): Promise<readonly Shown[]> =>
+    (await broker.ask(`/api/v5/gateways${query}`)).json as readonly Shown[]
+  assert.deepEqual(
+    (await list()).map(({ name, status }) => [name, status]),
+    [
+      ['mqttsn', 'unloaded'],
+      ['coap', 'unloaded'],
+    ],
+  )
+  assert.equal((await broker.ask('/api/v5/gateways?status=bad')).status, 400)
+  assert.equal((await broker.ask('/api/v5/gateways/nothing')).status, 404)
+
+  const port = await freeUdpPort()
+  const configuration = { gateway_id: 7, listeners: { udp: { default: { bind: `127.0.0.1:${port}` } } } }
+  const loaded = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: configuration })
+  assert.equal(loaded.status, 204, loaded.text)
+  const [shown] = await list('?status=running')
+  assert.equal(shown?.name, 'mqttsn')
+  assert.deepEqual(
+    shown?.listeners.map(({ id, running }) => [id, running]),
+    [['mqttsn:udp:default', true]],
+  )
+  const device = await SnDevice.at(t, port)
+  device.send(0x01, [0])
+  assert.deepEqual(await device.expect('gwinfo'), Buffer.from([7]))
+  await device.connected('meter-1')
+  const clients = (await broker.ask('/api/v5/gateways/mqttsn/clients')).json as { data: { clientid: string }[] }
+  assert.deepEqual(
+    clients.data.map(({ clientid }) => clientid),
+    ['meter-1'],
+  )
+  assert.equal((await broker.ask('/api/v5/gateways/coap/clients/meter-1')).status, 404)
+  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })).status, 204)
+  await device.expect('disconnect')
+
+  await device.connected('meter-1')
+  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/false', { method: 'PUT' })).status, 204)
+  await device.expect('disconnect')
+  assert.equal((await list())[0]?.status, 'stopped')
+  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/true', { method: 'PUT' })).status, 204)
+  await device.connected('meter-1')
+
+  const bad = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: { gateway_id: 700 } })
+  assert.equal(bad.status, 400)
+  assert.match(bad.text, /gateway_id/)
+  const taken = createSocket('udp4')
+  t.after(() => taken.close())
+  taken.bind(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const bind = `127.0.0.1:${taken.address().port}`
+  const refused = await broker.ask('/api/v5/gateways/coap', {
+    method: 'PUT',
+    body: { listeners: { udp: { default: { bind } } } },
+  })
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /gateway\.coap\.listeners\.udp\.default\.bind/)
+
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  const after = (await again.ask('/api/v5/gateways/mqttsn')).json as Shown
+  assert.equal(after.status, 'running')
+})
