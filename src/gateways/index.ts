@@ -1,6 +1,5 @@
 // Gateways: protocols of constrained devices in front of the same core.
 
-export { AnswerLimits } from './address-limits.ts'
 export {
   newGatewayCounters,
   type GatewayCounters,

@@ -135,9 +135,13 @@ async function run(): Promise<void> {
   const rules = rulesOf(running, clock)
   hear = (message) => obey(message, { shard: running, store, listeners, doors, clock, rules, gateways })
   for (const message of early) hear(message)
-  await letClientsIn(running, listeners, rules)
+  await letClientsIn(running, listeners, rules, gateways)
   bridgesOf(running, store, clock)
-  if (start.gateways !== undefined && !isStopping) await gateways.configure(gatewayPlan)
+  collectGarbage = garbageCollectorOf(running)
+}
+
+/** Garbage goes while there is nothing to do; what is returned collects it at once. */
+function garbageCollectorOf(running: Shard): () => void {
   const tidy = startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
     forget() {
@@ -145,7 +149,7 @@ async function run(): Promise<void> {
       running.buffers.forget()
     },
   })
-  collectGarbage = () => tidy.collectNow()
+  return () => tidy.collectNow()
 }
 
 function gatewaysOf(accept: GatewayManagerDependencies['accept'], clock: Clock): GatewayManager {
@@ -268,7 +272,12 @@ function queriedParts(
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
-async function letClientsIn(shard: Shard, listeners: ListenerSet, rules: ShardRules): Promise<void> {
+async function letClientsIn(
+  shard: Shard,
+  listeners: ListenerSet,
+  rules: ShardRules,
+  gateways: GatewayManager,
+): Promise<void> {
   if (!(await shard.isReadyWithin(readyPatienceMs))) {
     alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
     shard.isReadyWithin(longestTimerMs).then((isReady) => {
@@ -286,6 +295,7 @@ async function letClientsIn(shard: Shard, listeners: ListenerSet, rules: ShardRu
   await (start.hasServed === true ? listeners.openAvailable() : listeners.openAll())
   setInterval(() => void listeners.retryMissing(), closedTriedAgainMs).unref()
   if (isStopping) return listeners.closeAll()
+  await gateways.configure(gatewayPlan)
   post({ kind: 'ready', listeners: listeners.open })
 }
 

@@ -100,7 +100,12 @@ test('[F4] bodies come and go in blocks, also where packets are lost', async (t)
   const tooLarge = await startCoap(t, ['gateway.coap.max_body=4KB'])
   const refused = await coap(
     t,
-    ...['-b', '512', '-m', 'put', '-f', join(folder, 'body')],
+    '-b',
+    '512',
+    '-m',
+    'put',
+    '-f',
+    join(folder, 'body'),
     `coap://127.0.0.1:${tooLarge.coapPort}/ps/big?c=a`,
   )
   assert.match(refused, /4\.13/)

@@ -250,10 +250,8 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
     'rules.repub.rules = [{ server = "mqtt-tcp://h:1883", topic = t, proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true, username = u, password = p, sql = s }]',
     'rules',
   ],
-  [
-    'gateway.mqtt { address = "mqtt-tcp://h:1883", sub_topic = "a/b" }, gateway.zmq { sub_address = "tcp://h:5560" }',
-    'gateway',
-  ],
+  ['gateway.mqtt { address = "mqtt-tcp://h:1883", sub_topic = "a/b" }', 'gateway.mqtt'],
+  ['gateway.zmq { sub_address = "tcp://h:5560" }', 'gateway.zmq'],
   ['dds { domain_id = 0 }', 'dds'],
   ['exchange_client.mq1 { exchange { topic = t, name = n, ringbus { name = r, cap = 1000 } } }', 'exchange_client'],
   ['parquet { compress = gzip, file_count = 5 }', 'parquet'],

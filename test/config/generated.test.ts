@@ -95,6 +95,6 @@ describe('the JSON Schema', () => {
   test('refuses unknown keys where the check does', () => {
     assert.equal(schema.additionalProperties, false)
     assert.equal(schema.properties!['mqtt'].additionalProperties, false)
-    assert.equal(schema.properties!['gateway'].additionalProperties, true)
+    assert.equal(schema.properties!['dds'].additionalProperties, true)
   })
 })

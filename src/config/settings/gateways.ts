@@ -5,7 +5,7 @@ import { bind, type Bind } from '../schema/bind.ts'
 import { listOf, record } from '../schema/collections.ts'
 import { namespaceName } from '../schema/namespace.ts'
 import { duration, size } from '../schema/quantities.ts'
-import { appliedAtOnce, namedSection, section, setting } from '../schema/setting.ts'
+import { appliedAtOnce, namedSection, openSection, section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
 
 const anyText = text({ isEmptyAllowed: true })
@@ -117,5 +117,10 @@ const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over
 })
 
 export const gateway = appliedAtOnce(
-  section('Gateways to other protocols. Each runs where it has a listener.', { mqttsn, coap }),
+  section('Gateways to other protocols. Each runs where it has a listener.', {
+    mqttsn,
+    coap,
+    mqtt: openSection('The MQTT gateway of NanoMQ: use bridges.'),
+    zmq: openSection('The ZeroMQ gateway of NanoMQ.'),
+  }),
 )

@@ -54,7 +54,7 @@ export function readRequest(message: CoapMessage): CoapRequest | RefusedRequest 
   const segments = path.map(decodeOnce)
   const query = new Map<string, string>()
   for (const text of queries) {
-    const [name = '', value = ''] = splitOnce(text)
+    const [name, value] = splitOnce(text)
     const decoded = decodeOnce(name)
     query.set(shortNames[decoded] ?? decoded, decodeOnce(value))
   }

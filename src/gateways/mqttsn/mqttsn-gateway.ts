@@ -114,7 +114,8 @@ export class MqttSnGateway implements GatewayProtocol {
   }
 
   #connect(request: SnRequest & { type: 'connect' }, peer: Peer): void {
-    const { nowMs, counters } = this.#dependencies
+    const { counters } = this.#dependencies
+    const nowMs = (): number => this.#dependencies.nowMs()
     const ofAddress = this.#perAddress.get(peer.address) ?? 0
     const isFull =
       this.#byPeer.size >= this.#settings.maxClients ||

@@ -1,4 +1,4 @@
-import { PredefinedTopics } from './topic-ids.ts'
+import type { PredefinedTopics } from './topic-ids.ts'
 
 /** Of one gateway, as the configuration has them: `gateway.mqttsn`. */
 export interface MqttSnSettings {

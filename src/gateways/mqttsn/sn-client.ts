@@ -6,30 +6,24 @@
 //                                                                                            awake ─> PINGRESP ─> asleep
 
 import {
-  AckPacket,
-  parseTopicFilter,
-  parseTopicName,
-  reasonCodes,
-  TopicTable,
-  hasWildcard,
   type ConnackPacket,
   type ConnectPacket,
   type Packet,
+  parseTopicName,
   type PublishPacket,
-  type QoS,
+  reasonCodes,
   type Will,
 } from '../../protocol/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
+import { ClientRequests, isCongestion } from './client-requests.ts'
 import { Deliveries } from './deliveries.ts'
-import { returnCodes, shortTopicId, shortTopicName, topicKinds, type SnFlags, type SnRequest } from './packets.ts'
+import { returnCodes, type SnFlags, type SnRequest } from './packets.ts'
 import { fillTemplate, type MqttSnSettings } from './settings.ts'
 import { TopicIds } from './topic-ids.ts'
-import { writeAck, writeBare, writeConnack, writeResponse, writeSuback, writeTopicAck } from './write-packet.ts'
+import { writeAck, writeBare, writeConnack, writeResponse } from './write-packet.ts'
 
 /** Messages of QoS 1 and 2 that the broker sends before the first of them is answered; they wait here in memory. */
 const receiveMaximum = 16
-/** Publications of the client that the broker has not answered. */
-const maxPublications = 256
 const neverExpires = 0xffffffff
 /** Above this a duration has a tenth of tolerance, else a half [6.14, table of tolerances]. */
 const shortDurationSeconds = 60
@@ -54,7 +48,6 @@ export interface SnClientDependencies {
 
 export class SnClient {
   readonly #dependencies: SnClientDependencies
-  readonly #topics = new TopicTable(64)
   #state: SnClientState = 'connecting'
   #connect: ConnectRequest
   #topicIds: TopicIds
@@ -67,9 +60,7 @@ export class SnClient {
   /** When it counts as lost, unless it is heard before. */
   #lostAtMs = Infinity
   #nextPingAtMs = Infinity
-  /** Message id and topic id of what the broker has not answered. */
-  readonly #publications = new Map<number, number>()
-  readonly #subscriptions = new Map<number, { readonly topic: string; readonly topicId: number }>()
+  readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
 
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
@@ -77,6 +68,12 @@ export class SnClient {
     this.#connect = connect
     this.#topicIds = new TopicIds(dependencies.settings.predefined)
     this.#deliveries = this.#newDeliveries()
+    this.#requests = new ClientRequests({
+      settings: dependencies.settings,
+      topicIds: () => this.#topicIds,
+      mqtt: () => this.#mqtt,
+      send: (bytes) => dependencies.send(bytes),
+    })
     this.#begin()
   }
 
@@ -149,8 +146,6 @@ export class SnClient {
     this.lose()
   }
 
-  // Connecting
-
   #begin(): void {
     const { flags, protocolId, clientId } = this.#connect
     if (protocolId !== 1 || clientId === '') return this.#refuse(returnCodes.notSupported)
@@ -199,8 +194,7 @@ export class SnClient {
     this.#willMessage = undefined
     if (request.flags.cleanSession) this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
     this.#deliveries = this.#newDeliveries()
-    this.#publications.clear()
-    this.#subscriptions.clear()
+    this.#requests.forget()
     this.#state = 'connecting'
     this.#begin()
   }
@@ -305,14 +299,13 @@ export class SnClient {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return this.#handleAnswer(packet)
+        return this.#requests.handleAnswer(packet)
       case 'pubrel':
         this.#deliveries.handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
       case 'suback':
-        return this.#handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+        return this.#requests.handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
       case 'unsuback':
-        this.#subscriptions.delete(packet.packetId)
         return this.#dependencies.send(writeAck('unsuback', packet.packetId))
       case 'pingresp':
         return this.#handleQueueEnd()
@@ -357,55 +350,29 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  #handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
-    const topicId = this.#publications.get(packetId)
-    if (topicId === undefined) return
-    const isRefused = reasonCode >= reasonCodes.unspecifiedError
-    if (type === 'puback' || (type === 'pubrec' && isRefused)) {
-      this.#publications.delete(packetId)
-      const returnCode = isRefused ? returnCodeOf(reasonCode) : returnCodes.accepted
-      return this.#dependencies.send(writeTopicAck('puback', topicId, packetId, returnCode))
-    }
-    if (type === 'pubrec') return this.#dependencies.send(writeAck('pubrec', packetId))
-    this.#publications.delete(packetId)
-    this.#dependencies.send(writeAck('pubcomp', packetId))
-  }
-
-  #handleSuback(messageId: number, reasonCode: number): void {
-    const asked = this.#subscriptions.get(messageId)
-    this.#subscriptions.delete(messageId)
-    if (asked === undefined) return
-    if (reasonCode >= reasonCodes.unspecifiedError) {
-      return this.#dependencies.send(writeSuback(0, 0, messageId, returnCodeOf(reasonCode)))
-    }
-    this.#dependencies.send(writeSuback(reasonCode as QoS, asked.topicId, messageId, returnCodes.accepted))
-  }
-
   // The client's side
 
   #handleWhileConnected(request: SnRequest): void {
     switch (request.type) {
       case 'register':
-        return this.#handleRegister(request.messageId, request.topic)
+        return this.#requests.handleRegister(request.messageId, request.topic)
       case 'publish':
-        return this.#handlePublish(request)
+        return this.#requests.handlePublish(request)
       case 'subscribe':
-        return this.#handleSubscribe(request)
+        return this.#requests.handleSubscribe(request)
       case 'unsubscribe':
-        return this.#handleUnsubscribe(request)
+        return this.#requests.handleUnsubscribe(request)
       case 'pubrel':
-        this.#mqtt?.acknowledge('pubrel', request.messageId)
-        if (!this.#publications.has(request.messageId)) this.#dependencies.send(writeAck('pubcomp', request.messageId))
-        return undefined
+        return this.#requests.handlePubrel(request.messageId)
       case 'willtopicupd':
         return this.#changeWillTopic(request)
       case 'willmsgupd':
         return this.#changeWillMessage(request.message)
       case 'regack':
-        this.#deliveries.handleRegack(request as SnRequest & { type: 'regack' })
+        this.#deliveries.handleRegack(request)
         return this.#afterAnswer()
       case 'puback':
-        this.#deliveries.handlePuback(request as SnRequest & { type: 'puback' })
+        this.#deliveries.handlePuback(request)
         return this.#afterAnswer()
       case 'pubrec':
         this.#deliveries.handlePubrec(request.messageId)
@@ -421,88 +388,6 @@ export class SnClient {
   #afterAnswer(): void {
     this.#endWakingIfQuiet()
     this.#dependencies.schedule()
-  }
-
-  #handleRegister(messageId: number, name: string): void {
-    const refuse = (returnCode: number): void =>
-      this.#dependencies.send(writeTopicAck('regack', 0, messageId, returnCode))
-    if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
-    const topicId = this.#topicIds.register(name)
-    if (topicId === undefined) return refuse(returnCodes.congestion)
-    this.#topicIds.setKnown(name)
-    this.#dependencies.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted))
-  }
-
-  #handlePublish({ flags, topicId, messageId, payload }: SnRequest & { type: 'publish' }): void {
-    const refuse = (returnCode: number): void =>
-      this.#dependencies.send(writeTopicAck('puback', topicId, messageId, returnCode))
-    if (flags.topicKind === 3) return refuse(returnCodes.notSupported)
-    const text = this.#topicNameOf(flags, topicId)
-    if (text === undefined) return refuse(returnCodes.invalidTopicId)
-    const name = parseTopicName(text)
-    if (name === undefined) return refuse(returnCodes.notSupported)
-    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
-    if (qos > 0) {
-      if (messageId === 0) return refuse(returnCodes.notSupported)
-      // The first of them is under way: its answer is that of both.
-      if (this.#publications.has(messageId) && qos === 1) return
-      if (!this.#publications.has(messageId) && this.#publications.size >= maxPublications)
-        return refuse(returnCodes.congestion)
-      this.#publications.set(messageId, topicId)
-    }
-    this.#mqtt?.publish({
-      topic: this.#topics.named(name),
-      topicIsOmitted: false,
-      topicAlias: 0,
-      qos,
-      retain: flags.retain,
-      dup: flags.dup && qos > 0,
-      packetId: qos === 0 ? 0 : messageId,
-      properties: undefined,
-      messageExpiryIntervalSeconds: undefined,
-      subscriptionIdentifiers: undefined,
-      chunk: payload,
-      payloadStart: 0,
-      payloadEnd: payload.length,
-    })
-  }
-
-  #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {
-    if (topicKind === topicKinds.predefined) return this.#dependencies.settings.predefined.nameOf(topicId)
-    if (topicKind === topicKinds.short) return shortTopicName(topicId)
-    return this.#topicIds.nameOf(topicId)
-  }
-
-  #handleSubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'subscribe' }): void {
-    const refuse = (returnCode: number): void => this.#dependencies.send(writeSuback(0, 0, messageId, returnCode))
-    if (flags.topicKind === 3 || messageId === 0) return refuse(returnCodes.notSupported)
-    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
-    if (text === undefined) return refuse(returnCodes.invalidTopicId)
-    const filter = parseTopicFilter(text)
-    if (filter === undefined) return refuse(returnCodes.notSupported)
-    const id = this.#idForSubscriber(flags, topicId, text)
-    if (id === undefined) return refuse(returnCodes.congestion)
-    this.#subscriptions.set(messageId, { topic: text, topicId: id })
-    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
-    const request = { filter, qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-    this.#mqtt?.send({ type: 'subscribe', packetId: messageId, subscriptions: [request], properties: undefined })
-  }
-
-  /** What SUBACK says: the id by which messages will come; 0 where they come by several, or by a short name. */
-  #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
-    if (topicKind === topicKinds.predefined) return topicId
-    if (topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
-    if (shortTopicId(text) !== undefined) return 0
-    const id = this.#topicIds.register(text)
-    if (id !== undefined) this.#topicIds.setKnown(text)
-    return id
-  }
-
-  #handleUnsubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'unsubscribe' }): void {
-    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
-    const filter = text === undefined ? undefined : parseTopicFilter(text)
-    if (filter === undefined || messageId === 0) return this.#dependencies.send(writeAck('unsuback', messageId))
-    this.#mqtt?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
   }
 
   /** [6.4] The new will comes with a connection that takes the place of this one; the session stays. */
@@ -527,7 +412,7 @@ export class SnClient {
     this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
     this.#isReplacing = true
     this.#deliveries = this.#newDeliveries()
-    this.#publications.clear()
+    this.#requests.forget()
     this.#openMqtt()
   }
 
@@ -582,8 +467,6 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  // Time
-
   #noteHeard(): void {
     if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
   }
@@ -613,13 +496,4 @@ export class SnClient {
       acknowledge: (type, packetId) => this.#mqtt?.acknowledge(type, packetId),
     })
   }
-}
-
-function isCongestion(reasonCode: number): boolean {
-  const { serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded } = reasonCodes
-  return [serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded].includes(reasonCode as never)
-}
-
-function returnCodeOf(reasonCode: number): number {
-  return isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported
 }

@@ -2,7 +2,7 @@
 
 import type { GatewaysConfig } from '../../config/index.ts'
 import type { GatewayCounters } from '../../gateways/index.ts'
-import type { ShardListener } from './messages.ts'
+import type { ShardListener } from './shard-listener.ts'
 
 export type GatewayType = 'mqttsn' | 'coap'
 

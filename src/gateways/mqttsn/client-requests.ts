@@ -1,0 +1,171 @@
+// What an MQTT-SN client asks of the broker: topics to be registered, messages to be published, subscriptions. Each request has
+// the message id of its client on both sides.
+
+import {
+  type AckPacket,
+  hasWildcard,
+  parseTopicFilter,
+  parseTopicName,
+  type QoS,
+  reasonCodes,
+  TopicTable,
+} from '../../protocol/index.ts'
+import type { MqttConnection } from '../gateway.ts'
+import { returnCodes, shortTopicId, shortTopicName, topicKinds, type SnFlags, type SnRequest } from './packets.ts'
+import type { MqttSnSettings } from './settings.ts'
+import type { TopicIds } from './topic-ids.ts'
+import { writeAck, writeSuback, writeTopicAck } from './write-packet.ts'
+
+/** Publications of the client that the broker has not answered. */
+const maxPublications = 256
+const cachedTopics = 64
+
+export interface ClientRequestDependencies {
+  readonly settings: MqttSnSettings
+  topicIds(): TopicIds
+  /** Undefined: it is not connected. */
+  mqtt(): MqttConnection | undefined
+  send(bytes: Buffer): void
+}
+
+export class ClientRequests {
+  readonly #dependencies: ClientRequestDependencies
+  readonly #topics = new TopicTable(cachedTopics)
+  /** Message id and topic id of what the broker has not answered. */
+  readonly #publications = new Map<number, number>()
+  readonly #subscriptions = new Map<number, number>()
+
+  constructor(dependencies: ClientRequestDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** The connection to the broker is another one: nothing will be answered. */
+  forget(): void {
+    this.#publications.clear()
+    this.#subscriptions.clear()
+  }
+
+  handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
+    const topicId = this.#publications.get(packetId)
+    if (topicId === undefined) return
+    const isRefused = reasonCode >= reasonCodes.unspecifiedError
+    if (type === 'puback' || (type === 'pubrec' && isRefused)) {
+      this.#publications.delete(packetId)
+      const returnCode = isRefused ? returnCodeOf(reasonCode) : returnCodes.accepted
+      return this.#dependencies.send(writeTopicAck('puback', topicId, packetId, returnCode))
+    }
+    if (type === 'pubrec') return this.#dependencies.send(writeAck('pubrec', packetId))
+    this.#publications.delete(packetId)
+    this.#dependencies.send(writeAck('pubcomp', packetId))
+  }
+
+  handleSuback(messageId: number, reasonCode: number): void {
+    const topicId = this.#subscriptions.get(messageId)
+    this.#subscriptions.delete(messageId)
+    if (topicId === undefined) return
+    if (reasonCode >= reasonCodes.unspecifiedError) {
+      return this.#dependencies.send(writeSuback(0, 0, messageId, returnCodeOf(reasonCode)))
+    }
+    this.#dependencies.send(writeSuback(reasonCode as QoS, topicId, messageId, returnCodes.accepted))
+  }
+
+  handleRegister(messageId: number, name: string): void {
+    const refuse = (returnCode: number): void =>
+      this.#dependencies.send(writeTopicAck('regack', 0, messageId, returnCode))
+    if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
+    const topicId = this.#dependencies.topicIds().register(name)
+    if (topicId === undefined) return refuse(returnCodes.congestion)
+    this.#dependencies.topicIds().setKnown(name)
+    this.#dependencies.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted))
+  }
+
+  handlePublish({ flags, topicId, messageId, payload }: SnRequest & { type: 'publish' }): void {
+    const refuse = (returnCode: number): void =>
+      this.#dependencies.send(writeTopicAck('puback', topicId, messageId, returnCode))
+    if (flags.topicKind === 3) return refuse(returnCodes.notSupported)
+    const text = this.#topicNameOf(flags, topicId)
+    if (text === undefined) return refuse(returnCodes.invalidTopicId)
+    const name = parseTopicName(text)
+    if (name === undefined) return refuse(returnCodes.notSupported)
+    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
+    if (qos > 0) {
+      if (messageId === 0) return refuse(returnCodes.notSupported)
+      // The first of them is under way: its answer is that of both.
+      if (this.#publications.has(messageId) && qos === 1) return
+      if (!this.#publications.has(messageId) && this.#publications.size >= maxPublications)
+        return refuse(returnCodes.congestion)
+      this.#publications.set(messageId, topicId)
+    }
+    this.#dependencies.mqtt()?.publish({
+      topic: this.#topics.named(name),
+      topicIsOmitted: false,
+      topicAlias: 0,
+      qos,
+      retain: flags.retain,
+      dup: flags.dup && qos > 0,
+      packetId: qos === 0 ? 0 : messageId,
+      properties: undefined,
+      messageExpiryIntervalSeconds: undefined,
+      subscriptionIdentifiers: undefined,
+      chunk: payload,
+      payloadStart: 0,
+      payloadEnd: payload.length,
+    })
+  }
+
+  #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {
+    if (topicKind === topicKinds.predefined) return this.#dependencies.settings.predefined.nameOf(topicId)
+    if (topicKind === topicKinds.short) return shortTopicName(topicId)
+    return this.#dependencies.topicIds().nameOf(topicId)
+  }
+
+  handleSubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'subscribe' }): void {
+    const refuse = (returnCode: number): void => this.#dependencies.send(writeSuback(0, 0, messageId, returnCode))
+    if (flags.topicKind === 3 || messageId === 0) return refuse(returnCodes.notSupported)
+    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+    if (text === undefined) return refuse(returnCodes.invalidTopicId)
+    const filter = parseTopicFilter(text)
+    if (filter === undefined) return refuse(returnCodes.notSupported)
+    const id = this.#idForSubscriber(flags, topicId, text)
+    if (id === undefined) return refuse(returnCodes.congestion)
+    this.#subscriptions.set(messageId, id)
+    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
+    const request = { filter, qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+    this.#dependencies
+      .mqtt()
+      ?.send({ type: 'subscribe', packetId: messageId, subscriptions: [request], properties: undefined })
+  }
+
+  /** What SUBACK says: the id by which messages will come; 0 where they come by several, or by a short name. */
+  #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
+    if (topicKind === topicKinds.predefined) return topicId
+    if (topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
+    if (shortTopicId(text) !== undefined) return 0
+    const id = this.#dependencies.topicIds().register(text)
+    if (id !== undefined) this.#dependencies.topicIds().setKnown(text)
+    return id
+  }
+
+  handleUnsubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'unsubscribe' }): void {
+    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+    const filter = text === undefined ? undefined : parseTopicFilter(text)
+    if (filter === undefined || messageId === 0) return this.#dependencies.send(writeAck('unsuback', messageId))
+    this.#dependencies
+      .mqtt()
+      ?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
+  }
+
+  handlePubrel(messageId: number): void {
+    if (this.#publications.has(messageId)) return this.#dependencies.mqtt()?.acknowledge('pubrel', messageId)
+    this.#dependencies.send(writeAck('pubcomp', messageId))
+  }
+}
+
+export function isCongestion(reasonCode: number): boolean {
+  const { serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded } = reasonCodes
+  return [serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded].includes(reasonCode as never)
+}
+
+function returnCodeOf(reasonCode: number): number {
+  return isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported
+}
