@@ -117,9 +117,8 @@ export class Shard implements ClientOutputOwner {
       client: (clientId) => this.core.view.client(clientId),
     })
     const { log, counters } = dependencies
-    const droppedSoFar = (): number => droppedMessages(this.core.view)
     const notified = { clientEvents, commands: this.commands, alarms: dependencies }
-    this.eventLog = new EventLog({ log, counters, droppedSoFar, ...notified })
+    this.eventLog = new EventLog({ log, counters, droppedSoFar: () => droppedMessages(this.core.view), ...notified })
     this.access = new AccessControl(dependencies.start.access, {
       log: dependencies.log,
       nowMs: this.#nowOfTurn,
@@ -445,7 +444,8 @@ export class Shard implements ClientOutputOwner {
   #startCommit(): void {
     while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
-      if (batch === undefined) return
+      // What it has set aside for a while is due by itself.
+      if (batch === undefined) return this.#setTimer()
       const isForDisk = batch.changes.length > batch.cancelled
       this.#meters.takeBatch(isForDisk)
       if (isForDisk) this.commits.start(batch)
