@@ -11,6 +11,9 @@ export interface SpoolEntry {
   readonly attributes: UserProperties
 }
 
+/** The settings of one name of a section. */
+export type NamedValue<Section> = Section extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
+
 /** A result of a rule. */
 export type RuleData = Readonly<Record<string, unknown>>
 

@@ -102,6 +102,9 @@ export const houseRules: HouseRules = {
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
     ws: 'src/transports/websocket-library.ts',
+    pg: 'src/sinks/sql/postgresql-sink.ts',
+    mysql2: 'src/sinks/sql/mysql-sink.ts',
+    redis: 'src/sinks/redis/redis-sink.ts',
   },
 
   // `src/contract/index.ts` is for the build, which makes the table of operations of it.

@@ -1,7 +1,7 @@
 // rule_engine, connectors, actions: rules in SQL over messages and events, and the services that their results go to.
 
 import { linesOfText, ruleActions } from '../schema/rule-action.ts'
-import { textMap } from '../schema/collections.ts'
+import { listOf, textMap } from '../schema/collections.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
@@ -78,6 +78,29 @@ const httpConnector = section('One HTTP service.', {
   ssl: clientCertificates,
 })
 
+const serverSettings = {
+  enable: setting(boolean, true, { description: 'Whether the connector is used.' }),
+  description: setting(anyText, '', { description: 'For administrators.' }),
+  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:5432.' }),
+  username: setting(maybeText, undefined, { description: 'User name.' }),
+  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  connect_timeout: setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
+    description: 'How long connecting may take.',
+  }),
+  ssl: clientCertificates,
+}
+
+const sqlConnector = section('One database.', {
+  ...serverSettings,
+  database: setting(maybeText, undefined, { description: 'Name of the database.' }),
+  pool_size: setting(integer({ min: 1, max: 1_024 }), 8, { description: 'Connections of each shard.' }),
+})
+
+const redisConnector = section('One Redis server.', {
+  ...serverSettings,
+  database: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Number of the database.' }),
+})
+
 const actionSettings = {
   enable: setting(boolean, true, {
     description: 'Whether the action sends. A disabled action stores what its rules bring.',
@@ -97,14 +120,45 @@ const httpAction = section('One kind of request.', {
   resource_opts: resourceOptions,
 })
 
+const sqlAction = section('One kind of row.', {
+  ...actionSettings,
+  parameters: section('The statement.', {
+    sql: setting(template, '', {
+      description:
+        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+    }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+const redisAction = section('One kind of command.', {
+  ...actionSettings,
+  parameters: section('The command.', {
+    command_template: setting(listOf(template, 1_024), [], {
+      description: 'The words of the command. Each is a template: [SET, "${topic}", "${payload}"].',
+    }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+const databases = <Named extends typeof sqlConnector | typeof sqlAction>(named: Named) => ({
+  pgsql: namedSection('PostgreSQL.', { entries: {}, placeholder: 'name', named }),
+  timescale: namedSection('TimescaleDB.', { entries: {}, placeholder: 'name', named }),
+  mysql: namedSection('MySQL and MariaDB.', { entries: {}, placeholder: 'name', named }),
+})
+
 export const connectors = appliedAtOnce(
   section('Services that actions send to.', {
     http: namedSection('HTTP services.', { entries: {}, placeholder: 'name', named: httpConnector }),
+    ...databases(sqlConnector),
+    redis: namedSection('Redis.', { entries: {}, placeholder: 'name', named: redisConnector }),
   }),
 )
 
 export const actions = appliedAtOnce(
   section('What rules send to services. Each action stores messages until the service has confirmed them.', {
     http: namedSection('HTTP requests.', { entries: {}, placeholder: 'name', named: httpAction }),
+    ...databases(sqlAction),
+    redis: namedSection('Redis.', { entries: {}, placeholder: 'name', named: redisAction }),
   }),
 )

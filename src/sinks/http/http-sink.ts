@@ -4,12 +4,19 @@ import { readFileSync } from 'node:fs'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
-import { bytesOfText, textOf, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
+import {
+  bytesOfText,
+  textOf,
+  type NamedValue,
+  type Sink,
+  type SinkType,
+  type SpoolEntry,
+  type WriteOutcome,
+} from '../sink.ts'
 import { HttpRequests, type HttpTls } from './http-requests.ts'
 
-type Named<Section> = Section extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
-export type HttpConnector = Named<ConnectorsConfig['http']>
-export type HttpAction = Named<ActionsConfig['http']>
+export type HttpConnector = NamedValue<ConnectorsConfig['http']>
+export type HttpAction = NamedValue<ActionsConfig['http']>
 
 const pathAttribute = 'path'
 const headerAttribute = 'header '

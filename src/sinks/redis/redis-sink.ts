@@ -1,0 +1,153 @@
+// Commands for Redis, and for servers that speak its protocol.
+
+import type { RedisClientType } from 'redis'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { loadLibrary } from '../optional-library.ts'
+import { bytesOfText, type NamedValue, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
+import { hostAndPort, problemOfServer, tlsOf } from '../sql/sql-settings.ts'
+
+export type RedisConnector = NamedValue<ConnectorsConfig['redis']>
+export type RedisAction = NamedValue<ActionsConfig['redis']>
+
+const defaultPort = 6_379
+const maxArguments = 1_024
+/** Errors that say how the server is, and not that the command is wrong. */
+const passingErrors = [
+  'LOADING',
+  'READONLY',
+  'OOM',
+  'BUSY',
+  'CLUSTERDOWN',
+  'MASTERDOWN',
+  'NOAUTH',
+  'NOPERM',
+  'TRYAGAIN',
+]
+
+const done: WriteOutcome = { outcome: 'done' }
+
+export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
+  problemOfConnector: (connector) => problemOfServer(connector, defaultPort),
+  problemOfAction: ({ parameters: { command_template: command } }) => {
+    if (command.length === 0)
+      return 'parameters.command_template: write a command, such as [SET, "${topic}", "${payload}"]'
+    return command.length > maxArguments
+      ? `parameters.command_template: there are more than ${maxArguments}`
+      : undefined
+  },
+  renderer: ({ parameters: { command_template: command } }, compile) => {
+    const templates = command.map((text) => compile(text))
+    return (data) => {
+      const words = templates.map((template) => bytesOfText(template.render(data)).toString('base64'))
+      return { payload: Buffer.from(JSON.stringify(words)), attributes: [] }
+    }
+  },
+  open: (connector, _, { requestTimeoutMs }) => new RedisSink(connector, requestTimeoutMs),
+}
+
+class RedisSink implements Sink {
+  readonly #connector: RedisConnector
+  readonly #requestTimeoutMs: number
+  #client: Promise<RedisClientType> | undefined
+  #isClosed = false
+
+  constructor(connector: RedisConnector, requestTimeoutMs: number) {
+    this.#connector = connector
+    this.#requestTimeoutMs = requestTimeoutMs
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    let client: RedisClientType
+    try {
+      client = await this.#open()
+    } catch (error) {
+      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+    }
+    // They are sent together, and answered in their order.
+    return await Promise.all(batch.map((entry) => this.#send(client, entry)))
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      const client = await this.#open()
+      await withTimeout(client.ping(), this.#requestTimeoutMs)
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    // What is under way fails with the connection; there is nobody left to tell.
+    this.#client?.then((client) => client.destroy()).catch(() => {})
+  }
+
+  async #send(client: RedisClientType, { payload }: SpoolEntry): Promise<WriteOutcome> {
+    const words = (JSON.parse(payload.toString()) as string[]).map((word) => Buffer.from(word, 'base64'))
+    try {
+      await withTimeout(client.sendCommand(words), this.#requestTimeoutMs)
+      return done
+    } catch (error) {
+      const why = messageOf(error)
+      // The library says by the class of the error that it is an answer of the server.
+      const isAnswer = error instanceof Error && /^[A-Z][A-Z0-9]* /.test(error.message)
+      const isPassing = passingErrors.some((word) => why.startsWith(word))
+      return { outcome: isAnswer && !isPassing ? 'refused' : 'retry', why }
+    }
+  }
+
+  async #open(): Promise<RedisClientType> {
+    if (this.#isClosed) throw new Error('the action is being stopped')
+    const known = await this.#client
+    // A connection that has ended is not opened again by the library: see `reconnectStrategy`.
+    if (known !== undefined && !known.isReady) {
+      this.#client = undefined
+      known.destroy()
+    }
+    this.#client ??= this.#connect().catch((error: unknown) => {
+      this.#client = undefined
+      throw error
+    })
+    return await this.#client
+  }
+
+  async #connect(): Promise<RedisClientType> {
+    const loaded = await loadLibrary('redis', () => import('redis'))
+    if ('missing' in loaded) throw new Error(loaded.missing)
+    const { server, username, password, database, connect_timeout: connectTimeout, ssl } = this.#connector
+    const place = hostAndPort(server ?? '', defaultPort)
+    const tls = tlsOf(ssl)
+    const client = loaded.library.createClient({
+      socket: {
+        ...place,
+        connectTimeout,
+        // The spool tries again by itself, and says meanwhile that the service is not there.
+        reconnectStrategy: false,
+        ...(tls === undefined ? {} : { tls: true as const, ...tls }),
+      },
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      database,
+      disableOfflineQueue: true,
+    }) as unknown as RedisClientType
+    // Whoever waits for an answer is told by itself.
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+async function withTimeout<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

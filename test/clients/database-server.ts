@@ -1,0 +1,132 @@
+// Debian's database servers, each in a folder of its own, on loopback, for one test. They can be killed and started again.
+
+import { execFile } from 'node:child_process'
+import { chownSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+
+const run = promisify(execFile)
+
+/** These servers refuse to run as root. */
+function asUser(user: string, command: readonly string[]): readonly [string, readonly string[]] {
+  const words =
+    process.getuid?.() === 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', ...command] : command
+  const [program = '', ...rest] = words
+  return [program, rest]
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+async function folderOf(t: Scope, user: string): Promise<string> {
+  const folder = await temporaryFolder(t)
+  if (process.getuid?.() === 0) {
+    const { stdout } = await run('id', ['-u', user])
+    const { stdout: group } = await run('id', ['-g', user])
+    chownSync(folder, Number(stdout), Number(group))
+  }
+  return folder
+}
+
+export class DatabaseServer {
+  readonly port: number
+  readonly #start: () => Promise<WatchedProcess>
+  #process: WatchedProcess | undefined
+
+  private constructor(t: Scope, port: number, start: () => Promise<WatchedProcess>) {
+    this.port = port
+    this.#start = start
+    t.after(() => this.kill())
+  }
+
+  async start(): Promise<void> {
+    this.#process = await this.#start()
+  }
+
+  /** As a crash would. */
+  async kill(): Promise<void> {
+    await this.#process?.stop('SIGKILL')
+    this.#process = undefined
+  }
+
+  static async postgresql(t: Scope): Promise<DatabaseServer> {
+    const [version = ''] = readdirSync('/usr/lib/postgresql').toSorted().toReversed()
+    const program = (name: string): string => join('/usr/lib/postgresql', version, 'bin', name)
+    const folder = join(await folderOf(t, 'postgres'), 'data')
+    const [initdb, words] = asUser('postgres', [program('initdb'), '-D', folder, '-U', 'godwit', '-A', 'trust', '-N'])
+    await run(initdb, [...words], { cwd: '/' })
+    const port = await freePort()
+    return new DatabaseServer(t, port, async () => {
+      const options = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']
+      const [command, rest] = asUser('postgres', [program('postgres'), '-D', folder, '-p', String(port), ...options])
+      const started = new WatchedProcess(command, rest)
+      await started.until(/database system is ready to accept connections/)
+      return started
+    })
+  }
+
+  static async mariadb(t: Scope): Promise<DatabaseServer> {
+    const folder = await folderOf(t, 'mysql')
+    const [install, words] = asUser('mysql', [
+      'mariadb-install-db',
+      '--no-defaults',
+      `--datadir=${folder}`,
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+    ])
+    await run(install, [...words], { cwd: '/' })
+    const init = join(folder, 'init.sql')
+    await writeFile(
+      init,
+      [
+        'CREATE DATABASE IF NOT EXISTS plant;',
+        ...['%', 'localhost'].flatMap((host) => [
+          `CREATE USER IF NOT EXISTS godwit@'${host}' IDENTIFIED BY 'secret';`,
+          `GRANT ALL ON plant.* TO godwit@'${host}';`,
+        ]),
+      ].join('\n'),
+    )
+    const port = await freePort()
+    return new DatabaseServer(t, port, async () => {
+      const [command, rest] = asUser('mysql', [
+        'mariadbd',
+        '--no-defaults',
+        `--datadir=${folder}`,
+        `--port=${port}`,
+        '--bind-address=127.0.0.1',
+        `--socket=${join(folder, 'mariadb.sock')}`,
+        `--pid-file=${join(folder, 'mariadb.pid')}`,
+        `--init-file=${init}`,
+      ])
+      const started = new WatchedProcess(command, rest)
+      await started.until(/ready for connections/)
+      return started
+    })
+  }
+
+  static async redis(t: Scope): Promise<DatabaseServer> {
+    const folder = await temporaryFolder(t)
+    const port = await freePort()
+    return new DatabaseServer(t, port, async () => {
+      const words = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
+      const started = new WatchedProcess('redis-server', [
+        ...words,
+        '--appendfsync',
+        'always',
+        '--requirepass',
+        'secret',
+      ])
+      await started.until(/Ready to accept connections/)
+      return started
+    })
+  }
+}
