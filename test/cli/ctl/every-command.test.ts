@@ -50,6 +50,9 @@ async function lookAtTheBroker({ done }: Operator): Promise<void> {
   assert.equal(JSON.parse(await done('api call', ['list_nodes'])).code, 0)
   assert.equal(await done('alarms', ['--all']), '')
   assert.match(await done('config show', ['mqtt']), /max_packet_size/)
+  assert.match(await done('gateways list'), /^mqttsn\tunloaded\t/m)
+  await done('gateways disable', ['mqttsn'])
+  await done('gateways enable', ['mqttsn'])
 }
 
 async function lookAfterClients({ done, broker }: Operator, client: MqttClient): Promise<void> {
