@@ -9,6 +9,14 @@ import type { Message } from '../../model/message.ts'
 
 export type DeliveryStage = 'waiting' | 'sent' | 'received'
 
+const stages: readonly DeliveryStage[] = ['waiting', 'sent', 'received']
+/** The bits of `Delivery.bits`: QoS, retain, whether it was sent, stage. */
+const qosMask = 3
+const retainBit = 4
+const sentBit = 8
+const stageShift = 4
+const belowStage = 15
+
 /**
  * `Group`: what stands for a shared group; nothing here looks inside. Deliveries in flight are many more than fit into the caches of a
  * processor: one field more costs 5 % of the throughput where 20 subscribers get each message at QoS 1.
@@ -16,13 +24,7 @@ export type DeliveryStage = 'waiting' | 'sent' | 'received'
 export class Delivery<Group extends object> {
   /** Undefined once PUBREC has come, or after a restart for what had reached that stage before. */
   message: Message | undefined
-  readonly qos: QoS
-  /** The retain flag to send it with. */
-  readonly retain: boolean
   readonly subscriptionIdentifiers: readonly number[] | undefined
-  stage: DeliveryStage
-  /** It may have been sent before: DUP on the next sending. */
-  wasSent: boolean
   /** The batch behind which its last sending waits, 0 where it waited for none. */
   sentWithBatch: number
   packetId: PacketId
@@ -38,14 +40,12 @@ export class Delivery<Group extends object> {
   heldBytes: number
   /** The shared group that chose this session, where one did. */
   readonly group: Group | undefined
+  /** Four small values in one field: with a field for each, 20 subscribers at QoS 1 got 5 to 10 % fewer messages. */
+  private bits: number
 
   constructor(message: Message | undefined, from: DeliverySource<Group>) {
     this.message = message
-    this.qos = from.qos
-    this.retain = from.retain
     this.subscriptionIdentifiers = from.subscriptionIdentifiers
-    this.stage = 'waiting'
-    this.wasSent = false
     this.sentWithBatch = 0
     this.packetId = 0
     this.sentAtMs = 0
@@ -55,6 +55,34 @@ export class Delivery<Group extends object> {
     this.putIndex = 0
     this.heldBytes = 0
     this.group = from.group
+    this.bits = from.retain ? from.qos | retainBit : from.qos
+  }
+
+  get qos(): QoS {
+    return (this.bits & qosMask) as QoS
+  }
+
+  /** The retain flag to send it with. */
+  get retain(): boolean {
+    return (this.bits & retainBit) !== 0
+  }
+
+  /** It may have been sent before: DUP on the next sending. */
+  get wasSent(): boolean {
+    return (this.bits & sentBit) !== 0
+  }
+
+  set wasSent(wasSent: boolean) {
+    this.bits = wasSent ? this.bits | sentBit : this.bits & ~sentBit
+  }
+
+  get stage(): DeliveryStage {
+    return stages[this.bits >> stageShift]
+  }
+
+  set stage(stage: DeliveryStage) {
+    const number = stage === 'waiting' ? 0 : stage === 'sent' ? 1 : 2
+    this.bits = (this.bits & belowStage) | (number << stageShift)
   }
 }
 
