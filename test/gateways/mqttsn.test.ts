@@ -1,0 +1,185 @@
+// The MQTT-SN gateway in memory, with a clock that stands still: what is sent again, when a client is lost, and what becomes of
+// messages that the client cannot take. By section F3 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
+import { PublishPacket, type QoS, type TopicName, TopicTable } from '../../src/protocol/index.ts'
+import { GatewayStage } from './gateway-stage.ts'
+
+const peer = { address: '192.0.2.7', port: 4_000 }
+const topics = new TopicTable(16)
+
+class Stage extends GatewayStage {
+  readonly gateway = new MqttSnGateway(
+    {
+      gatewayId: 1,
+      allowsQosMinusOne: true,
+      resumesTopics: false,
+      predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
+      retryIntervalMs: 10_000,
+      maxRetries: 3,
+      idleTimeoutMs: 30_000,
+      maxClients: 16,
+      override: { clientId: undefined, username: undefined, password: undefined },
+    },
+    this.dependencies,
+  )
+
+  receive(...octets: readonly (number | string)[]): void {
+    const body = Buffer.concat(octets.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
+    this.gateway.handleDatagram(Buffer.concat([Buffer.of(body.length + 1), body]), peer)
+  }
+
+  /** In hexadecimal, since the last time. */
+  taken(): readonly string[] {
+    return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
+  }
+
+  connected(durationSeconds = 60, flags = 0x04): void {
+    this.receive(0x04, flags, 1, durationSeconds >> 8, durationSeconds & 255, 'dev')
+    this.acceptAll()
+    assert.deepEqual(this.taken(), ['030500'])
+  }
+
+  /** A message of the broker for the client. */
+  deliver(topic: string, qos: QoS, packetId: number, payload = 'x'): void {
+    const packet = new PublishPacket(
+      topics.named(topic as TopicName),
+      { qos, retain: false, dup: false },
+      Buffer.from(payload),
+    )
+    packet.packetId = packetId
+    packet.frameEnd = payload.length
+    this.connections.at(-1)?.callbacks.handlePacket(packet)
+  }
+
+  wait(ms: number): void {
+    this.nowMs += ms
+    this.gateway.tick()
+  }
+}
+
+describe('[F3] a message for a client', () => {
+  test('is sent again with DUP until it is answered, and then no more', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.deliver('pre/defined', 1, 7)
+    assert.deepEqual(stage.taken(), ['080c210005000778'])
+    stage.wait(9_999)
+    assert.deepEqual(stage.taken(), [])
+    stage.wait(1)
+    assert.deepEqual(stage.taken(), ['080ca10005000778'])
+    stage.receive(0x0d, 0, 5, 0, 7, 0)
+    stage.wait(20_000)
+    assert.deepEqual(stage.taken(), [])
+  })
+
+  test('without an answer after max_retries ends its client', () => {
+    const stage = new Stage()
+    stage.connected(600)
+    stage.deliver('pre/defined', 1, 7)
+    for (let retry = 0; retry < 4; retry++) stage.wait(10_000)
+    assert.equal(stage.taken().length, 4)
+    assert.equal(stage.gateway.clients, 0)
+  })
+
+  test('of a topic that it does not know waits for REGISTER; other topics go on', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.deliver('a/long/name', 0, 0)
+    stage.deliver('a/long/name', 0, 0, 'y')
+    stage.deliver('ab', 0, 0)
+    const [register = '', short] = stage.taken()
+    assert.match(register, /^110a0001ffff/)
+    assert.equal(short, '080c026162000078')
+    stage.receive(0x0b, 0, 1, 0xff, 0xff, 0)
+    assert.deepEqual(stage.taken(), ['080c000001000078', '080c000001000079'])
+  })
+
+  test('of a topic that it refuses is dropped and counted', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.deliver('a/long/name', 0, 0)
+    stage.taken()
+    stage.receive(0x0b, 0, 1, 0xff, 0xff, 2)
+    assert.deepEqual(stage.taken(), [])
+    assert.equal(stage.dependencies.counters.dropped['not-registered'], 1)
+  })
+
+  test('whose topic id it has forgotten is registered and sent again', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x0a, 0, 0, 0, 1, 'a/long/name')
+    assert.deepEqual(stage.taken(), ['070b0001000100'])
+    stage.deliver('a/long/name', 1, 9)
+    assert.deepEqual(stage.taken(), ['080c200001000978'])
+    stage.receive(0x0d, 0, 1, 0, 9, 2)
+    assert.match(stage.taken()[0] ?? '', /^110a0001/)
+    stage.receive(0x0b, 0, 1, 0xff, 0xff, 0)
+    assert.deepEqual(stage.taken(), ['080ca00001000978'])
+  })
+
+  test('at QoS 2 is released by PUBREL, and one at a time is under way', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.deliver('ab', 2, 3)
+    stage.deliver('cd', 1, 4)
+    assert.deepEqual(stage.taken(), ['080c426162000378'])
+    stage.receive(0x0f, 0, 3)
+    stage.connections
+      .at(-1)
+      ?.callbacks.handlePacket({ type: 'pubrel', packetId: 3, reasonCode: 0, properties: undefined })
+    assert.deepEqual(stage.taken(), ['04100003'])
+    stage.wait(10_000)
+    assert.deepEqual(stage.taken(), ['04100003'])
+    stage.receive(0x0e, 0, 3)
+    assert.deepEqual(stage.taken(), ['080c226364000478'])
+  })
+})
+
+describe('[F3] a client that is silent is lost', () => {
+  for (const [seconds, lostMs] of [
+    [10, 15_000],
+    [60, 90_000],
+    [100, 110_000],
+  ] as const) {
+    test(`after ${lostMs} ms where its duration is ${seconds} s`, () => {
+      const stage = new Stage()
+      stage.connected(seconds)
+      stage.wait(lostMs - 1)
+      assert.equal(stage.gateway.clients, 1)
+      stage.wait(1)
+      assert.equal(stage.gateway.clients, 0)
+    })
+  }
+
+  test('never, where its duration is 0, and after idle_timeout where it does not finish to connect', () => {
+    const stage = new Stage()
+    stage.connected(0)
+    stage.wait(1_000_000_000)
+    assert.equal(stage.gateway.clients, 1)
+    const other = new Stage()
+    other.receive(0x04, 0x0c, 1, 0, 60, 'dev')
+    assert.deepEqual(other.taken(), ['0206'])
+    other.wait(30_000)
+    assert.equal(other.gateway.clients, 0)
+  })
+})
+
+describe('[F3] strangers', () => {
+  test('are told at most once in 5 s for each address', () => {
+    const stage = new Stage()
+    for (let count = 0; count < 20; count++) stage.receive(0x16)
+    assert.deepEqual(stage.taken(), ['0218'])
+    stage.wait(5_000)
+    stage.receive(0x16)
+    assert.deepEqual(stage.taken(), ['0218'])
+  })
+
+  test('get 10 answers to SEARCHGW per second', () => {
+    const stage = new Stage()
+    for (let count = 0; count < 100; count++) stage.receive(0x01, 0)
+    assert.equal(stage.taken().length, 10)
+  })
+})
