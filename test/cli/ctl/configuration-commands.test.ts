@@ -73,6 +73,11 @@ test('config set, get and unset change single settings, and leave the comments o
     await ctlDone(broker, ['config', 'set', 'mqtt.receive_maximum=77']),
     /^changed\tmqtt\.receive_maximum\t1024\t77$/m,
   )
+  // As behind --set, a value needs no quotes.
+  const address = 'gateway.coap.listeners.udp.default.bind=127.0.0.1:0'
+  await ctlDone(broker, ['config', 'set', address])
+  assert.match(await ctlDone(broker, ['config', 'get', 'gateway.coap.listeners.udp.default.bind']), /127\.0\.0\.1:0/)
+  await ctlDone(broker, ['config', 'unset', 'gateway.coap'])
   const bridge = 'bridges.mqtt.hill={ server = "mqtt-tcp://127.0.0.1:1", enable = false }'
   await ctlDone(broker, ['config', 'set', bridge])
   assert.match(await ctlDone(broker, ['config', 'get', 'bridges.mqtt.hill']), /127\.0\.0\.1:1/)

@@ -39,7 +39,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     run: ({ client, words, options }) => {
       const wrong = words.find((word) => !/^[^=]+=/.test(word))
       if (wrong !== undefined) return { usage: `${wrong}: write KEY=VALUE` }
-      return changeSettings(client, words.join('\n'), options)
+      return changeSettings(client, words.map(lineOfSetting).join('\n'), options)
     },
   },
   {
@@ -165,4 +165,15 @@ function showChange({ data }: Changed): Outcome {
   return rows.length === 0
     ? { text: 'nothing has changed', document: [] }
     : { rows, columns: ['state', 'key', 'old', 'new'] }
+}
+
+/**
+ * `KEY=VALUE` as a line of a file. A value is read as behind `--set`: what begins with a quote, a bracket or a brace is
+ * structure, and anything else is taken as it is, so that `listeners.tcp.bind=127.0.0.1:1883` needs no quotes.
+ */
+function lineOfSetting(word: string): string {
+  const equals = word.indexOf('=')
+  const value = word.slice(equals + 1).trim()
+  const isAsInFile = /^["[{]/.test(value) || /^[\w.%-]*$/.test(value)
+  return `${word.slice(0, equals)} = ${isAsInFile ? value : JSON.stringify(value)}`
 }
