@@ -52,68 +52,76 @@ async function deadLetters(broker: BrokerWithApi, action: string): Promise<numbe
   return (json as { readonly data: readonly unknown[] }).data.length
 }
 
-test('PostgreSQL gets every row once it is acknowledged, also when it is killed; a bad row is set aside', async (t) => {
-  const server = await DatabaseServer.postgresql(t)
-  await server.start()
-  const query = async (text: string): Promise<Record<string, unknown>[]> => {
-    const client = new pg.Client({ host: '127.0.0.1', port: server.port, user: 'godwit', database: 'postgres' })
-    client.on('error', () => {})
-    await client.connect()
-    const { rows } = await client.query(text)
-    await client.end()
-    return rows as Record<string, unknown>[]
-  }
-  await query('CREATE TABLE readings (number integer NOT NULL, text text)')
-  const { broker, client } = await startWith(t, [
-    `connectors.pgsql.db={server="127.0.0.1:${server.port}",username=godwit,database=postgres}`,
-    `actions.pgsql.rows={connector=db,parameters.sql="${sql}",${resourceOptions}}`,
-    ruleTo('pgsql:rows'),
-  ])
-  await publishAll(client, 0, 50)
-  await server.kill()
-  await publishAll(client, 50, 100)
-  await server.start()
-  await client.publishAsync('readings/1', JSON.stringify({ number: 'not a number' }), { qos: 1 })
-  await publishAll(client, 100, messages)
-  await until(broker, 'pgsql:rows', async () => {
-    const [row] = await query('SELECT count(DISTINCT number) AS count FROM readings')
-    return Number(row?.['count']) === messages
-  })
-  const [row] = await query('SELECT text FROM readings WHERE number = 7')
-  assert.equal(row?.['text'], "it's 7; --")
-  await until(broker, 'pgsql:rows', async () => (await deadLetters(broker, 'pgsql:rows')) === 1)
-})
+type Query = (text: string) => Promise<Record<string, unknown>[]>
 
-test('MariaDB gets every row once it is acknowledged, also when it is killed; a bad row is set aside', async (t) => {
-  const server = await DatabaseServer.mariadb(t)
-  await server.start()
-  const query = async (text: string): Promise<Record<string, unknown>[]> => {
-    const settings = { host: '127.0.0.1', port: server.port, user: 'godwit', password: 'secret', database: 'plant' }
-    const client = await mysql.createConnection(settings)
-    const [rows] = await client.query(text)
-    await client.end()
-    return rows as Record<string, unknown>[]
-  }
-  await query('CREATE TABLE readings (number integer NOT NULL, text text) ENGINE=InnoDB')
-  const { broker, client } = await startWith(t, [
-    `connectors.mysql.db={server="127.0.0.1:${server.port}",username=godwit,password=secret,database=plant}`,
-    `actions.mysql.rows={connector=db,parameters.sql="${sql}",${resourceOptions}}`,
-    ruleTo('mysql:rows'),
-  ])
-  await publishAll(client, 0, 50)
-  await server.kill()
-  await publishAll(client, 50, 100)
-  await server.start()
-  await client.publishAsync('readings/1', JSON.stringify({ number: 'not a number' }), { qos: 1 })
-  await publishAll(client, 100, messages)
-  await until(broker, 'mysql:rows', async () => {
-    const [row] = await query('SELECT count(DISTINCT number) AS count FROM readings')
-    return Number(row?.['count']) === messages
+interface SqlKind {
+  readonly name: string
+  /** Of connectors and actions. */
+  readonly type: string
+  start(t: Scope): Promise<DatabaseServer>
+  /** Beside the server. */
+  readonly connector: string
+  query(port: number): Query
+}
+
+const sqlKinds: readonly SqlKind[] = [
+  {
+    name: 'PostgreSQL',
+    type: 'pgsql',
+    start: (t) => DatabaseServer.postgresql(t),
+    connector: 'username=godwit,database=postgres',
+    query: (port) => async (text) => {
+      const client = new pg.Client({ host: '127.0.0.1', port, user: 'godwit', database: 'postgres' })
+      client.on('error', () => {})
+      await client.connect()
+      const { rows } = await client.query(text)
+      await client.end()
+      return rows as Record<string, unknown>[]
+    },
+  },
+  {
+    name: 'MariaDB',
+    type: 'mysql',
+    start: (t) => DatabaseServer.mariadb(t),
+    connector: 'username=godwit,password=secret,database=plant',
+    query: (port) => async (text) => {
+      const settings = { host: '127.0.0.1', port, user: 'godwit', password: 'secret', database: 'plant' }
+      const client = await mysql.createConnection(settings)
+      const [rows] = await client.query(text)
+      await client.end()
+      return rows as Record<string, unknown>[]
+    },
+  },
+]
+
+for (const kind of sqlKinds) {
+  const { name, type, connector } = kind
+  test(`${name} gets every row once it is acknowledged, also when it is killed; a bad row is set aside`, async (t) => {
+    const server = await kind.start(t)
+    await server.start()
+    const query = kind.query(server.port)
+    await query('CREATE TABLE readings (number integer NOT NULL, text text)')
+    const action = `${type}:rows`
+    const { broker, client } = await startWith(t, [
+      `connectors.${type}.db={server="127.0.0.1:${server.port}",${connector}}`,
+      `actions.${type}.rows={connector=db,parameters.sql="${sql}",${resourceOptions}}`,
+      ruleTo(action),
+    ])
+    await publishAll(client, 0, 50)
+    await server.kill()
+    await publishAll(client, 50, 100)
+    await server.start()
+    await client.publishAsync('readings/1', JSON.stringify({ number: 'not a number' }), { qos: 1 })
+    await publishAll(client, 100, messages)
+    await until(broker, action, async () => {
+      const [row] = await query('SELECT count(DISTINCT number) AS count FROM readings')
+      return Number(row?.['count']) === messages
+    })
+    const [row] = await query('SELECT text FROM readings WHERE number = 7')
+    assert.equal(row?.['text'], "it's 7; --")
+    await until(broker, action, async () => (await deadLetters(broker, action)) === 1)
   })
-  const [row] = await query('SELECT text FROM readings WHERE number = 7')
-  assert.equal(row?.['text'], "it's 7; --")
-  await until(broker, 'mysql:rows', async () => (await deadLetters(broker, 'mysql:rows')) === 1)
-})
+}
 
 test('Redis gets every command once it is acknowledged, also when it is killed; a bad one is set aside', async (t) => {
   const server = await DatabaseServer.redis(t)

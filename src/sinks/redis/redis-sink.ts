@@ -2,6 +2,7 @@
 
 import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { LazyConnection } from '../lazy-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { bytesOfText, type NamedValue, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../sql/sql-settings.ts'
@@ -46,14 +47,15 @@ export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
 }
 
 class RedisSink implements Sink {
-  readonly #connector: RedisConnector
   readonly #requestTimeoutMs: number
-  #client: Promise<RedisClientType> | undefined
-  #isClosed = false
+  readonly #client: LazyConnection<RedisClientType>
 
   constructor(connector: RedisConnector, requestTimeoutMs: number) {
-    this.#connector = connector
     this.#requestTimeoutMs = requestTimeoutMs
+    this.#client = new LazyConnection(
+      () => connect(connector),
+      (client) => client.destroy(),
+    )
   }
 
   async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
@@ -78,9 +80,7 @@ class RedisSink implements Sink {
   }
 
   close(): void {
-    this.#isClosed = true
-    // What is under way fails with the connection; there is nobody left to tell.
-    this.#client?.then((client) => client.destroy()).catch(() => {})
+    this.#client.close()
   }
 
   async #send(client: RedisClientType, { payload }: SpoolEntry): Promise<WriteOutcome> {
@@ -97,45 +97,34 @@ class RedisSink implements Sink {
     }
   }
 
-  async #open(): Promise<RedisClientType> {
-    if (this.#isClosed) throw new Error('the action is being stopped')
-    const known = await this.#client
-    // A connection that has ended is not opened again by the library: see `reconnectStrategy`.
-    if (known !== undefined && !known.isReady) {
-      this.#client = undefined
-      known.destroy()
-    }
-    this.#client ??= this.#connect().catch((error: unknown) => {
-      this.#client = undefined
-      throw error
-    })
-    return await this.#client
+  /** The library does not open a connection again: see `reconnectStrategy`. */
+  #open(): Promise<RedisClientType> {
+    return this.#client.get((client) => client.isReady)
   }
+}
 
-  async #connect(): Promise<RedisClientType> {
-    const loaded = await loadLibrary('redis', () => import('redis'))
-    if ('missing' in loaded) throw new Error(loaded.missing)
-    const { server, username, password, database, connect_timeout: connectTimeout, ssl } = this.#connector
-    const place = hostAndPort(server ?? '', defaultPort)
-    const tls = tlsOf(ssl)
-    const client = loaded.library.createClient({
-      socket: {
-        ...place,
-        connectTimeout,
-        // The spool tries again by itself, and says meanwhile that the service is not there.
-        reconnectStrategy: false,
-        ...(tls === undefined ? {} : { tls: true as const, ...tls }),
-      },
-      ...(username === undefined ? {} : { username }),
-      ...(password === undefined ? {} : { password }),
-      database,
-      disableOfflineQueue: true,
-    }) as unknown as RedisClientType
-    // Whoever waits for an answer is told by itself.
-    client.on('error', () => {})
-    await client.connect()
-    return client
-  }
+async function connect(connector: RedisConnector): Promise<RedisClientType> {
+  const library = await loadLibrary('redis', () => import('redis'))
+  const { server, username, password, database, connect_timeout: connectTimeout, ssl } = connector
+  const place = hostAndPort(server ?? '', defaultPort)
+  const tls = tlsOf(ssl)
+  const client = library.createClient({
+    socket: {
+      ...place,
+      connectTimeout,
+      // The spool tries again by itself, and says meanwhile that the service is not there.
+      reconnectStrategy: false,
+      ...(tls === undefined ? {} : { tls: true as const, ...tls }),
+    },
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    database,
+    disableOfflineQueue: true,
+  }) as unknown as RedisClientType
+  // Whoever waits for an answer is told by itself.
+  client.on('error', () => {})
+  await client.connect()
+  return client
 }
 
 function messageOf(error: unknown): string {

@@ -1,0 +1,81 @@
+// Rows for an SQL database, whichever it is: what differs is in its driver.
+
+import { LazyConnection } from '../lazy-connection.ts'
+import type { Sink, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import { sqlRenderer } from './sql-entry.ts'
+import { problemOfServer, problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
+import { type SqlConnection, writeBatch } from './write-batch.ts'
+
+/** Classes of SQLSTATE: data that is wrong, and constraints that it breaks. */
+const refusingClasses = ['22', '23']
+
+export interface SqlPool {
+  connect(): Promise<SqlConnection>
+  /** Rejects where the database does not answer. */
+  check(): Promise<unknown>
+  end(): Promise<unknown>
+}
+
+export interface SqlDriver {
+  readonly defaultPort: number
+  /** Loads the library. Rejects with a sentence where it is missing. */
+  createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool>
+  /** SQLSTATE; '' where the error is none of the database. */
+  stateOf(error: unknown): string
+  /** Beside the classes 22 and 23: the database takes this row at no time. */
+  isRefusal?(error: unknown): boolean
+}
+
+export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector> {
+  return {
+    problemOfConnector: (connector) => problemOfServer(connector, driver.defaultPort),
+    problemOfAction: problemOfSql,
+    renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
+    open: (connector, _, { requestTimeoutMs }) => new SqlSink(driver, connector, requestTimeoutMs),
+  }
+}
+
+class SqlSink implements Sink {
+  readonly #driver: SqlDriver
+  readonly #pool: LazyConnection<SqlPool>
+
+  constructor(driver: SqlDriver, connector: SqlConnector, requestTimeoutMs: number) {
+    this.#driver = driver
+    this.#pool = new LazyConnection(
+      () => driver.createPool(connector, requestTimeoutMs),
+      (pool) => pool.end(),
+    )
+  }
+
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const driver = this.#driver
+    return writeBatch(
+      {
+        connect: async () => (await this.#pool.get()).connect(),
+        isRefusal: (error) =>
+          refusingClasses.includes(driver.stateOf(error).slice(0, 2)) || driver.isRefusal?.(error) === true,
+        textOf,
+      },
+      batch,
+    )
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      await (await this.#pool.get()).check()
+      return undefined
+    } catch (error) {
+      return textOf(error)
+    }
+  }
+
+  close(): void {
+    this.#pool.close()
+  }
+}
+
+function textOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  const code = (error as { readonly code?: unknown }).code
+  return typeof code === 'string' && !text.includes(code) ? `${code}: ${text}` : text
+}
