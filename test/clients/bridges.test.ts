@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import {
@@ -23,6 +23,7 @@ import { temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { encode } from '../simulator/world.ts'
 import { Authority } from '../transports/certificates.ts'
+import { freePort, freePorts } from './free-ports.ts'
 
 interface Mosquitto {
   readonly process: WatchedProcess
@@ -31,11 +32,15 @@ interface Mosquitto {
 }
 
 /** With a port of its own, and what it keeps in `folder`. */
-async function startMosquitto(t: TestContext, more: readonly string[] = [], kept?: string): Promise<Mosquitto> {
+async function startMosquitto(
+  t: TestContext,
+  more: readonly string[] = [],
+  { kept, port: given }: { readonly kept?: string; readonly port?: number } = {},
+): Promise<Mosquitto> {
   const folder = kept ?? (await temporaryFolder(t))
   // It lets go of what it was started as, and must still reach its files.
   await chmod(folder, 0o777)
-  const port = await freePort()
+  const port = given ?? (await freePort())
   const lines = [
     `listener ${port} 127.0.0.1`,
     'allow_anonymous true',
@@ -50,15 +55,6 @@ async function startMosquitto(t: TestContext, more: readonly string[] = [], kept
   t.after(() => process.stop('SIGKILL'))
   await process.until(/mosquitto version \S+ running/)
   return { process, port, folder }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 for (const version of [4, 5] as const) {
@@ -80,7 +76,7 @@ for (const version of [4, 5] as const) {
     )
     await mosquitto.process.stop('SIGTERM')
     const texts = { least: await least, exactly: await exactly }
-    const again = await startMosquitto(t, [], mosquitto.folder)
+    const again = await startMosquitto(t, [], { kept: mosquitto.folder })
     const after = await Listener.at(t, again.port, 'up/#')
     wire.cut()
     wire.target = again.port
@@ -216,14 +212,18 @@ test('a bridge to mosquitto over TLS shows its certificate, and believes no othe
     'stranger.pem': new Authority('A stranger').certificate,
   }
   for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
-  const port = await freePort()
-  const mosquitto = await startMosquitto(t, [
-    `listener ${port} 127.0.0.1`,
-    `cafile ${path('ca.pem')}`,
-    `certfile ${path('cert.pem')}`,
-    `keyfile ${path('key.pem')}`,
-    'require_certificate true',
-  ])
+  const [port = 0, plainPort = 0] = await freePorts(2)
+  const mosquitto = await startMosquitto(
+    t,
+    [
+      `listener ${port} 127.0.0.1`,
+      `cafile ${path('ca.pem')}`,
+      `certfile ${path('cert.pem')}`,
+      `keyfile ${path('key.pem')}`,
+      'require_certificate true',
+    ],
+    { port: plainPort },
+  )
   const own = await startBridged(
     t,
     `server = "tls+mqtt-tcp://localhost:${port}"
@@ -273,7 +273,7 @@ test('mosquitto knows after a restart also who says before 5.0 that it is a brid
     for (const who of clients) assert.equal(await comes(t, mosquitto.port, who), known)
   }
   await mosquitto.process.stop('SIGTERM')
-  const again = await startMosquitto(t, [], mosquitto.folder)
+  const again = await startMosquitto(t, [], { kept: mosquitto.folder })
   const known = []
   for (const who of clients) known.push(await comes(t, again.port, who))
   assert.deepEqual(known, [true, true])

@@ -3,11 +3,11 @@
 import { execFile } from 'node:child_process'
 import { chownSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { freePort } from './free-ports.ts'
 
 const run = promisify(execFile)
 
@@ -17,14 +17,6 @@ function asUser(user: string, command: readonly string[]): readonly [string, rea
     process.getuid?.() === 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', ...command] : command
   const [program = '', ...rest] = words
   return [program, rest]
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 async function folderOf(t: Scope, user: string): Promise<string> {
