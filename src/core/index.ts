@@ -53,3 +53,4 @@ export {
   type ListenerTraits,
 } from './model/connection.ts'
 export { clientIdOf } from './views/client-id-of.ts'
+export { Deadlines } from './model/deadlines.ts'

@@ -40,3 +40,8 @@ function takeToken(bucket: Bucket, perSecond: number, nowMs: number): boolean {
   bucket.tokens--
   return true
 }
+
+/** Addresses of this machine are free of limits for each address. */
+export function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1'
+}

@@ -5,7 +5,7 @@
 // A gateway client has a connection of MQTT 5.0 within the process. Authentication, access rules, limits, lists and metrics
 // are therefore those of every client. The protocols know no sockets and no clock but the one that is given here.
 
-import type { AckPacket, AckType, ControlPacket, Packet, PacketId, PublishFields } from '../protocol/index.ts'
+import type { AckType, ControlPacket, Packet, PacketId, PublishFields, QoS, Topic } from '../protocol/index.ts'
 
 /** Where a datagram came from, and where answers go. */
 export interface PeerAddress {
@@ -16,10 +16,10 @@ export interface PeerAddress {
 
 /** The connection of a gateway client to this broker. It speaks MQTT 5.0. */
 export interface MqttConnection {
-  send(packet: Exclude<ControlPacket, AckPacket> | AckPacket): void
+  send(packet: ControlPacket): void
   acknowledge(type: AckType, packetId: PacketId): void
   publish(fields: PublishFields): void
-  /** Bytes that the broker has not read yet: while there are many, nothing more is to be sent. */
+  /** Bytes that the broker has not read yet: above `maxUnsentBytes` a gateway refuses what its client publishes. */
   readonly unsentBytes: number
   /** Says a last word, if there is one, and closes. Nothing more is heard of it. */
   end(goodbye: ControlPacket | undefined): void
@@ -29,6 +29,40 @@ export interface MqttConnectionCallbacks {
   handlePacket(packet: Packet): void
   /** The broker has closed it. */
   handleClosed(): void
+}
+
+/** A broker that does not read (the rate of a client, a disk that fails, short memory) holds its gateway client up here. */
+export const maxUnsentBytes = 1_048_576
+
+export interface GatewayPublication {
+  readonly topic: Topic
+  readonly payload: Buffer
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly dup?: boolean
+  /** 0 where `qos` is 0. */
+  readonly packetId: PacketId
+  readonly expirySeconds?: number | undefined
+}
+
+/** The PUBLISH of a gateway client: what its protocol cannot say is left out. */
+export function publishFieldsOf(publication: GatewayPublication): PublishFields {
+  const { topic, payload, qos, retain, dup = false, packetId, expirySeconds } = publication
+  return {
+    topic,
+    topicIsOmitted: false,
+    topicAlias: 0,
+    qos,
+    retain,
+    dup,
+    packetId,
+    properties: undefined,
+    messageExpiryIntervalSeconds: expirySeconds,
+    subscriptionIdentifiers: undefined,
+    chunk: payload,
+    payloadStart: 0,
+    payloadEnd: payload.length,
+  }
 }
 
 export type DropReason = 'malformed' | 'unconnected' | 'limit' | 'too-large' | 'queue-full' | 'not-registered'
@@ -60,6 +94,8 @@ export interface GatewayDependencies {
   nowMs(): number
   /** Sends one datagram. It may be lost. */
   send(bytes: Buffer, peer: PeerAddress): void
+  /** False: the node has as many connections as it may have. */
+  hasRoom(): boolean
   openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection
   /** `tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
   wakeAt(timeMs: number): void

@@ -107,7 +107,7 @@ async function run(): Promise<void> {
     alarm,
     alarmOver,
   })
-  const gateways = gatewaysOf((stream, listener) => running.accept(stream, listener), clock)
+  const gateways = gatewaysOf((stream, listener) => running.accept(stream, listener), doors.budget, clock)
   const listenerOf = (number: number): ShardListener | undefined =>
     listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
@@ -152,9 +152,13 @@ function garbageCollectorOf(running: Shard): () => void {
   return () => tidy.collectNow()
 }
 
-function gatewaysOf(accept: GatewayManagerDependencies['accept'], clock: Clock): GatewayManager {
+function gatewaysOf(
+  accept: GatewayManagerDependencies['accept'],
+  budget: GatewayManagerDependencies['budget'],
+  clock: Clock,
+): GatewayManager {
   const own = start.shardNumber
-  return new GatewayManager({ own, log, nowMs: () => clock.nowMs(), accept, alarm, alarmOver, fail })
+  return new GatewayManager({ own, log, nowMs: () => clock.nowMs(), accept, budget, alarm, alarmOver, fail })
 }
 
 function rulesOf(shard: Shard, clock: Clock): ShardRules {

@@ -7,15 +7,23 @@ import {
   newGatewayCounters,
   type PeerAddress,
 } from '../../src/gateways/index.ts'
-import type { ControlPacket } from '../../src/protocol/index.ts'
+import type { ControlPacket, PublishFields } from '../../src/protocol/index.ts'
 
 export class GatewayStage {
   nowMs = 1_000_000
+  /** Of every connection: what the broker has not read. */
+  unsentBytes = 0
+  hasRoom = true
   readonly sent: { readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
-  readonly connections: { readonly packets: ControlPacket[]; readonly callbacks: MqttConnectionCallbacks }[] = []
+  readonly connections: {
+    readonly packets: ControlPacket[]
+    readonly published: PublishFields[]
+    readonly callbacks: MqttConnectionCallbacks
+  }[] = []
   readonly dependencies: GatewayDependencies = {
     nowMs: () => this.nowMs,
     send: (bytes, peer) => void this.sent.push({ bytes, peer }),
+    hasRoom: () => this.hasRoom,
     openMqtt: (_, callbacks) => this.#open(callbacks),
     wakeAt: () => {},
     counters: newGatewayCounters(),
@@ -35,12 +43,16 @@ export class GatewayStage {
 
   #open(callbacks: MqttConnectionCallbacks): MqttConnection {
     const packets: ControlPacket[] = []
-    this.connections.push({ packets, callbacks })
+    const published: PublishFields[] = []
+    this.connections.push({ packets, published, callbacks })
+    const unsentBytes = (): number => this.unsentBytes
     return {
       send: (packet) => void packets.push(packet),
       acknowledge: () => {},
-      publish: () => {},
-      unsentBytes: 0,
+      publish: (fields) => void published.push(fields),
+      get unsentBytes() {
+        return unsentBytes()
+      },
       end: () => {},
     }
   }

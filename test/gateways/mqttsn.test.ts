@@ -167,6 +167,63 @@ describe('[F3] a client that is silent is lost', () => {
   })
 })
 
+describe('[F3] a client', () => {
+  test('that sleeps longer than its keep alive stays connected to the broker', () => {
+    const stage = new Stage()
+    stage.connected(60)
+    stage.receive(0x18, 0x0e, 0x10)
+    assert.deepEqual(stage.taken(), ['0218'])
+    const { packets } = stage.connections[0] ?? assert.fail()
+    for (let seconds = 0; seconds < 3_600; seconds += 60) {
+      packets.splice(0)
+      stage.wait(60_000)
+      assert.ok(
+        packets.some(({ type }) => type === 'pingreq'),
+        `nothing was heard in the minute from ${seconds} s on`,
+      )
+    }
+    assert.equal(stage.gateway.clients, 1)
+  })
+
+  test('whose CONNACK was lost gets another one; one that has spoken since begins anew', () => {
+    const stage = new Stage()
+    stage.connected(60, 0)
+    stage.receive(0x04, 0, 1, 0, 60, 'dev')
+    assert.deepEqual(stage.taken(), ['030500'])
+    assert.equal(stage.connections.length, 1)
+    stage.receive(0x0a, 0, 0, 0, 1, 'topic')
+    stage.taken()
+    stage.receive(0x04, 0, 1, 0, 60, 'dev')
+    assert.deepEqual(stage.taken(), [], 'the broker has not answered yet')
+    stage.acceptAll()
+    assert.deepEqual(stage.taken(), ['030500'])
+    assert.equal(stage.connections.length, 2)
+  })
+
+  test('is refused what it publishes while the broker does not read', () => {
+    const stage = new Stage()
+    stage.connected()
+    const { published } = stage.connections[0] ?? assert.fail()
+    stage.unsentBytes = 1_048_577
+    stage.receive(0x0c, 0x21, 0, 5, 0, 9, 'x')
+    assert.deepEqual(stage.taken(), ['070d0005000901'])
+    stage.receive(0x0c, 0x01, 0, 5, 0, 0, 'x')
+    assert.equal(stage.dependencies.counters.dropped['queue-full'], 2)
+    assert.equal(published.length, 0)
+    stage.unsentBytes = 0
+    stage.receive(0x0c, 0x21, 0, 5, 0, 9, 'x')
+    assert.equal(published.length, 1)
+  })
+
+  test('is told about congestion where the broker has as many connections as it may have', () => {
+    const stage = new Stage()
+    stage.hasRoom = false
+    stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
+    assert.deepEqual(stage.taken(), ['030501'])
+    assert.equal(stage.connections.length, 0)
+  })
+})
+
 describe('[F3] strangers', () => {
   test('are told at most once in 5 s for each address', () => {
     const stage = new Stage()

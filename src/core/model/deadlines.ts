@@ -29,21 +29,22 @@ export type DeadlineKind =
 /** A connection, a client id or a topic, as the kind says. */
 export type DeadlineSubject = Connection | string
 
-export interface Deadline {
+export interface Deadline<Kind = DeadlineKind, Subject = DeadlineSubject> {
   readonly atMs: number
-  readonly kind: DeadlineKind
-  readonly subject: DeadlineSubject
+  readonly kind: Kind
+  readonly subject: Subject
 }
 
-interface Entry extends Deadline {
+interface Entry<Kind, Subject> extends Deadline<Kind, Subject> {
   atMs: number
   order: number
   index: number
 }
 
-export class Deadlines {
-  readonly #heap: Entry[] = []
-  readonly #places = new Map<DeadlineKind, Map<DeadlineSubject, Entry>>()
+/** Of a core, or of whatever else has many things that fall due. */
+export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSubject> {
+  readonly #heap: Entry<Kind, Subject>[] = []
+  readonly #places = new Map<Kind, Map<Subject, Entry<Kind, Subject>>>()
   #order = 0
 
   get size(): number {
@@ -56,7 +57,7 @@ export class Deadlines {
   }
 
   /** In place of the one that this subject has of this kind. */
-  set(kind: DeadlineKind, subject: DeadlineSubject, atMs: number): void {
+  set(kind: Kind, subject: Subject, atMs: number): void {
     const place = this.#placeFor(kind)
     const known = place.get(subject)
     if (known !== undefined) {
@@ -65,26 +66,26 @@ export class Deadlines {
       this.#settle(known)
       return
     }
-    const entry: Entry = { atMs, kind, subject, order: this.#order++, index: this.#heap.length }
+    const entry: Entry<Kind, Subject> = { atMs, kind, subject, order: this.#order++, index: this.#heap.length }
     place.set(subject, entry)
     this.#heap.push(entry)
     this.#rise(entry)
   }
 
-  cancel(kind: DeadlineKind, subject: DeadlineSubject): void {
+  cancel(kind: Kind, subject: Subject): void {
     const entry = this.#places.get(kind)?.get(subject)
     if (entry !== undefined) this.#takeOut(entry)
   }
 
   /** The first one that is due, or undefined. */
-  takeDue(nowMs: number): Deadline | undefined {
+  takeDue(nowMs: number): Deadline<Kind, Subject> | undefined {
     const first = this.#heap.at(0)
     if (first === undefined || first.atMs > nowMs) return undefined
     this.#takeOut(first)
     return first
   }
 
-  #placeFor(kind: DeadlineKind): Map<DeadlineSubject, Entry> {
+  #placeFor(kind: Kind): Map<Subject, Entry<Kind, Subject>> {
     let place = this.#places.get(kind)
     if (place === undefined) {
       place = new Map()
@@ -93,7 +94,7 @@ export class Deadlines {
     return place
   }
 
-  #takeOut(entry: Entry): void {
+  #takeOut(entry: Entry<Kind, Subject>): void {
     this.#places.get(entry.kind)?.delete(entry.subject)
     const last = this.#heap.pop()
     if (last === undefined || last === entry) return
@@ -101,12 +102,12 @@ export class Deadlines {
     this.#settle(last)
   }
 
-  #settle(entry: Entry): void {
+  #settle(entry: Entry<Kind, Subject>): void {
     this.#rise(entry)
     this.#sink(entry)
   }
 
-  #rise(entry: Entry): void {
+  #rise(entry: Entry<Kind, Subject>): void {
     while (entry.index > 0) {
       const parent = this.#heap[(entry.index - 1) >> 1]
       if (isBefore(parent, entry)) return
@@ -114,7 +115,7 @@ export class Deadlines {
     }
   }
 
-  #sink(entry: Entry): void {
+  #sink(entry: Entry<Kind, Subject>): void {
     const heap = this.#heap
     for (;;) {
       let least = entry
@@ -126,18 +127,18 @@ export class Deadlines {
     }
   }
 
-  #swap(a: Entry, b: Entry): void {
+  #swap(a: Entry<Kind, Subject>, b: Entry<Kind, Subject>): void {
     const index = a.index
     this.#putAt(b.index, a)
     this.#putAt(index, b)
   }
 
-  #putAt(index: number, entry: Entry): void {
+  #putAt(index: number, entry: Entry<Kind, Subject>): void {
     this.#heap[index] = entry
     entry.index = index
   }
 }
 
-function isBefore(a: Entry, b: Entry): boolean {
+function isBefore(a: Entry<unknown, unknown>, b: Entry<unknown, unknown>): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
 }

@@ -6,6 +6,8 @@ import { blockOf, type Block, type CoapMessage, options } from './message.ts'
 /** Bodies that one peer may have under way. */
 const maxBodiesPerPeer = 4
 const maxBodies = 4_096
+/** Of all peers together, in each direction: the oldest go first. */
+const maxTotalBytes = 33_554_432
 const lifetimeMs = 247_000
 
 interface Body {
@@ -25,8 +27,8 @@ export type BlockOutcome =
 export class BlockTransfers {
   readonly #maxBodyBytes: number
   readonly #maxBlockBytes: number
-  readonly #coming = new Map<string, Body>()
-  readonly #going = new Map<string, Body>()
+  readonly #coming = new Bodies()
+  readonly #going = new Bodies()
 
   constructor(maxBodyBytes: number, maxBlockBytes: number) {
     this.#maxBodyBytes = maxBodyBytes
@@ -42,11 +44,7 @@ export class BlockTransfers {
       return isTooLarge ? { outcome: 'too-large' } : { outcome: 'whole', payload: request.payload, block: undefined }
     }
     const key = `${peer} ${request.code} ${target}`
-    if (block.number === 0) {
-      this.#coming.delete(key)
-      if (!makeRoom(this.#coming, peer, nowMs)) return { outcome: 'incomplete' }
-      this.#coming.set(key, { peer, blocks: [], bytes: 0, forgetAtMs: nowMs + lifetimeMs })
-    }
+    if (block.number === 0 && !this.#coming.begin(key, peer, nowMs)) return { outcome: 'incomplete' }
     const body = this.#coming.get(key)
     const isNext = body !== undefined && body.bytes === block.number * block.bytes
     const isWhole = !block.hasMore || request.payload.length === block.bytes
@@ -58,8 +56,7 @@ export class BlockTransfers {
       this.#coming.delete(key)
       return { outcome: 'too-large' }
     }
-    body.blocks.push(Buffer.from(request.payload))
-    body.bytes += request.payload.length
+    this.#coming.append(key, Buffer.from(request.payload))
     const bytes = block.number === 0 ? Math.min(block.bytes, this.#maxBlockBytes) : block.bytes
     if (block.hasMore) return { outcome: 'continue', block: { ...block, bytes } }
     this.#coming.delete(key)
@@ -74,9 +71,7 @@ export class BlockTransfers {
     const bytes = blockSizeWithin(Math.min(maxBytes, this.#maxBlockBytes))
     if (payload.length <= bytes) return { payload, block: undefined }
     const key = `${peer} ${target}`
-    this.#going.delete(key)
-    if (makeRoom(this.#going, peer, nowMs))
-      this.#going.set(key, { peer, blocks: [payload], bytes: payload.length, forgetAtMs: nowMs + lifetimeMs })
+    if (this.#going.begin(key, peer, nowMs)) this.#going.append(key, payload)
     return { payload: payload.subarray(0, bytes), block: { number: 0, hasMore: true, bytes } }
   }
 
@@ -90,14 +85,45 @@ export class BlockTransfers {
   }
 }
 
-/** False: this peer has as many bodies under way as it may. */
-function makeRoom(bodies: Map<string, Body>, peer: string, nowMs: number): boolean {
-  let ofPeer = 0
-  for (const [key, body] of bodies) {
-    if (body.forgetAtMs <= nowMs || bodies.size >= maxBodies) bodies.delete(key)
-    else if (body.peer === peer) ofPeer++
+/** What has begun, oldest first. */
+class Bodies {
+  readonly #bodies = new Map<string, Body>()
+  #bytes = 0
+
+  get(key: string): Body | undefined {
+    return this.#bodies.get(key)
   }
-  return ofPeer < maxBodiesPerPeer
+
+  delete(key: string): void {
+    this.#bytes -= this.#bodies.get(key)?.bytes ?? 0
+    this.#bodies.delete(key)
+  }
+
+  /** False: this peer has as many bodies under way as it may. */
+  begin(key: string, peer: string, nowMs: number): boolean {
+    this.delete(key)
+    let ofPeer = 0
+    for (const [other, body] of this.#bodies) {
+      if (body.forgetAtMs <= nowMs || this.#bodies.size >= maxBodies) this.delete(other)
+      else if (body.peer === peer) ofPeer++
+    }
+    if (ofPeer >= maxBodiesPerPeer) return false
+    this.#bodies.set(key, { peer, blocks: [], bytes: 0, forgetAtMs: nowMs + lifetimeMs })
+    return true
+  }
+
+  /** Where all together are too much, others than this one are given up. */
+  append(key: string, block: Buffer): void {
+    const body = this.#bodies.get(key)
+    if (body === undefined) return
+    body.blocks.push(block)
+    body.bytes += block.length
+    this.#bytes += block.length
+    for (const other of this.#bodies.keys()) {
+      if (this.#bytes <= maxTotalBytes) return
+      if (other !== key) this.delete(other)
+    }
+  }
 }
 
 function blockSizeWithin(bytes: number): number {

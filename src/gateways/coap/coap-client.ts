@@ -1,5 +1,6 @@
 // One client of the CoAP gateway: its connection to the broker, what it observes, and what the broker has not answered yet.
 
+import { hash, timingSafeEqual } from 'node:crypto'
 import {
   type ConnackPacket,
   type Packet,
@@ -10,8 +11,20 @@ import {
   type TopicName,
   TopicTable,
 } from '../../protocol/index.ts'
-import type { GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
+import {
+  type GatewayDependencies,
+  maxUnsentBytes,
+  type MqttConnection,
+  type PeerAddress,
+  publishFieldsOf,
+} from '../gateway.ts'
 import type { CoapSettings } from './settings.ts'
+
+/** Compares secrets in a time that says nothing of them. */
+function isSameSecret(one: string | undefined, other: string | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other
+  return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'))
+}
 
 export interface CoapCredentials {
   readonly clientId: string
@@ -51,7 +64,8 @@ export interface CoapClientOwner {
   readonly dependencies: GatewayDependencies
   notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void
   noteEnded(client: CoapClient): void
-  schedule(): void
+  /** Its `dueAtMs` has changed. */
+  schedule(client: CoapClient): void
 }
 
 export class CoapClient {
@@ -73,6 +87,7 @@ export class CoapClient {
   #nextSubscriptionId = 1
   #heardAtMs: number
   #nextPingAtMs: number
+  #pingIntervalMs: number
 
   constructor(
     owner: CoapClientOwner,
@@ -84,7 +99,8 @@ export class CoapClient {
     this.peer = peer
     const nowMs = owner.dependencies.nowMs()
     this.#heardAtMs = nowMs
-    this.#nextPingAtMs = nowMs + owner.settings.heartbeatMs / 2
+    this.#pingIntervalMs = owner.settings.heartbeatMs / 2
+    this.#nextPingAtMs = nowMs + this.#pingIntervalMs
     this.#mqtt = owner.dependencies.openMqtt(peer, {
       handlePacket: (packet) => this.#handlePacket(packet),
       handleClosed: () => this.#end(reasonCodes.unspecifiedError),
@@ -98,6 +114,14 @@ export class CoapClient {
 
   get dueAtMs(): number {
     return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#readTimeouts[0]?.atMs ?? Infinity)
+  }
+
+  hasToken(token: string | undefined): boolean {
+    return this.token !== undefined && isSameSecret(this.token, token)
+  }
+
+  hasCredentials({ username, password }: CoapCredentials): boolean {
+    return this.credentials.username === username && isSameSecret(this.credentials.password, password)
   }
 
   observationOf(token: Buffer): Observation | undefined {
@@ -122,23 +146,10 @@ export class CoapClient {
   ): void {
     const { topic, payload, qos, retain, expirySeconds } = message
     const packetId = qos === 0 ? 0 : this.#takePacketId()
-    if (packetId === undefined) return answered(reasonCodes.serverBusy)
+    if (packetId === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) return answered(reasonCodes.serverBusy)
     if (qos > 0) this.#pending.set(packetId, answered)
-    this.#mqtt.publish({
-      topic: this.#topics.named(topic),
-      topicIsOmitted: false,
-      topicAlias: 0,
-      qos,
-      retain,
-      dup: false,
-      packetId,
-      properties: undefined,
-      messageExpiryIntervalSeconds: expirySeconds,
-      subscriptionIdentifiers: undefined,
-      chunk: payload,
-      payloadStart: 0,
-      payloadEnd: payload.length,
-    })
+    const named = this.#topics.named(topic)
+    this.#mqtt.publish(publishFieldsOf({ topic: named, payload, qos, retain, packetId, expirySeconds }))
     if (qos === 0) answered(reasonCodes.success)
   }
 
@@ -200,7 +211,7 @@ export class CoapClient {
     const request = { filter, qos: 0, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
     this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
     this.#readTimeouts.push({ atMs: this.#owner.dependencies.nowMs() + retainedWaitMs, topic })
-    this.#owner.schedule()
+    this.#owner.schedule(this)
     return true
   }
 
@@ -212,7 +223,7 @@ export class CoapClient {
       this.#retainedReads.get(topic)?.(undefined)
     }
     if (nowMs < this.#nextPingAtMs) return
-    this.#nextPingAtMs = nowMs + this.#owner.settings.heartbeatMs / 2
+    this.#nextPingAtMs = nowMs + this.#pingIntervalMs
     this.#mqtt.send({ type: 'pingreq' })
   }
 
@@ -274,7 +285,9 @@ export class CoapClient {
     }
   }
 
-  #handleConnack({ reasonCode }: ConnackPacket): void {
+  #handleConnack({ reasonCode, properties }: ConnackPacket): void {
+    const seconds = properties?.serverKeepAliveSeconds
+    if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
     if (reasonCode === reasonCodes.success) this.#state = 'open'
     const waiting = this.#whenOpen.splice(0)
     for (const answered of waiting) answered(reasonCode)

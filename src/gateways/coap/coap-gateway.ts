@@ -7,6 +7,7 @@
 // `/mqtt/{topic}` is the older form of `/ps/{topic}`: contract F4.
 
 import { randomBytes } from 'node:crypto'
+import { Deadlines } from '../../core/index.ts'
 import {
   hasWildcard,
   parseTopicFilter,
@@ -16,7 +17,7 @@ import {
   reasonCodes,
   type TopicFilter,
 } from '../../protocol/index.ts'
-import { AnswerLimits } from '../address-limits.ts'
+import { AnswerLimits, isLoopback } from '../address-limits.ts'
 import type { GatewayDependencies, GatewayProtocol, PeerAddress } from '../gateway.ts'
 import { BlockTransfers } from './block-transfers.ts'
 import { CoapClient, type CoapClientOwner, type CoapCredentials, type Observation } from './coap-client.ts'
@@ -66,7 +67,7 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
   readonly #blocks: BlockTransfers
   readonly #answers = new AnswerLimits()
   readonly #clients = new Map<string, CoapClient>()
-  #wakeAtMs = Infinity
+  readonly #deadlines = new Deadlines<'client', CoapClient>()
 
   constructor(settings: CoapSettings, dependencies: GatewayDependencies) {
     this.settings = settings
@@ -95,33 +96,36 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
       if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
-    this.schedule()
+    this.#plan()
   }
 
   tick(): void {
     const nowMs = this.dependencies.nowMs()
-    this.#wakeAtMs = Infinity
     this.#exchanges.tick()
-    for (const client of this.#clients.values()) if (client.dueAtMs <= nowMs) client.tick()
-    let atMs = this.#exchanges.dueAtMs
-    for (const client of this.#clients.values()) atMs = Math.min(atMs, client.dueAtMs)
-    this.#wakeAtMs = atMs
-    this.dependencies.wakeAt(atMs)
+    for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
+      due.subject.tick()
+      if (!due.subject.isEnded) this.schedule(due.subject)
+    }
+    this.#plan()
   }
 
   close(): void {
     for (const client of this.#clients.values()) client.end('normal')
   }
 
-  schedule(): void {
-    const atMs = this.#exchanges.dueAtMs
-    if (atMs >= this.#wakeAtMs) return
-    this.#wakeAtMs = atMs
-    this.dependencies.wakeAt(atMs)
+  schedule(client: CoapClient): void {
+    if (client.dueAtMs === Infinity) this.#deadlines.cancel('client', client)
+    else this.#deadlines.set('client', client, client.dueAtMs)
+    this.#plan()
+  }
+
+  #plan(): void {
+    this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.#deadlines.nextMs()))
   }
 
   noteEnded(client: CoapClient): void {
     const { clientId } = client.credentials
+    this.#deadlines.cancel('client', client)
     if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
   }
 
@@ -164,8 +168,8 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
     if (clientId === undefined || clientId === '') return this.#respond(exchange, { code: code(4, 0) })
     if (request.code === methods.post) return this.#connect(exchange, this.#credentialsOf(query, clientId))
     const client = this.#clients.get(clientId)
-    const isKnown = client?.token !== undefined && client.token === query.get('token')
-    if (client === undefined || !isKnown) return this.#respond(exchange, { code: code(4, 1) })
+    if (client === undefined || !client.hasToken(query.get('token')))
+      return this.#respond(exchange, { code: code(4, 1) })
     client.noteHeard(peer)
     if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
     if (request.code !== methods.delete) return this.#respond(exchange, { code: code(4, 5) })
@@ -185,20 +189,17 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
 
   #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
     const known = this.#clients.get(credentials.clientId)
-    if (known === undefined && this.#clients.size >= this.settings.maxClients) {
+    const isFull = this.#clients.size >= this.settings.maxClients || !this.dependencies.hasRoom()
+    if (known === undefined && isFull) {
       this.dependencies.counters.dropped.limit++
       return undefined
     }
     const client = new CoapClient(this, { credentials, token, peer })
     // The one before it is closed by the broker, when this one is let in.
     client.whenOpen((reasonCode) => {
-      if (reasonCode !== reasonCodes.success) return
-      this.#clients.set(credentials.clientId, client)
-      if (client.dueAtMs < this.#wakeAtMs) {
-        this.#wakeAtMs = client.dueAtMs
-        this.dependencies.wakeAt(this.#wakeAtMs)
-      }
+      if (reasonCode === reasonCodes.success) this.#clients.set(credentials.clientId, client)
     })
+    this.schedule(client)
     if (known === undefined) this.#clients.set(credentials.clientId, client)
     return client
   }
@@ -222,7 +223,7 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
     const clientId = said ?? `coap-${peer.address}-${peer.port}`
     const known = this.#clients.get(clientId)
     if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
-      if (known?.token === undefined || known.token !== token) {
+      if (known === undefined || !known.hasToken(token)) {
         if (this.#mayAnswerStranger(peer)) this.#respond(exchange, { code: code(4, 1) })
         return undefined
       }
@@ -230,9 +231,7 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
       return known
     }
     const credentials = this.#credentialsOf(query, clientId)
-    const isSame =
-      known?.credentials.username === credentials.username && known?.credentials.password === credentials.password
-    const client = known !== undefined && isSame ? known : this.#open(credentials, undefined, peer)
+    const client = known?.hasCredentials(credentials) === true ? known : this.#open(credentials, undefined, peer)
     if (client === undefined) this.#respond(exchange, { code: code(5, 3) })
     client?.noteHeard(peer)
     return client
@@ -329,7 +328,6 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })
       if (!isAsked) this.#respond(exchange, { code: code(5, 3) })
-      this.tick()
     })
   }
 
@@ -382,7 +380,7 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
       },
       peer,
     )
-    this.schedule()
+    this.#plan()
   }
 
   #respond(
@@ -424,8 +422,4 @@ function codeOf(reasonCode: number): number {
   if (reasonCode === reasonCodes.clientIdentifierNotValid) return code(4, 0)
   if (reasonCode === reasonCodes.packetTooLarge) return code(4, 13)
   return code(5, 3)
-}
-
-function isLoopback(address: string): boolean {
-  return address.startsWith('127.') || address === '::1'
 }

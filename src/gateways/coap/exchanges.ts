@@ -2,6 +2,7 @@
 // however often it comes, and what is to be confirmed is sent until it is, one message at a time for each peer (NSTART 1).
 
 import { randomBytes } from 'node:crypto'
+import { Deadlines } from '../../core/index.ts'
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
 import { coapTypes, type CoapMessage, writeMessage } from './message.ts'
 
@@ -10,6 +11,7 @@ const exchangeLifetimeMs = 247_000
 const nonLifetimeMs = 145_000
 /** Replies that are remembered; the oldest are forgotten first. */
 const maxRemembered = 65_536
+const maxRememberedBytes = 16_777_216
 /** ACK_TIMEOUT, ACK_RANDOM_FACTOR, MAX_RETRANSMIT [4.8]. */
 const ackTimeoutMs = 2_000
 const ackRandomFactor = 1.5
@@ -35,7 +37,6 @@ interface Sending {
   readonly bytes: Buffer
   attempts: number
   timeoutMs: number
-  dueAtMs: number
 }
 
 interface PeerQueue {
@@ -47,7 +48,9 @@ interface PeerQueue {
 export class Exchanges {
   readonly #dependencies: GatewayDependencies
   readonly #remembered = new Map<string, Remembered>()
+  #rememberedBytes = 0
   readonly #queues = new Map<string, PeerQueue>()
+  readonly #deadlines = new Deadlines<'sending', PeerQueue>()
   /** Which token was used last in a message that the peer may reset, by message id. */
   readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
   #nextMessageId = randomBytes(2).readUInt16BE(0)
@@ -58,9 +61,7 @@ export class Exchanges {
 
   /** When `tick` is to be called. */
   get dueAtMs(): number {
-    let dueAtMs = Infinity
-    for (const { sending } of this.#queues.values()) dueAtMs = Math.min(dueAtMs, sending?.dueAtMs ?? Infinity)
-    return dueAtMs
+    return this.#deadlines.nextMs()
   }
 
   /** True: the request has come before. What was said to it is said again. */
@@ -72,7 +73,7 @@ export class Exchanges {
       if (known.reply !== undefined) this.#transmit(known.reply, peer)
       return true
     }
-    this.#remembered.delete(key)
+    this.#forgetOne(key)
     this.#forget(nowMs)
     const lifetimeMs = type === coapTypes.con ? exchangeLifetimeMs : nonLifetimeMs
     this.#remembered.set(key, { reply: undefined, forgetAtMs: nowMs + lifetimeMs })
@@ -89,7 +90,10 @@ export class Exchanges {
       messageId: isConfirmable ? request.messageId : this.#takeMessageId(),
     })
     const known = this.#remembered.get(keyOf(peer, request.messageId))
-    if (known !== undefined) known.reply = bytes
+    if (known !== undefined) {
+      this.#rememberedBytes += bytes.length - (known.reply?.length ?? 0)
+      known.reply = bytes
+    }
     this.#transmit(bytes, peer)
   }
 
@@ -139,18 +143,18 @@ export class Exchanges {
 
   tick(): void {
     const nowMs = this.#dependencies.nowMs()
-    for (const queue of this.#queues.values()) {
-      const { sending } = queue
-      if (sending === undefined || nowMs < sending.dueAtMs) continue
+    for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
+      const { sending, peer } = due.subject
+      if (sending === undefined) continue
       if (sending.attempts >= maxRetransmit) {
-        this.#settle(queue, 'timeout')
+        this.#settle(due.subject, 'timeout')
         continue
       }
       sending.attempts++
       sending.timeoutMs *= 2
-      sending.dueAtMs = nowMs + sending.timeoutMs
+      this.#deadlines.set('sending', due.subject, nowMs + sending.timeoutMs)
       this.#dependencies.counters.retransmitted++
-      this.#transmit(sending.bytes, queue.peer)
+      this.#transmit(sending.bytes, peer)
     }
   }
 
@@ -158,14 +162,15 @@ export class Exchanges {
     const messageId = this.#takeMessageId()
     const bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
     const timeoutMs = ackTimeoutMs * (1 + Math.random() * (ackRandomFactor - 1))
-    const dueAtMs = this.#dependencies.nowMs() + timeoutMs
-    queue.sending = { confirmable, messageId, bytes, attempts: 0, timeoutMs, dueAtMs }
+    queue.sending = { confirmable, messageId, bytes, attempts: 0, timeoutMs }
+    this.#deadlines.set('sending', queue, this.#dependencies.nowMs() + timeoutMs)
     this.#transmit(bytes, queue.peer)
   }
 
   #settle(queue: PeerQueue, outcome: 'acknowledged' | 'reset' | 'timeout'): void {
     const { sending } = queue
     queue.sending = undefined
+    this.#deadlines.cancel('sending', queue)
     const next = queue.waiting.shift()
     if (next === undefined) this.#queues.delete(peerKey(queue.peer))
     else this.#begin(queue, next)
@@ -184,9 +189,15 @@ export class Exchanges {
 
   #forget(nowMs: number): void {
     for (const [key, { forgetAtMs }] of this.#remembered) {
-      if (forgetAtMs > nowMs && this.#remembered.size < maxRemembered) return
-      this.#remembered.delete(key)
+      const isTooMuch = this.#remembered.size >= maxRemembered || this.#rememberedBytes > maxRememberedBytes
+      if (forgetAtMs > nowMs && !isTooMuch) return
+      this.#forgetOne(key)
     }
+  }
+
+  #forgetOne(key: string): void {
+    this.#rememberedBytes -= this.#remembered.get(key)?.reply?.length ?? 0
+    this.#remembered.delete(key)
   }
 }
 

@@ -10,7 +10,7 @@ import {
   reasonCodes,
   TopicTable,
 } from '../../protocol/index.ts'
-import type { MqttConnection } from '../gateway.ts'
+import { type GatewayCounters, maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
 import { returnCodes, shortTopicId, shortTopicName, topicKinds, type SnFlags, type SnRequest } from './packets.ts'
 import type { MqttSnSettings } from './settings.ts'
 import type { TopicIds } from './topic-ids.ts'
@@ -22,6 +22,7 @@ const cachedTopics = 64
 
 export interface ClientRequestDependencies {
   readonly settings: MqttSnSettings
+  readonly counters: GatewayCounters
   topicIds(): TopicIds
   /** Undefined: it is not connected. */
   mqtt(): MqttConnection | undefined
@@ -88,6 +89,12 @@ export class ClientRequests {
     const name = parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.notSupported)
     const qos: QoS = flags.qos === -1 ? 0 : flags.qos
+    const mqtt = this.#dependencies.mqtt()
+    if (mqtt === undefined) return
+    if (mqtt.unsentBytes > maxUnsentBytes) {
+      this.#dependencies.counters.dropped['queue-full']++
+      return qos === 0 ? undefined : refuse(returnCodes.congestion)
+    }
     if (qos > 0) {
       if (messageId === 0) return refuse(returnCodes.notSupported)
       // The first of them is under way: its answer is that of both.
@@ -96,21 +103,10 @@ export class ClientRequests {
         return refuse(returnCodes.congestion)
       this.#publications.set(messageId, topicId)
     }
-    this.#dependencies.mqtt()?.publish({
-      topic: this.#topics.named(name),
-      topicIsOmitted: false,
-      topicAlias: 0,
-      qos,
-      retain: flags.retain,
-      dup: flags.dup && qos > 0,
-      packetId: qos === 0 ? 0 : messageId,
-      properties: undefined,
-      messageExpiryIntervalSeconds: undefined,
-      subscriptionIdentifiers: undefined,
-      chunk: payload,
-      payloadStart: 0,
-      payloadEnd: payload.length,
-    })
+    const topic = this.#topics.named(name)
+    const isAgain = flags.dup && qos > 0
+    const packetId = qos === 0 ? 0 : messageId
+    mqtt.publish(publishFieldsOf({ topic, payload, qos, retain: flags.retain, dup: isAgain, packetId }))
   }
 
   #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {

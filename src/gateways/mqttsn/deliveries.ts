@@ -85,6 +85,7 @@ export class Deliveries {
 
   /** When `tick` is to be called. */
   get dueAtMs(): number {
+    if (this.#isPaused) return Infinity
     let dueAtMs = this.#unanswered?.dueAtMs ?? Infinity
     for (const { dueAtMs: atMs } of this.#registrations.values()) dueAtMs = Math.min(dueAtMs, atMs)
     for (const { dueAtMs: atMs } of this.#releases.values()) dueAtMs = Math.min(dueAtMs, atMs)

@@ -3,9 +3,18 @@
 // Who is not connected is answered as little as possible: what an answer costs is bounded for each address and in all, and no
 // answer to a stranger is longer than what it answers [F8 of the gateway contract].
 
+import { Deadlines } from '../../core/index.ts'
 import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../protocol/index.ts'
-import { AnswerLimits } from '../address-limits.ts'
-import type { GatewayDependencies, GatewayProtocol, MqttConnection, PeerAddress } from '../gateway.ts'
+import { AnswerLimits, isLoopback } from '../address-limits.ts'
+import {
+  type GatewayDependencies,
+  type GatewayProtocol,
+  type GatewayPublication,
+  maxUnsentBytes,
+  type MqttConnection,
+  type PeerAddress,
+  publishFieldsOf,
+} from '../gateway.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
 import type { MqttSnSettings } from './settings.ts'
@@ -22,7 +31,6 @@ const maxStrangers = 4_096
 const maxKeptTopicIds = 10_000
 /** The client that messages of QoS -1 come from: contract F3. */
 const connectionlessClientId = 'NegQoS-Client'
-const maxUnsentBytes = 1_048_576
 const maxEarlyMessages = 1_000
 
 interface Peer extends PeerAddress {
@@ -47,7 +55,7 @@ export class MqttSnGateway implements GatewayProtocol {
   readonly #keptTopicIds = new Map<string, TopicIds>()
   readonly #topics = new TopicTable(1_024)
   #connectionless: ConnectionlessPublisher | undefined
-  #wakeAtMs = Infinity
+  readonly #deadlines = new Deadlines<'client', SnClient>()
 
   constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
     this.#settings = settings
@@ -79,9 +87,11 @@ export class MqttSnGateway implements GatewayProtocol {
 
   tick(): void {
     const nowMs = this.#dependencies.nowMs()
-    this.#wakeAtMs = Infinity
-    for (const { client } of this.#byPeer.values()) if (client.dueAtMs <= nowMs) client.tick()
-    this.#plan()
+    for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
+      due.subject.tick()
+      this.#planFor(due.subject)
+    }
+    this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }
 
   close(): void {
@@ -120,7 +130,7 @@ export class MqttSnGateway implements GatewayProtocol {
     const isFull =
       this.#byPeer.size >= this.#settings.maxClients ||
       (ofAddress >= maxClientsPerAddress && !isLoopback(peer.address)) ||
-      this.#isOverloaded()
+      !this.#dependencies.hasRoom()
     if (isFull) {
       counters.dropped.limit++
       if (this.#answers.take(peer.address, nowMs())) this.#send(writeConnack(returnCodes.congestion), peer)
@@ -149,10 +159,6 @@ export class MqttSnGateway implements GatewayProtocol {
     this.#planFor(client)
   }
 
-  #isOverloaded(): boolean {
-    return this.#connectionless !== undefined && this.#connectionless.unsentBytes > maxUnsentBytes
-  }
-
   #noteConnected(connected: Connected): void {
     const { client } = connected
     const before = this.#byClientId.get(client.clientId)
@@ -168,6 +174,7 @@ export class MqttSnGateway implements GatewayProtocol {
     if (left === 0) this.#perAddress.delete(peer.address)
     else this.#perAddress.set(peer.address, left)
     if (client === undefined) return
+    this.#deadlines.cancel('client', client)
     if (this.#byPeer.get(peer.key)?.client === client) this.#byPeer.delete(peer.key)
     if (this.#byClientId.get(client.clientId)?.client !== client) return
     this.#byClientId.delete(client.clientId)
@@ -201,21 +208,8 @@ export class MqttSnGateway implements GatewayProtocol {
     this.#connectionless ??= new ConnectionlessPublisher(this.#settings, this.#dependencies, peer, () => {
       this.#connectionless = undefined
     })
-    const isTaken = this.#connectionless.publish({
-      topic: this.#topics.named(name),
-      topicIsOmitted: false,
-      topicAlias: 0,
-      qos: 0,
-      retain: flags.retain,
-      dup: false,
-      packetId: 0,
-      properties: undefined,
-      messageExpiryIntervalSeconds: undefined,
-      subscriptionIdentifiers: undefined,
-      chunk: payload,
-      payloadStart: 0,
-      payloadEnd: payload.length,
-    })
+    const topic = this.#topics.named(name)
+    const isTaken = this.#connectionless.publish({ topic, payload, qos: 0, retain: flags.retain, packetId: 0 })
     if (!isTaken) this.#countDropped('queue-full')
   }
 
@@ -229,25 +223,16 @@ export class MqttSnGateway implements GatewayProtocol {
   }
 
   #planFor(client: SnClient): void {
-    if (client.dueAtMs >= this.#wakeAtMs) return
-    this.#wakeAtMs = client.dueAtMs
-    this.#dependencies.wakeAt(this.#wakeAtMs)
-  }
-
-  #plan(): void {
-    let atMs = Infinity
-    for (const { client } of this.#byPeer.values()) atMs = Math.min(atMs, client.dueAtMs)
-    this.#wakeAtMs = atMs
-    this.#dependencies.wakeAt(atMs)
+    if (client.dueAtMs === Infinity) return this.#deadlines.cancel('client', client)
+    this.#deadlines.set('client', client, client.dueAtMs)
+    this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }
 }
-
-type Published = Parameters<MqttConnection['publish']>[0]
 
 /** Sends what comes at QoS -1, as a client of its own; access rules are those of that client. */
 class ConnectionlessPublisher {
   readonly #mqtt: MqttConnection
-  #early: Published[] | undefined = []
+  #early: GatewayPublication[] | undefined = []
 
   constructor(
     { override }: MqttSnSettings,
@@ -273,20 +258,15 @@ class ConnectionlessPublisher {
     })
   }
 
-  get unsentBytes(): number {
-    return this.#mqtt.unsentBytes
-  }
-
   /** False: too much waits already. */
-  publish(message: Published): boolean {
+  publish(message: GatewayPublication): boolean {
     if (this.#early !== undefined) {
       if (this.#early.length >= maxEarlyMessages) return false
-      const payload = Buffer.from(message.chunk)
-      this.#early.push({ ...message, chunk: payload })
+      this.#early.push({ ...message, payload: Buffer.from(message.payload) })
       return true
     }
     if (this.#mqtt.unsentBytes > maxUnsentBytes) return false
-    this.#mqtt.publish(message)
+    this.#mqtt.publish(publishFieldsOf(message))
     return true
   }
 
@@ -298,15 +278,11 @@ class ConnectionlessPublisher {
     if (packet.type !== 'connack' || packet.reasonCode !== reasonCodes.success) return
     const early = this.#early ?? []
     this.#early = undefined
-    for (const message of early) this.#mqtt.publish(message)
+    for (const message of early) this.#mqtt.publish(publishFieldsOf(message))
   }
 }
 
 function forgetFirst(map: Map<string, unknown>): void {
   const [first] = map.keys()
   if (first !== undefined) map.delete(first)
-}
-
-function isLoopback(address: string): boolean {
-  return address.startsWith('127.') || address === '::1'
 }

@@ -12,13 +12,13 @@ import {
   parseTopicName,
   type PublishPacket,
   reasonCodes,
-  type Will,
 } from '../../protocol/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import { ClientRequests, isCongestion } from './client-requests.ts'
 import { Deliveries } from './deliveries.ts'
-import { returnCodes, type SnFlags, type SnRequest } from './packets.ts'
+import { returnCodes, type SnRequest } from './packets.ts'
 import { fillTemplate, type MqttSnSettings } from './settings.ts'
+import { SnWill } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
 import { writeAck, writeBare, writeConnack, writeResponse } from './write-packet.ts'
 
@@ -53,13 +53,16 @@ export class SnClient {
   #topicIds: TopicIds
   #deliveries: Deliveries
   #mqtt: MqttConnection | undefined
-  #willTopic: { readonly topic: string; readonly flags: SnFlags } | undefined
-  #willMessage: Buffer | undefined
+  readonly #will = new SnWill()
   /** Its will is changed by a connection that takes the place of this one. */
   #isReplacing = false
   /** When it counts as lost, unless it is heard before. */
   #lostAtMs = Infinity
   #nextPingAtMs = Infinity
+  /** Of the connection to the broker, whatever duration a sleep has. */
+  #keepAliveSeconds = 0
+  /** It has said something since it was let in. */
+  #hasSpoken = false
   readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
 
@@ -70,6 +73,7 @@ export class SnClient {
     this.#deliveries = this.#newDeliveries()
     this.#requests = new ClientRequests({
       settings: dependencies.settings,
+      counters: dependencies.counters,
       topicIds: () => this.#topicIds,
       mqtt: () => this.#mqtt,
       send: (bytes) => dependencies.send(bytes),
@@ -95,6 +99,7 @@ export class SnClient {
 
   /** When `tick` is to be called. */
   get dueAtMs(): number {
+    if (this.#state === 'ended') return Infinity
     return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#deliveries.dueAtMs)
   }
 
@@ -107,6 +112,7 @@ export class SnClient {
 
   handle(request: SnRequest): void {
     this.#noteHeard()
+    if (request.type !== 'connect' && this.#state === 'active') this.#hasSpoken = true
     switch (request.type) {
       case 'connect':
         return this.#handleConnect(request)
@@ -180,6 +186,7 @@ export class SnClient {
   #isRepeated({ flags, durationSeconds }: ConnectRequest): boolean {
     const known = this.#connect
     return (
+      !this.#hasSpoken &&
       flags.will === known.flags.will &&
       flags.cleanSession === known.flags.cleanSession &&
       durationSeconds === known.durationSeconds
@@ -190,8 +197,7 @@ export class SnClient {
     this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
     this.#mqtt = undefined
     this.#connect = request
-    this.#willTopic = undefined
-    this.#willMessage = undefined
+    this.#will.clear()
     if (request.flags.cleanSession) this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
     this.#deliveries = this.#newDeliveries()
     this.#requests.forget()
@@ -212,24 +218,15 @@ export class SnClient {
   #handleWillTopic({ topic, flags }: SnRequest & { type: 'willtopic' }): void {
     if (this.#state !== 'will-topic') return
     if (topic === undefined) return this.#openMqtt()
-    this.#willTopic = { topic, flags }
+    this.#will.setTopic(topic, flags)
     this.#state = 'will-message'
     this.#dependencies.send(writeBare('willmsgreq'))
   }
 
   #handleWillMessage(message: Buffer): void {
     if (this.#state !== 'will-message') return
-    this.#willMessage = Buffer.from(message)
+    this.#will.setMessage(message)
     this.#openMqtt()
-  }
-
-  #will(): Will | undefined {
-    if (this.#willTopic === undefined) return undefined
-    const topic = parseTopicName(this.#willTopic.topic)
-    if (topic === undefined) return undefined
-    const { qos, retain } = this.#willTopic.flags
-    const payload = this.#willMessage ?? Buffer.alloc(0)
-    return { topic, payload, qos: qos === -1 ? 0 : qos, retain, properties: undefined }
   }
 
   #openMqtt(): void {
@@ -249,6 +246,7 @@ export class SnClient {
 
   #connectPacket(): ConnectPacket {
     const { flags, durationSeconds, clientId } = this.#connect
+    this.#keepAliveSeconds = durationSeconds
     const { override } = this.#dependencies.settings
     const fill = (template: string | undefined): string | undefined =>
       template === undefined ? undefined : fillTemplate(template, clientId)
@@ -262,7 +260,7 @@ export class SnClient {
       keepAliveSeconds: durationSeconds,
       username,
       password: password === undefined ? undefined : Buffer.from(password),
-      will: this.#will(),
+      will: this.#will.toMqtt(),
       properties: {
         // A clean session outlives its connection only while its will is changed.
         sessionExpiryIntervalSeconds: flags.cleanSession ? shortDurationSeconds : neverExpires,
@@ -316,18 +314,20 @@ export class SnClient {
     }
   }
 
-  #handleConnack({ reasonCode }: ConnackPacket): void {
+  #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     if (reasonCode !== reasonCodes.success) {
       this.#mqtt = undefined
       if (this.#isReplacing) return this.close()
       return this.#refuse(isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported)
     }
+    this.#keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#keepAliveSeconds
     this.#planPing()
     if (this.#isReplacing) {
       this.#isReplacing = false
-      return this.#dependencies.schedule()
+      return this.#afterAnswer()
     }
     this.#state = 'active'
+    this.#hasSpoken = false
     this.#expectWithin(this.#connect.durationSeconds)
     this.#dependencies.noteConnected()
     this.#dependencies.send(writeConnack(returnCodes.accepted))
@@ -394,16 +394,14 @@ export class SnClient {
   #changeWillTopic({ topic, flags }: SnRequest & { type: 'willtopicupd' }): void {
     if (topic !== undefined && parseTopicName(topic) === undefined)
       return this.#dependencies.send(writeResponse('willtopicresp', returnCodes.notSupported))
-    this.#willTopic = topic === undefined ? undefined : { topic, flags }
-    if (topic === undefined) this.#willMessage = undefined
+    this.#will.setTopic(topic, flags)
     this.#replaceMqtt()
     this.#dependencies.send(writeResponse('willtopicresp', returnCodes.accepted))
   }
 
   #changeWillMessage(message: Buffer): void {
-    if (this.#willTopic === undefined)
-      return this.#dependencies.send(writeResponse('willmsgresp', returnCodes.notSupported))
-    this.#willMessage = Buffer.from(message)
+    if (!this.#will.hasTopic) return this.#dependencies.send(writeResponse('willmsgresp', returnCodes.notSupported))
+    this.#will.setMessage(message)
     this.#replaceMqtt()
     this.#dependencies.send(writeResponse('willmsgresp', returnCodes.accepted))
   }
@@ -411,6 +409,7 @@ export class SnClient {
   #replaceMqtt(): void {
     this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
     this.#isReplacing = true
+    this.#isAwaitingQueueEnd = false
     this.#deliveries = this.#newDeliveries()
     this.#requests.forget()
     this.#openMqtt()
@@ -480,9 +479,8 @@ export class SnClient {
 
   /** The broker watches the keep alive of its side, too. */
   #planPing(): void {
-    const { durationSeconds } = this.#connect
-    this.#nextPingAtMs =
-      durationSeconds === 0 ? Infinity : this.#dependencies.nowMs() + (durationSeconds * msPerSecond) / 2
+    const seconds = this.#keepAliveSeconds
+    this.#nextPingAtMs = seconds === 0 ? Infinity : this.#dependencies.nowMs() + (seconds * msPerSecond) / 2
   }
 
   #newDeliveries(): Deliveries {

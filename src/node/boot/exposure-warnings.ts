@@ -1,7 +1,7 @@
 // What a node opens to the network that its administrator may not have meant to. Each is told once at the start, by name.
 
 import type { GodwitConfig } from '../../config/index.ts'
-import type { ListenerAddress } from '../listeners/listener-addresses.ts'
+import type { ShardListener } from '../../shard/index.ts'
 
 /** Fields of one log line. */
 export interface ExposureWarning {
@@ -12,14 +12,15 @@ export interface ExposureWarning {
 /** `apiHosts`: addresses that the management API is bound to. */
 export function exposureWarnings(
   { auth, http }: Pick<GodwitConfig, 'auth' | 'http'>,
-  listeners: readonly ListenerAddress[],
+  listeners: readonly Pick<ShardListener, 'kind' | 'name' | 'host' | 'port' | 'isLoopback' | 'gateway'>[],
   apiHosts: readonly string[],
 ): readonly ExposureWarning[] {
   const warnings: ExposureWarning[] = []
   if (auth.allowAnonymous === true) {
-    for (const { kind, name, host, port, isLoopback } of listeners) {
+    for (const { kind, name, host, port, isLoopback, gateway } of listeners) {
       if (isLoopback) continue
-      const message = `the listener ${kind} ${name} on ${host}:${port} accepts clients without a password from the network: set auth.allow_anonymous = false`
+      const what = gateway === undefined ? kind : `${gateway.name} over ${kind}`
+      const message = `the listener ${what} ${name} on ${host}:${port} accepts clients without a password from the network: set auth.allow_anonymous = false`
       warnings.push({ key: 'auth.allow_anonymous', message })
     }
   }

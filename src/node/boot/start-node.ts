@@ -173,7 +173,11 @@ async function startOnLog(
   if ('problem' in resolved) return resolved
   const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
   const apiHosts = config.http.host === undefined ? hostsOfPort(config) : [config.http.host]
-  for (const warning of exposureWarnings(config, listeners, apiHosts))
+  for (const warning of exposureWarnings(
+    config,
+    [...listeners, ...gated.plan.map(({ listener }) => listener)],
+    apiHosts,
+  ))
     dependencies.log.warn('configuration', { ...warning })
   const alarms = new Alarms(dependencies)
   const bridges = planned.plans

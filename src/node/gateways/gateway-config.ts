@@ -1,5 +1,6 @@
 // Gateways of the node while it runs: what the configuration makes of them. Each socket is given to one shard.
 
+import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig } from '../../config/index.ts'
 import { shardOf } from '../../core/index.ts'
@@ -7,7 +8,7 @@ import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/in
 import { listenErrorText } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
-import { reserveUdpPort } from '../listeners/reserve-port.ts'
+import { type Place, reserveUdpPort } from '../listeners/reserve-port.ts'
 
 /** Above the numbers of all other listeners, and never given again while the node runs. */
 const firstNumber = 1_000_000
@@ -20,75 +21,59 @@ export function protocolNameOf(type: GatewayType): string {
 }
 
 type Planned = { readonly plan: GatewayPlan } | Problem
+type Gateway = GodwitConfig['gateways'][GatewayType]
+type UdpListener = Gateway['listeners']['udp']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
+
+/** What a socket is made of: as long as it is the same, the socket stays. */
+interface Source {
+  readonly type: GatewayType
+  readonly name: string
+  readonly gateway: Gateway
+  readonly listener: UdpListener
+  /** To be tried in order. */
+  readonly hosts: readonly string[]
+}
 
 export class GatewayPlanner {
   readonly #shards: number
+  readonly #sources = new WeakMap<GatewayAssignment, Source>()
   #nextNumber = firstNumber
 
   constructor(shards: number) {
     this.#shards = shards
   }
 
-  /** `before`: what is open now; what stays the same keeps its socket. A problem begins with the key of a setting. */
+  /** `before`: what is open now. A problem begins with the key of a setting. */
   async plan(config: GodwitConfig, before: GatewayPlan): Promise<Planned> {
     const plan: GatewayAssignment[] = []
-    for (const type of gatewayTypes) {
-      const gateway = config.gateways[type]
-      if (!gateway.enable) continue
-      for (const [name, listener] of gateway.listeners.udp.named) {
-        if (!listener.enable) continue
-        const key = `gateway.${type}.listeners.udp.${name}.bind`
-        const known = before.find((one) => one.type === type && one.listener.name === name)
-        const [host = '127.0.0.1'] = listener.bind.host === undefined ? hostsOfPort(config) : [listener.bind.host]
-        const assignment = this.#assign(type, name, { config, host, known })
-        if (known !== undefined && isDeepStrictEqual(withoutNumber(known), withoutNumber(assignment))) {
-          plan.push(known)
-          continue
-        }
-        const isOwn = before.some(({ listener: one }) => one.host === host && one.port === listener.bind.port)
-        const problem = isOwn ? undefined : await problemOfPort(host, listener.bind.port)
-        if (problem !== undefined) return { problem: `${key}: ${problem}` }
-        plan.push(assignment)
-      }
+    for (const source of sourcesIn(config)) {
+      const known = before.find((one) => isDeepStrictEqual(this.#sources.get(one), source))
+      const place = known === undefined ? await placeOf(source, before) : known.listener
+      if ('problem' in place)
+        return { problem: `gateway.${source.type}.listeners.udp.${source.name}.bind: ${place.problem}` }
+      const assignment = known ?? this.#assign(source, place)
+      this.#sources.set(assignment, source)
+      plan.push(assignment)
     }
     return { plan }
   }
 
-  #assign(
-    type: GatewayType,
-    name: string,
-    { config, host, known }: { config: GodwitConfig; host: string; known: GatewayAssignment | undefined },
-  ): GatewayAssignment {
-    const gateway = config.gateways[type]
-    const listener = gateway.listeners.udp.named.get(name)
-    const {
-      bind,
-      max_connections: maxClients,
-      access_rules: accessRules,
-      namespace,
-    } = listener ?? {
-      bind: { port: 0 },
-      max_connections: 0,
-      access_rules: [],
-      namespace: undefined,
-    }
-    // A port of 0 is for tests: it is chosen once.
-    const port = bind.port
+  #assign({ type, name, gateway, listener }: Source, { host, port }: Place): GatewayAssignment {
     return {
       type,
-      maxClients,
+      maxClients: listener.max_connections,
       listener: {
         number: this.#nextNumber++,
         kind: 'udp',
         name,
         host,
-        port: port === 0 ? (known?.listener.port ?? 0) : port,
+        port,
         maxConnections: undefined,
         isLoopback: isLoopbackAddress(host),
         onlyOnShard: shardOf(`${type}:udp:${name}`, this.#shards),
         sharesPort: false,
-        accessRules,
-        namespace,
+        accessRules: listener.access_rules,
+        namespace: listener.namespace,
         mountpoint: gateway.mountpoint,
         gateway: protocols[type],
       },
@@ -97,19 +82,38 @@ export class GatewayPlanner {
   }
 }
 
-function withoutNumber({ listener, ...others }: GatewayAssignment): unknown {
-  const { number: _, ...kept } = listener
-  return { ...others, listener: kept }
+function sourcesIn(config: GodwitConfig): readonly Source[] {
+  return gatewayTypes.flatMap((type) => {
+    const gateway = config.gateways[type]
+    if (!gateway.enable) return []
+    return [...gateway.listeners.udp.named].flatMap(([name, listener]) => {
+      if (!listener.enable) return []
+      const hosts = listener.bind.host === undefined ? hostsOfPort(config) : [listener.bind.host]
+      return [{ type, name, gateway, listener, hosts }]
+    })
+  })
 }
 
-async function problemOfPort(host: string, port: number): Promise<string | undefined> {
-  try {
-    const reserved = await reserveUdpPort(host, port)
-    await reserved.release()
-    return undefined
-  } catch (error) {
-    return listenErrorText(error as NodeJS.ErrnoException, host, port)
+/** Whether the port is free is found out here, where it can be said; one that a gateway of ours has will be free. */
+async function placeOf({ listener, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
+  const { port } = listener.bind
+  let problem = 'there is no address'
+  for (const host of hosts) {
+    try {
+      const { address } = await lookup(host)
+      const isOwn = before.some(({ listener: one }) => one.host === address && one.port === port)
+      if (isOwn) return { host: address, port }
+      const reserved = await reserveUdpPort(address, port)
+      await reserved.release()
+      return reserved.place
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      problem = listenErrorText(error as NodeJS.ErrnoException, host, port)
+      // The next one only where the machine does not have this one.
+      if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') return { problem }
+    }
   }
+  return { problem }
 }
 
 export interface GatewayConfigOptions {

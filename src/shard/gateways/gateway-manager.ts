@@ -18,7 +18,7 @@ import {
 } from '../../gateways/index.ts'
 import { type PacketLimits, TopicTable } from '../../protocol/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import { type ByteStream, openUdp, type UdpSocket } from '../../transports/index.ts'
+import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
@@ -42,6 +42,8 @@ export interface GatewayManagerDependencies {
   nowMs(): number
   /** A client comes by this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
+  /** Of all connections of the node: gateway clients count like others. */
+  readonly budget: Pick<ConnectionLimit, 'reasonToRefuse' | 'acquire' | 'release'>
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
   fail(error: unknown): void
@@ -102,6 +104,7 @@ export class GatewayManager {
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
       send: (bytes, { address, port }) => gateway.socket?.send(bytes, address, port),
+      hasRoom: () => this.#dependencies.budget.reasonToRefuse === undefined,
       openMqtt: (peer, callbacks) => this.#openMqtt(assignment.listener, peer, callbacks),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       counters: newGatewayCounters(),
@@ -182,6 +185,12 @@ export class GatewayManager {
   #openMqtt(listener: ShardListener, peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection {
     const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
     const [ours, theirs] = createStreamPair(later, peer)
+    const { budget } = this.#dependencies
+    let isCounted = budget.acquire() === undefined
+    const uncount = (): void => {
+      if (isCounted) budget.release()
+      isCounted = false
+    }
     const link = new PacketLink(
       {
         handleBytes: () => {},
@@ -190,7 +199,10 @@ export class GatewayManager {
         handleMalformed: (_, error) => {
           throw error
         },
-        handleClosed: () => callbacks.handleClosed(),
+        handleClosed: () => {
+          uncount()
+          callbacks.handleClosed()
+        },
         handleWritten: () => {},
       },
       ours,
@@ -204,7 +216,10 @@ export class GatewayManager {
       get unsentBytes() {
         return link.unsentBytes
       },
-      end: (goodbye) => link.end(goodbye),
+      end: (goodbye) => {
+        uncount()
+        link.end(goodbye)
+      },
     }
   }
 
