@@ -5,7 +5,16 @@
 // A gateway client has a connection of MQTT 5.0 within the process. Authentication, access rules, limits, lists and metrics
 // are therefore those of every client. The protocols know no sockets and no clock but the one that is given here.
 
-import type { AckType, ControlPacket, Packet, PacketId, PublishFields, QoS, Topic } from '../protocol/index.ts'
+import type {
+  AckType,
+  ControlPacket,
+  MessageProperties,
+  Packet,
+  PacketId,
+  PublishFields,
+  QoS,
+  Topic,
+} from '../protocol/index.ts'
 
 /** Where a datagram came from, and where answers go. */
 export interface PeerAddress {
@@ -21,12 +30,17 @@ export interface MqttConnection {
   publish(fields: PublishFields): void
   /** Bytes that the broker has not read yet: above `maxUnsentBytes` a gateway refuses what its client publishes. */
   readonly unsentBytes: number
+  /** Nothing is read of the broker until `resume`: it treats the client as one that does not read. */
+  pause(): void
+  resume(): void
   /** Says a last word, if there is one, and closes. Nothing more is heard of it. */
   end(goodbye: ControlPacket | undefined): void
 }
 
 export interface MqttConnectionCallbacks {
   handlePacket(packet: Packet): void
+  /** The broker has read something: `unsentBytes` is less. */
+  handleWritten?(): void
   /** The broker has closed it. */
   handleClosed(): void
 }
@@ -43,11 +57,12 @@ export interface GatewayPublication {
   /** 0 where `qos` is 0. */
   readonly packetId: PacketId
   readonly expirySeconds?: number | undefined
+  readonly properties?: MessageProperties | undefined
 }
 
 /** The PUBLISH of a gateway client: what its protocol cannot say is left out. */
 export function publishFieldsOf(publication: GatewayPublication): PublishFields {
-  const { topic, payload, qos, retain, dup = false, packetId, expirySeconds } = publication
+  const { topic, payload, qos, retain, dup = false, packetId, expirySeconds, properties } = publication
   return {
     topic,
     topicIsOmitted: false,
@@ -56,7 +71,7 @@ export function publishFieldsOf(publication: GatewayPublication): PublishFields 
     retain,
     dup,
     packetId,
-    properties: undefined,
+    properties,
     messageExpiryIntervalSeconds: expirySeconds,
     subscriptionIdentifiers: undefined,
     chunk: payload,
@@ -92,7 +107,7 @@ export function newGatewayCounters(): GatewayCounters {
 
 export interface GatewayDependencies {
   nowMs(): number
-  /** Sends one datagram. It may be lost. */
+  /** Sends one datagram. It may be lost. Not for streams. */
   send(bytes: Buffer, peer: PeerAddress): void
   /** False: the node has as many connections as it may have. */
   hasRoom(): boolean
@@ -104,10 +119,39 @@ export interface GatewayDependencies {
 
 /** One listener of a gateway. */
 export interface GatewayProtocol {
-  handleDatagram(bytes: Buffer, peer: PeerAddress): void
   tick(): void
   /** Clients that are connected. */
   readonly clients: number
   /** Ends all connections. */
   close(): void
+}
+
+/** Over UDP. */
+export interface DatagramGateway extends GatewayProtocol {
+  handleDatagram(bytes: Buffer, peer: PeerAddress): void
+}
+
+/** Over TCP or TLS. */
+export interface StreamGateway extends GatewayProtocol {
+  accept(stream: GatewayStream): GatewayStreamCallbacks
+}
+
+/** One connection of a device. */
+export interface GatewayStream {
+  readonly peer: PeerAddress
+  write(bytes: Buffer): void
+  /** Bytes that the system has not taken yet. */
+  readonly unsentBytes: number
+  pause(): void
+  resume(): void
+  /** Closes once what was written has left. */
+  end(): void
+}
+
+export interface GatewayStreamCallbacks {
+  /** The chunk belongs to the receiver. */
+  handleBytes(chunk: Buffer): void
+  /** `unsentBytes` is less. */
+  handleWritten(): void
+  handleClosed(): void
 }

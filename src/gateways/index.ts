@@ -4,7 +4,11 @@ export {
   newGatewayCounters,
   type GatewayCounters,
   type GatewayDependencies,
+  type DatagramGateway,
   type GatewayProtocol,
+  type GatewayStream,
+  type GatewayStreamCallbacks,
+  type StreamGateway,
   type MqttConnection,
   type MqttConnectionCallbacks,
   type PeerAddress,
@@ -15,3 +19,5 @@ export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'
 export type { MqttSnSettings } from './mqttsn/settings.ts'
 export { PredefinedTopics } from './mqttsn/topic-ids.ts'
 export { writeAdvertise } from './mqttsn/write-packet.ts'
+export { StompGateway } from './stomp/stomp-gateway.ts'
+export type { StompSettings } from './stomp/settings.ts'

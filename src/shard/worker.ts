@@ -107,7 +107,16 @@ async function run(): Promise<void> {
     alarm,
     alarmOver,
   })
-  const gateways = gatewaysOf((stream, listener) => running.accept(stream, listener), doors.budget, clock)
+  const storedKey: ListenerDependencies['storedKey'] = (name, listener) =>
+    running.access.preSharedKey(name, namespaceOfKey(name, listener))
+  const gateways = gatewaysOf(
+    {
+      accept: (stream, listener) => running.accept(stream, listener),
+      openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
+      budget: doors.budget,
+    },
+    clock,
+  )
   const listenerOf = (number: number): ShardListener | undefined =>
     listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
@@ -153,12 +162,11 @@ function garbageCollectorOf(running: Shard): () => void {
 }
 
 function gatewaysOf(
-  accept: GatewayManagerDependencies['accept'],
-  budget: GatewayManagerDependencies['budget'],
+  doors: Pick<GatewayManagerDependencies, 'accept' | 'openListener' | 'budget'>,
   clock: Clock,
 ): GatewayManager {
   const own = start.shardNumber
-  return new GatewayManager({ own, log, nowMs: () => clock.nowMs(), accept, budget, alarm, alarmOver, fail })
+  return new GatewayManager({ own, log, nowMs: () => clock.nowMs(), ...doors, alarm, alarmOver, fail })
 }
 
 function rulesOf(shard: Shard, clock: Clock): ShardRules {

@@ -19,7 +19,9 @@ export class GatewayStage {
     readonly packets: ControlPacket[]
     readonly published: PublishFields[]
     readonly callbacks: MqttConnectionCallbacks
+    isPaused: boolean
   }[] = []
+  onAcknowledge: MqttConnection['acknowledge'] = () => {}
   readonly dependencies: GatewayDependencies = {
     nowMs: () => this.nowMs,
     send: (bytes, peer) => void this.sent.push({ bytes, peer }),
@@ -44,15 +46,18 @@ export class GatewayStage {
   #open(callbacks: MqttConnectionCallbacks): MqttConnection {
     const packets: ControlPacket[] = []
     const published: PublishFields[] = []
-    this.connections.push({ packets, published, callbacks })
+    const connection = { packets, published, callbacks, isPaused: false }
+    this.connections.push(connection)
     const unsentBytes = (): number => this.unsentBytes
     return {
       send: (packet) => void packets.push(packet),
-      acknowledge: () => {},
+      acknowledge: (type, packetId) => this.onAcknowledge(type, packetId),
       publish: (fields) => void published.push(fields),
       get unsentBytes() {
         return unsentBytes()
       },
+      pause: () => void (connection.isPaused = true),
+      resume: () => void (connection.isPaused = false),
       end: () => {},
     }
   }

@@ -13,30 +13,32 @@ const maybeText = optional(anyText, 'none')
 const dayMs = 86_400_000
 const maxPredefinedTopics = 10_000
 
-function udpListeners(port: number) {
+function socketsOf(what: string, port: number) {
   const defaultBind: Bind = { host: undefined, port }
-  return section('Where datagrams come in.', {
-    udp: namedSection('UDP sockets, by their names.', {
-      entries: {},
-      placeholder: 'name',
-      named: section('One UDP socket.', {
-        enable: setting(boolean, true, { description: 'Whether the socket is opened.' }),
-        bind: setting(bind, defaultBind, {
-          description:
-            'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it.',
-        }),
-        max_connections: setting(integer({ min: 1, max: 1_000_000 }), 1_024, {
-          description: 'Clients of this socket at one time.',
-        }),
-        access_rules: setting(listOf(accessRule), [], {
-          description: 'Addresses that may send: "allow 10.0.0.0/8", "deny all". The first rule that fits decides.',
-        }),
-        namespace: setting(optional(namespaceName, 'none'), undefined, {
-          description: 'The namespace that clients of this socket belong to.',
-        }),
+  return namedSection(`${what} sockets, by their names.`, {
+    entries: {},
+    placeholder: 'name',
+    named: section(`One ${what} socket.`, {
+      enable: setting(boolean, true, { description: 'Whether the socket is opened.' }),
+      bind: setting(bind, defaultBind, {
+        description:
+          'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it.',
+      }),
+      max_connections: setting(integer({ min: 1, max: 1_000_000 }), 1_024, {
+        description: 'Clients of this socket at one time.',
+      }),
+      access_rules: setting(listOf(accessRule), [], {
+        description: 'Addresses that may send: "allow 10.0.0.0/8", "deny all". The first rule that fits decides.',
+      }),
+      namespace: setting(optional(namespaceName, 'none'), undefined, {
+        description: 'The namespace that clients of this socket belong to.',
       }),
     }),
   })
+}
+
+function udpListeners(port: number) {
+  return section('Where datagrams come in.', { udp: socketsOf('UDP', port) })
 }
 
 const commonSettings = {
@@ -116,10 +118,38 @@ const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over
   listeners: udpListeners(5_683),
 })
 
+const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
+  ...commonSettings,
+  frame: section('Limits of one frame. A client that exceeds them gets ERROR and is disconnected.', {
+    max_headers: setting(integer({ min: 2, max: 1_000 }), 10, { description: 'Headers of a frame.' }),
+    max_headers_length: setting(integer({ min: 64, max: 65_536 }), 1_024, {
+      description: 'Length of a header line.',
+      unit: 'bytes',
+    }),
+    max_body_length: setting(size({ minBytes: 0, maxBytes: 268_435_456 }), 65_536, {
+      description: 'Length of a body.',
+    }),
+  }),
+  clientinfo_override: section('What clients are known by in place of what their protocol says.', {
+    username: setting(maybeText, undefined, {
+      description: 'User name; ${Packet.headers.login} is the one of CONNECT.',
+    }),
+    password: setting(maybeText, undefined, {
+      description: 'Password; ${Packet.headers.passcode} is the one of CONNECT.',
+      isSecret: true,
+    }),
+    clientid: setting(maybeText, undefined, {
+      description: 'Client ID; ${ConnInfo.clientid} is the one of the header client-id, or a random one.',
+    }),
+  }),
+  listeners: section('Where connections come in.', { tcp: socketsOf('TCP', 61_613) }),
+})
+
 export const gateway = appliedAtOnce(
   section('Gateways to other protocols. Each runs where it has a listener.', {
     mqttsn,
     coap,
+    stomp,
     mqtt: openSection('The MQTT gateway of NanoMQ: use bridges.'),
     zmq: openSection('The ZeroMQ gateway of NanoMQ.'),
   }),

@@ -17,8 +17,9 @@ import {
   reasonCodes,
   type TopicFilter,
 } from '../../protocol/index.ts'
+import { fillTemplate } from '../client-info.ts'
 import { AnswerLimits, isLoopback } from '../address-limits.ts'
-import type { GatewayDependencies, GatewayProtocol, PeerAddress } from '../gateway.ts'
+import type { GatewayDependencies, DatagramGateway, PeerAddress } from '../gateway.ts'
 import { BlockTransfers } from './block-transfers.ts'
 import { CoapClient, type CoapClientOwner, type CoapCredentials, type Observation } from './coap-client.ts'
 import { Exchanges, peerKey } from './exchanges.ts'
@@ -60,7 +61,7 @@ interface Exchange {
   readonly bytes: number
 }
 
-export class CoapGateway implements GatewayProtocol, CoapClientOwner {
+export class CoapGateway implements DatagramGateway, CoapClientOwner {
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
   readonly #exchanges: Exchanges
@@ -207,7 +208,7 @@ export class CoapGateway implements GatewayProtocol, CoapClientOwner {
   #credentialsOf(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
     const { override } = this.settings
     const fill = (template: string | undefined): string | undefined =>
-      template?.replaceAll('${ConnInfo.clientid}', clientId)
+      template === undefined ? undefined : fillTemplate(template, clientId)
     return {
       clientId: fill(override.clientId) ?? clientId,
       username: fill(override.username) ?? query.get('username'),

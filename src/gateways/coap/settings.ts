@@ -1,4 +1,5 @@
 import type { QoS } from '../../protocol/index.ts'
+import type { ClientInfoOverride } from '../client-info.ts'
 
 /** Of one gateway, as the configuration has them: `gateway.coap`. */
 export interface CoapSettings {
@@ -12,9 +13,5 @@ export interface CoapSettings {
   readonly maxBodyBytes: number
   readonly idleTimeoutMs: number
   readonly maxClients: number
-  readonly override: {
-    readonly clientId: string | undefined
-    readonly username: string | undefined
-    readonly password: string | undefined
-  }
+  readonly override: ClientInfoOverride
 }

@@ -8,7 +8,7 @@ import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../prot
 import { AnswerLimits, isLoopback } from '../address-limits.ts'
 import {
   type GatewayDependencies,
-  type GatewayProtocol,
+  type DatagramGateway,
   type GatewayPublication,
   maxUnsentBytes,
   type MqttConnection,
@@ -44,7 +44,7 @@ interface Connected {
   peer: Peer
 }
 
-export class MqttSnGateway implements GatewayProtocol {
+export class MqttSnGateway implements DatagramGateway {
   readonly #settings: MqttSnSettings
   readonly #dependencies: GatewayDependencies
   readonly #byPeer = new Map<string, Connected>()

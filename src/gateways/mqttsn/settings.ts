@@ -1,3 +1,4 @@
+import type { ClientInfoOverride } from '../client-info.ts'
 import type { PredefinedTopics } from './topic-ids.ts'
 
 /** Of one gateway, as the configuration has them: `gateway.mqttsn`. */
@@ -13,15 +14,4 @@ export interface MqttSnSettings {
   readonly idleTimeoutMs: number
   readonly maxClients: number
   readonly override: ClientInfoOverride
-}
-
-/** Templates with `${ConnInfo.clientid}`; undefined: what the protocol says. */
-export interface ClientInfoOverride {
-  readonly clientId: string | undefined
-  readonly username: string | undefined
-  readonly password: string | undefined
-}
-
-export function fillTemplate(template: string, clientId: string): string {
-  return template.replaceAll('${ConnInfo.clientid}', clientId).replaceAll('${clientid}', clientId)
 }

@@ -13,11 +13,12 @@ import {
   type PublishPacket,
   reasonCodes,
 } from '../../protocol/index.ts'
+import { fillTemplate } from '../client-info.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import { ClientRequests, isCongestion } from './client-requests.ts'
 import { Deliveries } from './deliveries.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
-import { fillTemplate, type MqttSnSettings } from './settings.ts'
+import type { MqttSnSettings } from './settings.ts'
 import { SnWill } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
 import { writeAck, writeBare, writeConnack, writeResponse } from './write-packet.ts'

@@ -8,7 +8,8 @@ export interface Gateway {
   readonly protocolName: string
   readonly status: 'running' | 'stopped' | 'unloaded'
   readonly listeners: readonly {
-    readonly type: 'udp'
+    /** `udp` or `tcp`. */
+    readonly type: string
     readonly name: string
     readonly bind: string
     readonly isOpen: boolean

@@ -4,7 +4,7 @@ import { describeAsObject, toPlain, valueAt } from '../../config/index.ts'
 import type { Gateway, GatewayOperations, ShardUnavailable } from '../../management/index.ts'
 import type { GatewayReport } from '../../shard/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
-import { type GatewayConfig, gatewayTypes, protocolNameOf } from '../gateways/gateway-config.ts'
+import { type GatewayConfig, gatewayTypes, protocolNameOf, socketsOf } from '../gateways/gateway-config.ts'
 import { queryShard, type ShardQueries } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
@@ -26,17 +26,17 @@ export function gatewayOperations({ configuration, supervisor, gateways }: Gatew
       return gatewayTypes.map((name) => {
         const own = gateways.plan.filter(({ type }) => type === name)
         const ofType = reports.filter(({ type }) => type === name)
-        const { enable, listeners } = configuration.config.gateways[name]
-        const hasListeners = listeners.udp.named.size > 0
+        const gateway = configuration.config.gateways[name]
+        const hasListeners = socketsOf(gateway).length > 0
         return {
           name,
           protocolName: protocolNameOf(name),
-          status: hasListeners ? (enable ? 'running' : 'stopped') : 'unloaded',
+          status: hasListeners ? (gateway.enable ? 'running' : 'stopped') : 'unloaded',
           listeners: own.map(({ listener, maxClients }) => {
             const report = ofType.find((one) => one.name === listener.name)
             const isSix = listener.host.includes(':')
             return {
-              type: 'udp',
+              type: listener.kind,
               name: listener.name,
               bind: `${isSix ? `[${listener.host}]` : listener.host}:${listener.port}`,
               isOpen: report?.isOpen === true,

@@ -8,12 +8,16 @@ import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/in
 import { listenErrorText } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
-import { type Place, reserveUdpPort } from '../listeners/reserve-port.ts'
+import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 
 /** Above the numbers of all other listeners, and never given again while the node runs. */
 const firstNumber = 1_000_000
 
-const protocols = { mqttsn: { name: 'MQTT-SN', version: 1 }, coap: { name: 'CoAP', version: 1 } } as const
+const protocols = {
+  mqttsn: { name: 'MQTT-SN', version: 1 },
+  coap: { name: 'CoAP', version: 1 },
+  stomp: { name: 'STOMP', version: 1 },
+} as const
 export const gatewayTypes = Object.keys(protocols) as GatewayType[]
 
 export function protocolNameOf(type: GatewayType): string {
@@ -22,14 +26,17 @@ export function protocolNameOf(type: GatewayType): string {
 
 type Planned = { readonly plan: GatewayPlan } | Problem
 type Gateway = GodwitConfig['gateways'][GatewayType]
-type UdpListener = Gateway['listeners']['udp']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
+type SocketSettings =
+  GodwitConfig['gateways']['coap']['listeners']['udp']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
 
 /** What a socket is made of: as long as it is the same, the socket stays. */
 interface Source {
   readonly type: GatewayType
   readonly name: string
   readonly gateway: Gateway
-  readonly listener: UdpListener
+  /** Of the socket. */
+  readonly kind: 'udp' | 'tcp'
+  readonly listener: SocketSettings
   /** To be tried in order. */
   readonly hosts: readonly string[]
 }
@@ -50,7 +57,7 @@ export class GatewayPlanner {
       const known = before.find((one) => isDeepStrictEqual(this.#sources.get(one), source))
       const place = known === undefined ? await placeOf(source, before) : known.listener
       if ('problem' in place)
-        return { problem: `gateway.${source.type}.listeners.udp.${source.name}.bind: ${place.problem}` }
+        return { problem: `gateway.${source.type}.listeners.${source.kind}.${source.name}.bind: ${place.problem}` }
       const assignment = known ?? this.#assign(source, place)
       this.#sources.set(assignment, source)
       plan.push(assignment)
@@ -58,19 +65,20 @@ export class GatewayPlanner {
     return { plan }
   }
 
-  #assign({ type, name, gateway, listener }: Source, { host, port }: Place): GatewayAssignment {
+  #assign({ type, kind, name, gateway, listener }: Source, { host, port }: Place): GatewayAssignment {
     return {
       type,
       maxClients: listener.max_connections,
       listener: {
         number: this.#nextNumber++,
-        kind: 'udp',
+        kind,
         name,
         host,
         port,
-        maxConnections: undefined,
+        // Over UDP the gateway counts its clients itself.
+        maxConnections: kind === 'udp' ? undefined : listener.max_connections,
         isLoopback: isLoopbackAddress(host),
-        onlyOnShard: shardOf(`${type}:udp:${name}`, this.#shards),
+        onlyOnShard: shardOf(`${type}:${kind}:${name}`, this.#shards),
         sharesPort: false,
         accessRules: listener.access_rules,
         namespace: listener.namespace,
@@ -86,24 +94,30 @@ function sourcesIn(config: GodwitConfig): readonly Source[] {
   return gatewayTypes.flatMap((type) => {
     const gateway = config.gateways[type]
     if (!gateway.enable) return []
-    return [...gateway.listeners.udp.named].flatMap(([name, listener]) => {
+    return socketsOf(gateway).flatMap(({ kind, name, listener }) => {
       if (!listener.enable) return []
       const hosts = listener.bind.host === undefined ? hostsOfPort(config) : [listener.bind.host]
-      return [{ type, name, gateway, listener, hosts }]
+      return [{ type, kind, name, gateway, listener, hosts }]
     })
   })
 }
 
+/** By the order of the configuration. */
+export function socketsOf({ listeners }: Gateway): readonly Pick<Source, 'kind' | 'name' | 'listener'>[] {
+  const [kind, { named }] = 'udp' in listeners ? (['udp', listeners.udp] as const) : (['tcp', listeners.tcp] as const)
+  return [...named].map(([name, listener]) => ({ kind, name, listener }))
+}
+
 /** Whether the port is free is found out here, where it can be said; one that a gateway of ours has will be free. */
-async function placeOf({ listener, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
+async function placeOf({ kind, listener, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
   const { port } = listener.bind
   let problem = 'there is no address'
   for (const host of hosts) {
     try {
       const { address } = await lookup(host)
-      const isOwn = before.some(({ listener: one }) => one.host === address && one.port === port)
+      const isOwn = before.some(({ listener: one }) => one.kind === kind && one.host === address && one.port === port)
       if (isOwn) return { host: address, port }
-      const reserved = await reserveUdpPort(address, port)
+      const reserved = await (kind === 'udp' ? reserveUdpPort(address, port) : reserveTcpPort(address, port, []))
       await reserved.release()
       return reserved.place
     } catch (error) {

@@ -1,19 +1,22 @@
 // The gateways of a shard while it runs. Each socket belongs to one shard, by its name. A gateway client has a connection
 // of MQTT 5.0 within the process, which comes in like any other: it is carried to the shard that has the session.
 //
-//   device <──datagrams──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
+//   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
 
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import {
   CoapGateway,
+  type DatagramGateway,
   type GatewayDependencies,
-  type GatewayProtocol,
   type MqttConnection,
   type MqttConnectionCallbacks,
   MqttSnGateway,
   newGatewayCounters,
   type PeerAddress,
   PredefinedTopics,
+  StompGateway,
+  type StompSettings,
+  type StreamGateway,
   writeAdvertise,
 } from '../../gateways/index.ts'
 import { type PacketLimits, TopicTable } from '../../protocol/index.ts'
@@ -21,7 +24,9 @@ import type { Log } from '../../telemetry/index.ts'
 import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
 import type { ShardListener } from '../messages/messages.ts'
+import type { OpenListener } from '../listeners/open-listener.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
+import { connectGatewayStream } from './gateway-stream.ts'
 
 const maxPacketBytes = 268_435_460
 /** Our own core is believed: what it has taken may be longer in 5.0 than it came. */
@@ -40,6 +45,8 @@ export interface GatewayManagerDependencies {
   readonly own: number
   readonly log: Log
   nowMs(): number
+  /** Opens a socket that takes connections. */
+  openListener(listener: ShardListener, accept: (stream: ByteStream) => void): Promise<OpenListener>
   /** A client comes by this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
   /** Of all connections of the node: gateway clients count like others. */
@@ -51,11 +58,12 @@ export interface GatewayManagerDependencies {
 
 interface RunningGateway {
   readonly assignment: GatewayAssignment
-  readonly protocol: GatewayProtocol
+  readonly protocol: DatagramGateway | StreamGateway
   readonly dependencies: GatewayDependencies
   readonly timer: DeadlineTimer
   readonly advertiser: NodeJS.Timeout | undefined
-  socket: UdpSocket | undefined
+  /** Undefined: it could not be opened yet. */
+  socket: UdpSocket | OpenListener | undefined
   retry: NodeJS.Timeout | undefined
   isClosed: boolean
 }
@@ -103,7 +111,7 @@ export class GatewayManager {
     const timer = new DeadlineTimer(() => this.#guarded(() => this.#tick(assignment.listener.number)))
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
-      send: (bytes, { address, port }) => gateway.socket?.send(bytes, address, port),
+      send: (bytes, { address, port }) => udpSocketOf(gateway)?.send(bytes, address, port),
       hasRoom: () => this.#dependencies.budget.reasonToRefuse === undefined,
       openMqtt: (peer, callbacks) => this.#openMqtt(assignment.listener, peer, callbacks),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
@@ -126,7 +134,7 @@ export class GatewayManager {
   async #openSocket(gateway: RunningGateway): Promise<void> {
     const { listener } = gateway.assignment
     const name = `gateway:${gateway.assignment.type}:${listener.name}`
-    const where = `udp ${listener.host}:${listener.port}`
+    const where = `${listener.kind} ${listener.host}:${listener.port}`
     const retryLater = (error: Error): void => {
       gateway.socket = undefined
       if (gateway.isClosed) return
@@ -134,14 +142,7 @@ export class GatewayManager {
       gateway.retry = setTimeout(() => void this.#openSocket(gateway), retryMs).unref()
     }
     try {
-      const socket = await openUdp({
-        host: listener.host,
-        port: listener.port,
-        accessRules: listener.accessRules ?? [],
-        onDatagram: (bytes, address, port) =>
-          this.#guarded(() => gateway.protocol.handleDatagram(bytes, { address, port })),
-        onFault: retryLater,
-      })
+      const socket = await this.#socketOf(gateway, retryLater)
       if (gateway.isClosed) return await socket.close()
       gateway.socket = socket
       this.#dependencies.alarmOver(name, `the gateway receives on ${where}`)
@@ -153,6 +154,22 @@ export class GatewayManager {
     } catch (error) {
       retryLater(error as Error)
     }
+  }
+
+  #socketOf({ protocol, assignment: { listener } }: RunningGateway, onFault: (error: Error) => void) {
+    const guarded = (work: () => void): void => this.#guarded(work)
+    if (!('handleDatagram' in protocol)) {
+      return this.#dependencies.openListener(listener, (stream) =>
+        guarded(() => connectGatewayStream(stream, (opened) => protocol.accept(opened), guarded)),
+      )
+    }
+    return openUdp({
+      host: listener.host,
+      port: listener.port,
+      accessRules: listener.accessRules ?? [],
+      onDatagram: (bytes, address, port) => guarded(() => protocol.handleDatagram(bytes, { address, port })),
+      onFault,
+    })
   }
 
   async #close(gateway: RunningGateway): Promise<void> {
@@ -171,7 +188,7 @@ export class GatewayManager {
     if (type !== 'mqttsn' || mqttsn?.broadcast !== true) return undefined
     const seconds = Math.ceil(mqttsn.advertise_interval / msPerSecond)
     const bytes = writeAdvertise(mqttsn.gateway_id, seconds)
-    const advertise = (): void => this.#running.get(listener.number)?.socket?.broadcast(bytes)
+    const advertise = (): void => udpSocketOf(this.#running.get(listener.number))?.broadcast(bytes)
     return setInterval(advertise, mqttsn.advertise_interval).unref()
   }
 
@@ -186,7 +203,8 @@ export class GatewayManager {
     const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
     const [ours, theirs] = createStreamPair(later, peer)
     const { budget } = this.#dependencies
-    let isCounted = budget.acquire() === undefined
+    // A connection has its place already: it came in by a listener.
+    let isCounted = listener.kind === 'udp' && budget.acquire() === undefined
     const uncount = (): void => {
       if (isCounted) budget.release()
       isCounted = false
@@ -203,7 +221,7 @@ export class GatewayManager {
           uncount()
           callbacks.handleClosed()
         },
-        handleWritten: () => {},
+        handleWritten: () => callbacks.handleWritten?.(),
       },
       ours,
       { version: 5, limits: ownLimits, topics: this.#topics, later, ownsChunks: false },
@@ -216,6 +234,8 @@ export class GatewayManager {
       get unsentBytes() {
         return link.unsentBytes
       },
+      pause: () => link.pauseReading(),
+      resume: () => link.release(),
       end: (goodbye) => {
         uncount()
         link.end(goodbye)
@@ -232,10 +252,16 @@ export class GatewayManager {
   }
 }
 
-function protocolOf(assignment: GatewayAssignment, dependencies: GatewayDependencies): GatewayProtocol {
-  const { type, mqttsn, coap, maxClients } = assignment
+function udpSocketOf(gateway: RunningGateway | undefined): UdpSocket | undefined {
+  const socket = gateway?.socket
+  return socket !== undefined && 'send' in socket ? socket : undefined
+}
+
+function protocolOf(assignment: GatewayAssignment, dependencies: GatewayDependencies): DatagramGateway | StreamGateway {
+  const { type, mqttsn, coap, stomp, maxClients } = assignment
   if (type === 'mqttsn' && mqttsn !== undefined) return mqttSnGatewayOf(mqttsn, maxClients, dependencies)
   if (type === 'coap' && coap !== undefined) return coapGatewayOf(coap, maxClients, dependencies)
+  if (type === 'stomp' && stomp !== undefined) return new StompGateway(stompSettingsOf(stomp), dependencies)
   throw new TypeError(`the gateway ${type} has no settings`)
 }
 
@@ -282,6 +308,12 @@ function coapGatewayOf(
     override: overrideOf(coap.clientinfo_override),
   }
   return new CoapGateway(settings, dependencies)
+}
+
+function stompSettingsOf(stomp: NonNullable<GatewayAssignment['stomp']>): StompSettings {
+  const { max_headers: maxHeaders, max_headers_length: maxHeaderBytes, max_body_length: maxBodyBytes } = stomp.frame
+  const override = overrideOf(stomp.clientinfo_override)
+  return { maxHeaders, maxHeaderBytes, maxBodyBytes, idleTimeoutMs: stomp.idle_timeout, override }
 }
 
 function overrideOf({ username, password, clientid }: NonNullable<GatewayAssignment['mqttsn']>['clientinfo_override']) {

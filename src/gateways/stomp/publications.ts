@@ -1,0 +1,197 @@
+// What a STOMP client sends: SEND becomes PUBLISH, at once or when its transaction is committed.
+
+import {
+  type AckPacket,
+  type MessageProperties,
+  parseTopicName,
+  type QoS,
+  reasonCodes,
+  type TopicName,
+  TopicTable,
+} from '../../protocol/index.ts'
+import { type MqttConnection, publishFieldsOf } from '../gateway.ts'
+import type { StompFrame } from './frames.ts'
+
+/** Of one client: publications that the broker has not answered. */
+export const maxUnanswered = 1_024
+const maxTransactions = 16
+/** Of all open transactions of one client. */
+const maxTransactionFrames = 1_024
+const maxTransactionBytes = 4_194_304
+const cachedTopics = 64
+
+/** Headers that mean something here; all others go along with the message. */
+const ownHeaders = new Set([
+  'destination',
+  'content-length',
+  'content-type',
+  'receipt',
+  'transaction',
+  'qos',
+  'retain',
+  'expiry',
+])
+
+interface Message {
+  readonly topic: TopicName
+  readonly payload: Buffer
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly expirySeconds: number | undefined
+  readonly properties: MessageProperties | undefined
+}
+
+/** Called once: undefined when the broker has everything, else why it has not. */
+export type Settled = (problem: string | undefined) => void
+
+/** ACK and NACK within a transaction. */
+export type Deferred = () => void
+
+interface Transaction {
+  readonly work: (Message | Deferred)[]
+}
+
+export class Publications {
+  readonly #mqtt: () => MqttConnection | undefined
+  readonly #topics = new TopicTable(cachedTopics)
+  readonly #unanswered = new Map<number, { readonly topic: string; readonly settled: Settled }>()
+  readonly #transactions = new Map<string, Transaction>()
+  #heldFrames = 0
+  #heldBytes = 0
+  #nextPacketId = 0
+
+  constructor(mqtt: () => MqttConnection | undefined) {
+    this.#mqtt = mqtt
+  }
+
+  get unanswered(): number {
+    return this.#unanswered.size
+  }
+
+  /** A problem is for ERROR. `settled` is called where there is none. */
+  send(frame: StompFrame, settled: Settled): string | undefined {
+    const message = messageIn(frame)
+    if (typeof message === 'string') return message
+    const name = frame.headers.get('transaction')
+    if (name !== undefined) {
+      const problem = this.defer(name, message, message.payload.length)
+      if (problem === undefined) settled(undefined)
+      return problem
+    }
+    this.#publish([message], settled)
+    return undefined
+  }
+
+  begin(name: string | undefined): string | undefined {
+    if (name === undefined) return 'BEGIN without transaction'
+    if (this.#transactions.has(name)) return `the transaction ${name} is open already`
+    if (this.#transactions.size >= maxTransactions) return `more than ${maxTransactions} transactions are open`
+    this.#transactions.set(name, { work: [] })
+    return undefined
+  }
+
+  /** Waits for COMMIT. */
+  defer(name: string, work: Message | Deferred, bytes: number): string | undefined {
+    const transaction = this.#transactions.get(name)
+    if (transaction === undefined) return `there is no transaction ${name}`
+    if (this.#heldFrames >= maxTransactionFrames || this.#heldBytes + bytes > maxTransactionBytes)
+      return `transactions hold more than ${maxTransactionFrames} frames or ${maxTransactionBytes} octets`
+    this.#heldFrames++
+    this.#heldBytes += bytes
+    transaction.work.push(work)
+    return undefined
+  }
+
+  commit(name: string | undefined, settled: Settled): string | undefined {
+    const work = this.#close(name)
+    if (typeof work === 'string') return work
+    const messages = work.filter((one) => typeof one !== 'function')
+    for (const one of work) if (typeof one === 'function') one()
+    this.#publish(messages, settled)
+    return undefined
+  }
+
+  abort(name: string | undefined): string | undefined {
+    const work = this.#close(name)
+    return typeof work === 'string' ? work : undefined
+  }
+
+  handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
+    const known = this.#unanswered.get(packetId)
+    if (known === undefined) return
+    const isRefused = reasonCode >= reasonCodes.unspecifiedError
+    if (type === 'pubrec' && !isRefused) return this.#mqtt()?.acknowledge('pubrel', packetId)
+    this.#unanswered.delete(packetId)
+    known.settled(isRefused ? problemOf(reasonCode, known.topic) : undefined)
+  }
+
+  #close(name: string | undefined): readonly (Message | Deferred)[] | string {
+    const transaction = name === undefined ? undefined : this.#transactions.get(name)
+    if (name === undefined || transaction === undefined) return `there is no transaction ${name ?? 'without a name'}`
+    this.#transactions.delete(name)
+    this.#heldFrames -= transaction.work.length
+    for (const one of transaction.work) if (typeof one !== 'function') this.#heldBytes -= one.payload.length
+    return transaction.work
+  }
+
+  #publish(messages: readonly Message[], settled: Settled): void {
+    let open = 1
+    let problem: string | undefined
+    const done = (why: string | undefined): void => {
+      problem ??= why
+      if (--open === 0) settled(problem)
+    }
+    for (const message of messages) {
+      const packetId = message.qos === 0 ? 0 : this.#takePacketId()
+      if (message.qos > 0) {
+        open++
+        this.#unanswered.set(packetId, { topic: message.topic, settled: done })
+      }
+      const { topic, ...rest } = message
+      this.#mqtt()?.publish(publishFieldsOf({ ...rest, topic: this.#topics.named(topic), packetId }))
+    }
+    done(undefined)
+  }
+
+  /** There is always a free one: reading stops at `maxUnanswered`, and a transaction holds no more than that. */
+  #takePacketId(): number {
+    do this.#nextPacketId = this.#nextPacketId >= 0xffff ? 1 : this.#nextPacketId + 1
+    while (this.#unanswered.has(this.#nextPacketId))
+    return this.#nextPacketId
+  }
+}
+
+function messageIn({ headers, body }: StompFrame): Message | string {
+  const destination = headers.get('destination')
+  if (destination === undefined || destination === '') return 'SEND without destination'
+  const topic = parseTopicName(destination)
+  if (topic === undefined) return `${destination} is no topic that messages can be published to`
+  const qos = headers.get('qos') ?? (headers.has('receipt') ? '1' : '0')
+  if (qos !== '0' && qos !== '1' && qos !== '2') return `qos: ${qos} is not 0, 1 or 2`
+  const expiry = headers.get('expiry')
+  if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return `expiry: ${expiry} is no number of seconds`
+  return {
+    topic,
+    payload: body,
+    qos: Number(qos) as QoS,
+    retain: headers.get('retain') === 'true',
+    expirySeconds: expiry === undefined ? undefined : Number(expiry),
+    properties: propertiesIn(headers),
+  }
+}
+
+function propertiesIn(headers: ReadonlyMap<string, string>): MessageProperties | undefined {
+  const contentType = headers.get('content-type')
+  const more = [...headers].filter(([name]) => !ownHeaders.has(name))
+  if (contentType === undefined && more.length === 0) return undefined
+  return {
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(more.length === 0 ? {} : { userProperties: more }),
+  }
+}
+
+function problemOf(reasonCode: number, topic: string): string {
+  if (reasonCode === reasonCodes.notAuthorized) return `not authorized to publish to ${topic}`
+  if (reasonCode === reasonCodes.quotaExceeded) return `a quota is exceeded: nothing more can be published to ${topic}`
+  return `the broker refused a message for ${topic}: reason code ${reasonCode}`
+}

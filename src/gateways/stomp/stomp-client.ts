@@ -1,0 +1,361 @@
+// One STOMP client: what it says becomes MQTT 5.0 on its connection to the broker, and the other way round.
+//
+//   CONNECT ─> connecting ──CONNACK──> connected ──DISCONNECT, ERROR──> ended
+
+import { randomBytes } from 'node:crypto'
+import {
+  type ConnackPacket,
+  type Packet,
+  type PublishPacket,
+  type ReasonCode,
+  reasonCodes,
+} from '../../protocol/index.ts'
+import { fillTemplate } from '../client-info.ts'
+import {
+  type GatewayCounters,
+  type GatewayStream,
+  type GatewayStreamCallbacks,
+  maxUnsentBytes,
+  type MqttConnection,
+  type MqttConnectionCallbacks,
+} from '../gateway.ts'
+import { StompDecoder, type StompFrame, type StompVersion, writeFrame } from './frames.ts'
+import { maxUnanswered, Publications, type Settled } from './publications.ts'
+import type { StompSettings } from './settings.ts'
+import { Subscriptions } from './subscriptions.ts'
+
+const versions: readonly StompVersion[] = ['1.2', '1.1', '1.0']
+/** Messages that the broker sends before the first of them is acknowledged. */
+const receiveMaximum = 64
+/** Shorter intervals than this are neither promised nor asked for. */
+const minHeartBeatMs = 1_000
+/** A client is lost after so many of its intervals without an octet. */
+const lostAfter = 2
+const idBytes = 8
+const msPerSecond = 1_000
+const none = Buffer.alloc(0)
+const heartBeat = Buffer.from('\n')
+
+export interface StompClientDependencies {
+  readonly settings: StompSettings
+  readonly counters: GatewayCounters
+  nowMs(): number
+  openMqtt(callbacks: MqttConnectionCallbacks): MqttConnection
+  /** Its `dueAtMs` has changed. */
+  schedule(): void
+  noteEnded(): void
+}
+
+export class StompClient implements GatewayStreamCallbacks {
+  readonly #dependencies: StompClientDependencies
+  readonly #stream: GatewayStream
+  readonly #decoder: StompDecoder
+  readonly #publications: Publications
+  readonly #subscriptions: Subscriptions
+  #state: 'new' | 'connecting' | 'connected' | 'ended' = 'new'
+  #version: StompVersion = '1.0'
+  #mqtt: MqttConnection | undefined
+  /** Of the CONNECT: what CONNECTED says of heart-beats. */
+  #heartBeats: readonly [sendMs: number, expectMs: number] = [0, 0]
+  #heardAtMs: number
+  #nextHeartBeatMs = Infinity
+  #pingIntervalMs = Infinity
+  #nextPingMs = Infinity
+  #isReadingPaused = false
+
+  constructor(stream: GatewayStream, dependencies: StompClientDependencies) {
+    this.#stream = stream
+    this.#dependencies = dependencies
+    const { maxHeaders, maxHeaderBytes, maxBodyBytes } = dependencies.settings
+    this.#decoder = new StompDecoder({ maxHeaders, maxHeaderBytes, maxBodyBytes })
+    this.#publications = new Publications(() => this.#mqtt)
+    this.#subscriptions = new Subscriptions(() => this.#mqtt)
+    this.#heardAtMs = dependencies.nowMs()
+  }
+
+  get isConnected(): boolean {
+    return this.#state === 'connected'
+  }
+
+  get isEnded(): boolean {
+    return this.#state === 'ended'
+  }
+
+  /** When `tick` is to be called. */
+  get dueAtMs(): number {
+    if (this.#state === 'ended') return Infinity
+    return Math.min(this.#lostAtMs, this.#nextHeartBeatMs, this.#nextPingMs)
+  }
+
+  handleBytes(chunk: Buffer): void {
+    this.#heardAtMs = this.#dependencies.nowMs()
+    for (const reading of this.#decoder.read(chunk)) {
+      if (this.isEnded) return
+      this.#dependencies.counters.received++
+      if ('problem' in reading) {
+        this.#dependencies.counters.dropped.malformed++
+        return this.#fail(reading.problem)
+      }
+      this.#handleFrame(reading.frame)
+    }
+    this.#pauseWhereFull()
+  }
+
+  handleWritten(): void {
+    if (this.#stream.unsentBytes <= maxUnsentBytes / 2) this.#mqtt?.resume()
+  }
+
+  handleClosed(): void {
+    this.#end(reasonCodes.disconnectWithWill)
+  }
+
+  tick(): void {
+    const nowMs = this.#dependencies.nowMs()
+    if (nowMs >= this.#lostAtMs) {
+      return this.#fail(this.#state === 'connected' ? 'no heart-beat has come' : 'no CONNECT has come')
+    }
+    if (nowMs >= this.#nextHeartBeatMs) {
+      this.#nextHeartBeatMs = nowMs + this.#heartBeats[0]
+      this.#stream.write(heartBeat)
+    }
+    if (nowMs >= this.#nextPingMs) {
+      this.#nextPingMs = nowMs + this.#pingIntervalMs
+      this.#mqtt?.send({ type: 'pingreq' })
+    }
+  }
+
+  /** The gateway closes. */
+  close(): void {
+    this.#fail('the gateway is closed')
+  }
+
+  get #lostAtMs(): number {
+    // What stands still because of us is no silence.
+    if (this.#isReadingPaused) return Infinity
+    if (this.#state !== 'connected') return this.#heardAtMs + this.#dependencies.settings.idleTimeoutMs
+    const [, expectMs] = this.#heartBeats
+    return expectMs === 0 ? Infinity : this.#heardAtMs + expectMs * lostAfter
+  }
+
+  #handleFrame(frame: StompFrame): void {
+    const { command } = frame
+    if (command === 'CONNECT' || command === 'STOMP') return this.#handleConnect(frame)
+    if (this.#state !== 'connected') return this.#fail(`${command.slice(0, 32)} before CONNECTED`, frame)
+    const settled: Settled = (problem) => {
+      if (problem === undefined) this.#sendReceipt(frame)
+      else this.#fail(problem, frame)
+    }
+    const problem = this.#carryOut(frame, settled)
+    if (problem !== undefined) this.#fail(problem, frame)
+  }
+
+  #carryOut(frame: StompFrame, settled: Settled): string | undefined {
+    const { command, headers } = frame
+    const transaction = headers.get('transaction')
+    /** What is done when it returns. */
+    const done = (problem: string | undefined): string | undefined => {
+      if (problem === undefined) settled(undefined)
+      return problem
+    }
+    switch (command) {
+      case 'SEND':
+        return this.#publications.send(frame, settled)
+      case 'SUBSCRIBE':
+        return this.#subscriptions.subscribe(frame, this.#version, settled)
+      case 'UNSUBSCRIBE':
+        return this.#subscriptions.unsubscribe(frame, settled)
+      case 'ACK':
+      case 'NACK':
+        if (transaction !== undefined)
+          return done(this.#publications.defer(transaction, () => this.#acknowledge(frame), 0))
+        return done(this.#subscriptions.acknowledge(frame, this.#version))
+      case 'BEGIN':
+        return done(this.#publications.begin(transaction))
+      case 'COMMIT':
+        return this.#publications.commit(transaction, settled)
+      case 'ABORT':
+        return done(this.#publications.abort(transaction))
+      case 'DISCONNECT':
+        this.#sendReceipt(frame)
+        this.#end(reasonCodes.normalDisconnection)
+        return undefined
+      default:
+        return `the command ${JSON.stringify(command.slice(0, 32))} is unknown`
+    }
+  }
+
+  /** Of a transaction that is committed. */
+  #acknowledge(frame: StompFrame): void {
+    const problem = this.#subscriptions.acknowledge(frame, this.#version)
+    if (problem !== undefined) this.#fail(problem, frame)
+  }
+
+  // Connecting
+
+  #handleConnect(frame: StompFrame): void {
+    if (this.#state !== 'new') return this.#fail('CONNECT has come before', frame)
+    const asked = (frame.headers.get('accept-version') ?? '1.0').split(',').map((version) => version.trim())
+    const version = versions.find((one) => asked.includes(one))
+    if (version === undefined) return this.#fail('the supported versions are 1.0, 1.1 and 1.2', frame)
+    this.#version = version
+    this.#decoder.version = version
+    const heartBeats = /^(\d{1,9}),(\d{1,9})$/.exec(frame.headers.get('heart-beat') ?? '0,0')
+    if (heartBeats === null) return this.#fail('heart-beat is not of the form 0,0', frame)
+    const [fromClientMs, toClientMs] = heartBeats.slice(1).map(Number) as [number, number]
+    this.#heartBeats = [
+      toClientMs === 0 ? 0 : Math.max(toClientMs, minHeartBeatMs),
+      fromClientMs === 0 ? 0 : Math.max(fromClientMs, minHeartBeatMs),
+    ]
+    this.#state = 'connecting'
+    this.#openMqtt(frame)
+  }
+
+  #openMqtt({ headers }: StompFrame): void {
+    const { override } = this.#dependencies.settings
+    const ownId = headers.get('client-id') ?? `stomp-${randomBytes(idBytes).toString('hex')}`
+    const fill = (template: string | undefined): string | undefined =>
+      template === undefined ? undefined : fillTemplate(template, ownId, headers)
+    const password = fill(override.password) ?? headers.get('passcode')
+    const mqtt = this.#dependencies.openMqtt({
+      handlePacket: (packet) => this.#handlePacket(packet),
+      handleWritten: () => this.#resumeWhereFree(),
+      handleClosed: () => this.#fail('the broker has ended the session'),
+    })
+    this.#mqtt = mqtt
+    mqtt.send({
+      type: 'connect',
+      version: 5,
+      clientId: fill(override.clientId) ?? ownId,
+      cleanStart: true,
+      keepAliveSeconds: Math.ceil(this.#heartBeats[1] / msPerSecond),
+      username: fill(override.username) ?? headers.get('login'),
+      password: password === undefined ? undefined : Buffer.from(password),
+      will: undefined,
+      properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum },
+      isBridge: false,
+    })
+    this.#planPing(Math.ceil(this.#heartBeats[1] / msPerSecond))
+    this.#dependencies.schedule()
+  }
+
+  #planPing(keepAliveSeconds: number): void {
+    this.#pingIntervalMs = keepAliveSeconds === 0 ? Infinity : (keepAliveSeconds * msPerSecond) / 2
+    this.#nextPingMs = this.#dependencies.nowMs() + this.#pingIntervalMs
+  }
+
+  #handleConnack({ reasonCode, properties }: ConnackPacket): void {
+    if (reasonCode !== reasonCodes.success) return this.#fail(refusalText(reasonCode))
+    if (properties?.serverKeepAliveSeconds !== undefined) this.#planPing(properties.serverKeepAliveSeconds)
+    this.#state = 'connected'
+    const [sendMs, expectMs] = this.#heartBeats
+    this.#nextHeartBeatMs = sendMs === 0 ? Infinity : this.#dependencies.nowMs() + sendMs
+    this.#send('CONNECTED', [
+      ['version', this.#version],
+      ['server', 'Godwit'],
+      ['heart-beat', `${sendMs},${expectMs}`],
+    ])
+    this.#dependencies.schedule()
+  }
+
+  // The broker's side
+
+  #handlePacket(packet: Packet): void {
+    if (this.isEnded) return
+    switch (packet.type) {
+      case 'connack':
+        return this.#handleConnack(packet)
+      case 'publish':
+        return this.#deliver(packet)
+      case 'puback':
+      case 'pubrec':
+      case 'pubcomp':
+        this.#publications.handleAnswer(packet)
+        return this.#resumeWhereFree()
+      case 'suback':
+      case 'unsuback':
+        return this.#subscriptions.handleAnswer(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+      case 'disconnect':
+        return this.#fail(goodbyeText(packet.reasonCode))
+      default:
+        return undefined
+    }
+  }
+
+  #deliver(packet: PublishPacket): void {
+    for (const { headers, body } of this.#subscriptions.deliver(packet, this.#version))
+      this.#send('MESSAGE', headers, body)
+    // A client that does not read is the broker's to deal with, as any other.
+    if (this.#stream.unsentBytes > maxUnsentBytes) this.#mqtt?.pause()
+  }
+
+  // Backpressure
+
+  get #isFull(): boolean {
+    return (this.#mqtt?.unsentBytes ?? 0) > maxUnsentBytes || this.#publications.unanswered >= maxUnanswered
+  }
+
+  #pauseWhereFull(): void {
+    if (this.#isReadingPaused || !this.#isFull) return
+    this.#isReadingPaused = true
+    this.#stream.pause()
+    this.#dependencies.schedule()
+  }
+
+  #resumeWhereFree(): void {
+    if (!this.#isReadingPaused || this.#isFull || this.isEnded) return
+    this.#isReadingPaused = false
+    this.#heardAtMs = this.#dependencies.nowMs()
+    this.#stream.resume()
+    this.#dependencies.schedule()
+  }
+
+  // Sending
+
+  #sendReceipt({ headers }: StompFrame): void {
+    const receipt = headers.get('receipt')
+    if (receipt !== undefined) this.#send('RECEIPT', [['receipt-id', receipt]])
+  }
+
+  #send(command: string, headers: readonly (readonly [string, string])[], body: Buffer = none): void {
+    if (this.isEnded) return
+    this.#dependencies.counters.sent++
+    this.#stream.write(writeFrame(command, headers, body, this.#version))
+  }
+
+  /** Says what is wrong and closes [STOMP 1.2, "ERROR"]. */
+  #fail(problem: string, frame?: StompFrame): void {
+    if (this.isEnded) return
+    const receipt = frame?.headers.get('receipt')
+    const headers: [string, string][] = [
+      ['message', problem],
+      ['content-type', 'text/plain'],
+    ]
+    if (receipt !== undefined) headers.push(['receipt-id', receipt])
+    this.#send('ERROR', headers, Buffer.from(`${problem}\n`))
+    this.#end(reasonCodes.disconnectWithWill)
+  }
+
+  #end(reasonCode: ReasonCode): void {
+    if (this.isEnded) return
+    this.#state = 'ended'
+    const mqtt = this.#mqtt
+    this.#mqtt = undefined
+    mqtt?.end({ type: 'disconnect', reasonCode, properties: undefined })
+    this.#stream.end()
+    this.#dependencies.noteEnded()
+  }
+}
+
+function refusalText(reasonCode: number): string {
+  if (reasonCode === reasonCodes.badUserNameOrPassword || reasonCode === reasonCodes.notAuthorized)
+    return 'the login was refused'
+  if (reasonCode === reasonCodes.banned) return 'this client is banned'
+  if (reasonCode === reasonCodes.clientIdentifierNotValid) return 'client-id is not valid'
+  return `the broker refused the connection (reason code ${reasonCode})`
+}
+
+function goodbyeText(reasonCode: number): string {
+  if (reasonCode === reasonCodes.sessionTakenOver) return 'another client has connected with this client-id'
+  if (reasonCode === reasonCodes.serverShuttingDown) return 'the broker is shutting down'
+  return `the broker has ended the session (reason code ${reasonCode})`
+}
