@@ -9,7 +9,7 @@ import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/
 import { counterCells, Counters, ForwardingLog, memoryOfThread, Histograms, monitorLoop } from '../telemetry/index.ts'
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
-import { GatewayManager, type GatewayManagerDependencies } from './gateways/gateway-manager.ts'
+import { GatewayManager } from './gateways/gateway-manager.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { Clock } from './runtime/clock.ts'
 import { inlineFarther } from './runtime/v8-flags.ts'
@@ -100,23 +100,14 @@ async function run(): Promise<void> {
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
     factory: porterOf(doors, {
       accept: (stream, listener) => running.accept(stream, listener),
-      storedKey: (name, listener) => running.access.preSharedKey(name, namespaceOfKey(name, listener)),
+      storedKey: storedKeyOf(() => running),
     }),
     own: start.shardNumber,
     disconnectClients: (numbers) => disconnectClients(running, numbers),
     alarm,
     alarmOver,
   })
-  const storedKey: ListenerDependencies['storedKey'] = (name, listener) =>
-    running.access.preSharedKey(name, namespaceOfKey(name, listener))
-  const gateways = gatewaysOf(
-    {
-      accept: (stream, listener) => running.accept(stream, listener),
-      openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
-      budget: doors.budget,
-    },
-    clock,
-  )
+  const gateways = gatewaysOf(() => running, doors, clock)
   const listenerOf = (number: number): ShardListener | undefined =>
     listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
@@ -161,12 +152,19 @@ function garbageCollectorOf(running: Shard): () => void {
   return () => tidy.collectNow()
 }
 
-function gatewaysOf(
-  doors: Pick<GatewayManagerDependencies, 'accept' | 'openListener' | 'budget'>,
-  clock: Clock,
-): GatewayManager {
-  const own = start.shardNumber
-  return new GatewayManager({ own, log, nowMs: () => clock.nowMs(), ...doors, alarm, alarmOver, fail })
+function gatewaysOf(running: () => Shard, doors: Doors, clock: Clock): GatewayManager {
+  const storedKey = storedKeyOf(running)
+  return new GatewayManager({
+    own: start.shardNumber,
+    log,
+    nowMs: () => clock.nowMs(),
+    accept: (stream, listener) => running().accept(stream, listener),
+    openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
+    budget: doors.budget,
+    alarm,
+    alarmOver,
+    fail,
+  })
 }
 
 function rulesOf(shard: Shard, clock: Clock): ShardRules {
@@ -309,6 +307,10 @@ async function letClientsIn(
   if (isStopping) return listeners.closeAll()
   await gateways.configure(gatewayPlan)
   post({ kind: 'ready', listeners: listeners.open })
+}
+
+function storedKeyOf(running: () => Shard): ListenerDependencies['storedKey'] {
+  return (name, listener) => running().access.preSharedKey(name, namespaceOfKey(name, listener))
 }
 
 /** A client that shows a key has the identity of that for its user name. */

@@ -32,6 +32,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
     [
       ['mqttsn', 'unloaded'],
       ['coap', 'unloaded'],
+      ['stomp', 'unloaded'],
     ],
   )
   assert.equal((await broker.ask('/api/v5/gateways?status=bad')).status, 400)
