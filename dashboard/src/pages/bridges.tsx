@@ -1,15 +1,15 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { FormDialog } from '../parts/dialogs.tsx'
-import { Checkbox, TextArea } from '../parts/fields.tsx'
+import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
+import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, may } from '../state/api.ts'
 import { formatNumber, formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { tellResult } from '../state/results.ts'
 
 type Bridge = Extract<
   Awaited<ReturnType<typeof api.get_mqtt_bridges>>,
@@ -58,14 +58,7 @@ function bridgeColumns(
       title: t('enabled'),
       value: ({ enable }) => enable,
       render: ({ enable, name }) => (
-        <Checkbox
-          label=""
-          name={`${t('enabled')} ${visible(name)}`}
-          role="switch"
-          isChecked={enable}
-          isDisabled={!canChange}
-          onChange={(isOn) => void turn(name, isOn)}
-        />
+        <SwitchCell name={name} isOn={enable} isDisabled={!canChange} onChange={(isOn) => void turn(name, isOn)} />
       ),
     },
     { key: 'state', title: t('state'), value: ({ status }) => status?.state },
@@ -101,31 +94,17 @@ interface DialogProps {
   readonly onDone: () => void
 }
 
-const editorRows = 20
-
-/** The settings as the API gives and takes them; secrets are `******` and stay when they are sent back like that. */
 function BridgeDialog({ bridge, onClose, onDone }: DialogProps): JSX.Element {
   const { status: _status, ...settings } = bridge
-  const [text, setText] = useState(JSON.stringify(settings, undefined, 2))
-  const save = async (): Promise<string | undefined> => {
-    let parsed: unknown
-    try {
-      parsed = JSON.parse(text)
-    } catch (error) {
-      return `${t('notJson')}: ${(error as Error).message}`
-    }
-    const result = await api.put_mqtt_bridge({
-      params: { bridge_name: bridge.name },
-      body: { [bridge.name]: parsed },
-    })
-    if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t('edit')} ${bridge.name}`)
-    onDone()
-    return undefined
-  }
+  const { name } = bridge
   return (
-    <FormDialog title={t('editTitle', { name: visible(bridge.name) })} onClose={onClose} onSave={save}>
-      <TextArea label={t('settings')} value={text} onInput={setText} rows={editorRows} />
-    </FormDialog>
+    <JsonDialog
+      title={t('editTitle', { name: visible(name) })}
+      act={`${t('edit')} ${name}`}
+      value={settings}
+      onClose={onClose}
+      onDone={onDone}
+      onSave={(value) => api.put_mqtt_bridge({ params: { bridge_name: name }, body: { [name]: value } })}
+    />
   )
 }

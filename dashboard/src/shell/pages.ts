@@ -84,6 +84,20 @@ const allPages: readonly PageEntry[] = [
     load: () => import('../pages/bridges.tsx'),
   },
   {
+    path: 'rules',
+    title: 'rulesAndIntegrations',
+    group: 'groupIntegration',
+    needs: 'get_rules',
+    load: () => import('../pages/rules.tsx'),
+  },
+  {
+    path: 'gateways',
+    title: 'gateways',
+    group: 'groupIntegration',
+    needs: 'get_gateways',
+    load: () => import('../pages/gateways.tsx'),
+  },
+  {
     path: 'dropped',
     title: 'droppedMessages',
     group: 'groupDiagnose',

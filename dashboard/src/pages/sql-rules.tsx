@@ -1,0 +1,143 @@
+// SQL rules with their counters.
+
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Toolbar } from '../parts/fields.tsx'
+import { FailureNotice } from '../parts/page.tsx'
+import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { SwitchCell } from '../parts/switch-cell.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
+import { api, type CallOptions, may, type Result } from '../state/api.ts'
+import { visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellResult } from '../state/results.ts'
+import { ConvertDialog, RuleDialog } from './sql-rule-dialogs.tsx'
+
+type Replies<Name extends keyof typeof api> = Extract<
+  Awaited<ReturnType<(typeof api)[Name]>>,
+  { reply: unknown }
+>['reply']
+export type SqlRule = Replies<'get_rules'>['data'][number]
+type Counters = Replies<'get_rule_metrics'>['metrics']
+type Row = SqlRule & { readonly counters: Counters | undefined }
+
+interface RulePage {
+  readonly rows: readonly Row[]
+  readonly meta: Replies<'get_rules'>['meta']
+}
+
+/** A page of rules, each with its counters; one that is deleted meanwhile has none. */
+async function rulePage(page: number, limit: number, options: CallOptions): Promise<Result<RulePage>> {
+  const found = await api.get_rules({ query: { page, limit } }, options)
+  if ('failure' in found) return found
+  const { data, meta } = found.reply
+  const metrics = await Promise.all(data.map(({ id }) => api.get_rule_metrics({ params: { id } }, options)))
+  const rows = data.map((rule, at) => {
+    const answer = metrics[at]
+    return { ...rule, counters: answer !== undefined && 'reply' in answer ? answer.reply.metrics : undefined }
+  })
+  return { reply: { rows, meta } }
+}
+
+export function SqlRules(): JSX.Element {
+  const [edited, setEdited] = useState<SqlRule | 'new'>()
+  const [isConverting, setConverting] = useState(false)
+  const page = pageNumber()
+  const limit = rowsPerPage()
+  const found = useQuery(`sql-rules ${page} ${limit}`, (options) => rulePage(page, limit, options), listMs)
+  const canChange = may('change_rule')
+  const remove = ({ id }: Row): void =>
+    askBefore({
+      title: t('deleteTitle', { name: visible(id) }),
+      text: t('deleteSqlRuleText'),
+      act: t('delete'),
+      run: async () => {
+        tellResult(t('deleteTitle', { name: id }), await api.remove_rule({ params: { id } }))
+        found.reload()
+        return true
+      },
+    })
+  const turn = async ({ id, sql, actions, description }: Row, enable: boolean): Promise<void> => {
+    const result = await api.change_rule({ params: { id }, body: { sql, actions, description, enable } })
+    tellResult(`${t(enable ? 'turnOn' : 'turnOff')} ${id}`, result)
+    found.reload()
+  }
+  return (
+    <>
+      <Toolbar>
+        {canChange && (
+          <button type="button" onClick={() => setEdited('new')}>
+            {t('addRule')}
+          </button>
+        )}
+        <button type="button" onClick={() => setConverting(true)}>
+          {t('convertRule')}
+        </button>
+      </Toolbar>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('rules')}
+        rows={found.reply?.rows}
+        rowKey={({ id }) => id}
+        isLoading={found.isLoading}
+        empty={t('noRules')}
+        columns={ruleColumns(canChange, turn)}
+        actions={
+          canChange
+            ? [
+                { word: t('edit'), run: setEdited },
+                { word: t('delete'), isDangerous: true, run: remove },
+              ]
+            : []
+        }
+      />
+      <NumberedPager meta={found.reply?.meta} />
+      {edited !== undefined && (
+        <RuleDialog
+          rule={edited === 'new' ? undefined : edited}
+          onClose={() => setEdited(undefined)}
+          onDone={found.reload}
+        />
+      )}
+      {isConverting && <ConvertDialog onClose={() => setConverting(false)} />}
+    </>
+  )
+}
+
+function ruleColumns(canChange: boolean, turn: (row: Row, isOn: boolean) => Promise<void>): readonly Column<Row>[] {
+  return [
+    { key: 'id', title: t('name'), value: ({ id }) => id },
+    {
+      key: 'enable',
+      title: t('enabled'),
+      value: ({ enable }) => enable,
+      render: (row) => (
+        <SwitchCell name={row.id} isOn={row.enable} isDisabled={!canChange} onChange={(isOn) => void turn(row, isOn)} />
+      ),
+    },
+    { key: 'sql', title: 'SQL', value: ({ sql }) => sql, render: ({ sql }) => <code>{visible(sql)}</code> },
+    { key: 'actions', title: t('actions'), value: ({ actions }) => actions.map(actionText).join(', ') },
+    counter('matched', t('matched')),
+    counter('passed', t('passed')),
+    counter('failed', t('failed')),
+    { key: 'last_error', title: t('lastError'), value: ({ counters }) => counters?.last_error },
+    { key: 'description', title: t('description'), value: ({ description }) => description },
+  ]
+}
+
+function actionText(action: SqlRule['actions'][number]): string {
+  if (typeof action === 'string') return action
+  const topic = action.args?.['topic']
+  return typeof topic === 'string' ? `${action.function} ${topic}` : action.function
+}
+
+function counter(key: keyof Counters, title: string): Column<Row> {
+  return {
+    key,
+    title,
+    value: ({ counters }) => counters?.[key],
+    isNumber: true,
+  }
+}

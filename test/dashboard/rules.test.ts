@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+test('a rule is tried, added, turned off, edited and deleted', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const opened = await openAt(t, broker, '#/rules')
+  const { page } = opened
+  await page.getByText('No rules.').waitFor()
+  await page.getByRole('button', { name: 'Add rule' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Add rule' })
+  await dialog.getByLabel('Name').fill('hot')
+  await dialog.getByLabel('SQL').fill('SELECT payload.temp AS temp FROM "t/#" WHERE payload.temp > 20')
+  await dialog.getByRole('button', { name: 'Test' }).click()
+  await dialog.getByRole('region', { name: 'Result of the test' }).getByText('"temp": 21.5').waitFor()
+  await dialog.getByLabel('SQL').fill('SELECT FROM')
+  await dialog.getByRole('button', { name: 'Test' }).click()
+  await dialog.getByRole('alert', { name: 'Result of the test' }).waitFor()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByRole('alert').nth(1).waitFor()
+  assert.deepEqual((await broker.ask('/api/v5/rules')).json.data, [], 'a rule that is wrong is not saved')
+  await dialog.getByLabel('SQL').fill('SELECT payload.temp AS temp FROM "t/#" WHERE payload.temp > 20')
+  await dialog.getByLabel('Actions, as JSON').fill('[{"function": "republish", "args": {"topic": "hot"}}]')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  const table = page.getByRole('table', { name: 'Rules' })
+  await table.getByText('republish hot').waitFor()
+
+  const client = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
+  t.after(() => client.endAsync(true))
+  await client.publishAsync('t/1', '{"temp": 30}', { qos: 1 })
+  await table.getByRole('row', { name: /hot/ }).getByRole('cell', { name: '1', exact: true }).first().waitFor()
+
+  await table.getByRole('switch', { name: 'Enabled hot' }).click()
+  await page.getByRole('status').getByText('Done: Turn off hot').waitFor()
+  const stored = (await broker.ask('/api/v5/rules/hot')).json
+  assert.deepEqual([stored.enable, stored.actions.length], [false, 1], 'the rest stays as it was')
+  await table.getByRole('button', { name: 'Edit hot' }).click()
+  const edit = page.getByRole('dialog', { name: 'Edit hot' })
+  await edit.getByLabel('Description').fill('for the fans')
+  await edit.getByRole('button', { name: 'Save' }).click()
+  await table.getByText('for the fans').waitFor()
+  await table.getByRole('button', { name: 'Delete hot' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No rules.').waitFor()
+  assert.equal((await broker.ask('/api/v5/rules/hot')).status, 404)
+  assertQuiet(opened)
+})
+
+test('SQL of an old rule is converted', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { page } = await openAt(t, broker, '#/rules')
+  await page.getByRole('button', { name: 'Convert old rule SQL' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Convert old rule SQL' })
+  await dialog.getByLabel('Old SQL').fill('SELECT * FROM "message.publish" WHERE topic =~ \'t/#\'')
+  await dialog.getByRole('button', { name: 'Convert' }).click()
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('textarea')].some(({ readOnly, value }) => readOnly && value.includes('FROM')),
+  )
+  assert.match(await dialog.getByLabel('New SQL').inputValue(), /"t\/#"/)
+})
+
+test('a connector and an action are added; what the service refuses is sent again', async (t) => {
+  let status = 400
+  const accepted: string[] = []
+  const service = createServer((request, response) => {
+    request.setEncoding('utf8').on('data', (text: string) => {
+      if (status === 200) accepted.push(text)
+    })
+    request.on('end', () => response.writeHead(status).end())
+  })
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  t.after(() => service.close())
+  const { port } = service.address() as AddressInfo
+  const broker = await startBrokerWithApi(t)
+  const opened = await openAt(t, broker, '#/rules?tab=services')
+  const { page } = opened
+  await page.getByRole('button', { name: 'Add connector' }).click()
+  const connector = page.getByRole('dialog', { name: 'Add connector' })
+  const url = `http://127.0.0.1:${port}`
+  await connector.getByLabel('Settings').fill(JSON.stringify({ type: 'http', name: 'web', url }))
+  await connector.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('table', { name: 'Connectors' }).getByText('http:web').waitFor()
+  await page.getByRole('button', { name: 'Add action' }).click()
+  const action = page.getByRole('dialog', { name: 'Add action' })
+  const parameters = { path: '/', method: 'post', body: '${payload}' }
+  await action.getByLabel('Settings').fill(JSON.stringify({ type: 'http', name: 'post', connector: 'web', parameters }))
+  await action.getByRole('button', { name: 'Save' }).click()
+  const actions = page.getByRole('table', { name: 'Actions' })
+  await actions.getByText('http:post').waitFor()
+
+  await broker.ask('/api/v5/rules', {
+    method: 'POST',
+    body: { id: 'all', sql: 'SELECT * FROM "t"', actions: ['http:post'] },
+  })
+  const client = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
+  t.after(() => client.endAsync(true))
+  await client.publishAsync('t', 'refused once', { qos: 1 })
+  await actions.getByRole('button', { name: 'Dead letters http:post' }).click()
+  const letters = page.getByRole('dialog', { name: 'Dead letters http:post' })
+  await letters.getByRole('cell', { name: 'refused once' }).waitFor()
+  status = 200
+  await letters.getByRole('button', { name: 'Send all again' }).click()
+  await letters.getByText('No dead letters.').waitFor()
+  await letters.getByRole('button', { name: 'Close' }).click()
+  assert.deepEqual(accepted, ['refused once'])
+  await actions.getByRole('switch', { name: 'Enabled http:post' }).click()
+  await page.getByRole('status').getByText('Done: Turn off http:post').waitFor()
+  assert.equal((await broker.ask('/api/v5/actions/http:post')).json.enable, false)
+})
+
+test('a gateway is configured, and turned off and on', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const opened = await openAt(t, broker, '#/gateways')
+  const { page } = opened
+  const table = page.getByRole('table', { name: 'Gateways' })
+  await table.getByRole('row', { name: /stomp/ }).getByText('Without a listener').waitFor()
+  await table.getByRole('button', { name: 'Edit stomp' }).click()
+  const edit = page.getByRole('dialog', { name: 'Edit stomp' })
+  const listeners = { tcp: { default: { bind: '127.0.0.1:0' } } }
+  await edit.getByLabel('Settings').fill(JSON.stringify({ listeners }))
+  await edit.getByRole('button', { name: 'Save' }).click()
+  await table.getByRole('row', { name: /stomp/ }).getByText('Running').waitFor()
+  await table.getByRole('switch', { name: 'Enabled stomp' }).click()
+  await table.getByRole('row', { name: /stomp/ }).getByText('Stopped').waitFor()
+  const states = (await broker.ask('/api/v5/gateways?status=stopped')).json
+  assert.deepEqual(
+    states.map(({ name }: { readonly name: string }) => name),
+    ['stomp'],
+  )
+  assertQuiet(opened)
+})
