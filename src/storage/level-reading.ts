@@ -33,6 +33,13 @@ export interface LevelReadingOptions {
   readonly sharedPayloadsUpTo: number
   /** Of this opening of the database. */
   readonly payloads: PayloadCache
+  /** Undefined: read anew. */
+  readonly clientIds: SharedClientIds | undefined
+}
+
+/** What several readings read once. */
+export interface SharedClientIds {
+  byGeneration: Promise<ReadonlyMap<Generation, string>> | undefined
 }
 
 const firstGroup = 8
@@ -49,6 +56,7 @@ export class LevelReading {
   readonly #partition: ShardPlace
   readonly #sharedPayloadsUpTo: number
   readonly #payloads: PayloadCache
+  readonly #clientIds: SharedClientIds
 
   constructor(options: LevelReadingOptions) {
     this.#database = options.database
@@ -58,6 +66,7 @@ export class LevelReading {
     this.#partition = options.partition ?? { own: 0, count: 1 }
     this.#sharedPayloadsUpTo = options.sharedPayloadsUpTo
     this.#payloads = options.payloads
+    this.#clientIds = options.clientIds ?? { byGeneration: undefined }
   }
 
   /** The records of a range in slices. */
@@ -207,7 +216,12 @@ export class LevelReading {
   }
 
   /** The client id of each life of that moment. */
-  async #readClientIds(): Promise<Map<Generation, string>> {
+  #readClientIds(): Promise<ReadonlyMap<Generation, string>> {
+    this.#clientIds.byGeneration ??= this.#collectClientIds()
+    return this.#clientIds.byGeneration
+  }
+
+  async #collectClientIds(): Promise<ReadonlyMap<Generation, string>> {
     const { own, count } = this.#partition
     const readClientIds = new Map<Generation, string>()
     for await (const slice of this.#slices(rangeOfKind('life'))) {

@@ -12,7 +12,7 @@ import { probeDisk } from './damage/database-files.ts'
 import { markClosed, distrust } from './damage/clean-close-marker.ts'
 import { type OpenedDatabase, openWithRepair } from './damage/open-with-repair.ts'
 import { isDamage, LevelDatabase } from './level-database.ts'
-import { LevelReading } from './level-reading.ts'
+import { LevelReading, type SharedClientIds } from './level-reading.ts'
 import { OperationList } from './operation-list.ts'
 import { type PayloadReleases, PayloadGc } from './payload-gc.ts'
 import { generationKey, shardNumbers } from './record-keys.ts'
@@ -104,6 +104,7 @@ class LevelStore implements Store {
    * the store.
    */
   readonly #countedGenerations = new Set<Generation>()
+  #clientIds: SharedClientIds | undefined
   /** Readers that came while the database was not open. */
   readonly #waiting: (() => void)[] = []
 
@@ -133,6 +134,14 @@ class LevelStore implements Store {
 
   countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]> {
     return this.#readSnapshot((reading) => reading.payloadReferences())
+  }
+
+  shareClientIds(): () => void {
+    const shared: SharedClientIds = { byGeneration: undefined }
+    this.#clientIds = shared
+    return () => {
+      if (this.#clientIds === shared) this.#clientIds = undefined
+    }
   }
 
   reopen(): Promise<void> {
@@ -301,6 +310,8 @@ class LevelStore implements Store {
     const opening = this.#open()
     if (this.#mustReopen) throw new StorageFailure('a commit failed before: the store is to be reopened first')
     const { database, batchSequence, generations, payloadGc } = opening
+    // Sessions may begin or end.
+    this.#clientIds = undefined
     try {
       await loadGenerations(opening, changes)
       const ended = this.#encode(opening, changes)
@@ -345,7 +356,16 @@ class LevelStore implements Store {
     const opening = this.#open()
     const { database, badRecords, sharedPayloadsUpTo, payloads } = opening
     const { onAlarm, partition } = this.#options
-    const reading = new LevelReading({ database, badRecords, onAlarm, partition, sharedPayloadsUpTo, payloads })
+    const clientIds = this.#clientIds
+    const reading = new LevelReading({
+      database,
+      badRecords,
+      onAlarm,
+      partition,
+      sharedPayloadsUpTo,
+      payloads,
+      clientIds,
+    })
     return closeAfter(reading, read(reading), (error) =>
       this.#opening === opening
         ? toStorageFailure(`Reading from the database in ${this.#options.directory} failed`, error)

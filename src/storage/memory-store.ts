@@ -94,6 +94,10 @@ class MemoryStore implements Store {
     return splitIntoSlices(ids.map((id) => [id, counts.get(id)] as const))
   }
 
+  shareClientIds(): () => void {
+    return () => {}
+  }
+
   async reopen(): Promise<void> {
     assert(!this.#isClosed, 'the store is closed')
   }

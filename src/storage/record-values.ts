@@ -261,25 +261,30 @@ function writeSession(writer: ByteWriter, record: SessionRecord): void {
   writer.text(record.principal ?? '')
 }
 
-function readSession1(_key: Buffer, reader: ByteReader): SessionRecord {
-  return { ...readSessionStart(reader), isSuperuser: false, mountpoint: '', principal: undefined }
+function readSession1(_key: Buffer, reader: ByteReader, clientId: string): SessionRecord {
+  return { ...readSessionStart(reader, clientId), isSuperuser: false, mountpoint: '', principal: undefined }
 }
 
-function readSession2(_key: Buffer, reader: ByteReader): SessionRecord {
-  const start = readSessionStart(reader)
+function readSession2(_key: Buffer, reader: ByteReader, clientId: string): SessionRecord {
+  const start = readSessionStart(reader, clientId)
   return { ...start, isSuperuser: reader.byte() !== 0, mountpoint: reader.text(), principal: undefined }
 }
 
-function readSession3(key: Buffer, reader: ByteReader): SessionRecord {
-  const earlier = readSession2(key, reader)
+function readSession3(key: Buffer, reader: ByteReader, clientId: string): SessionRecord {
+  const earlier = readSession2(key, reader, clientId)
   const principal = reader.text()
   return { ...earlier, principal: principal === '' ? undefined : principal }
 }
 
-function readSessionStart(reader: ByteReader): Omit<SessionRecord, 'isSuperuser' | 'mountpoint' | 'principal'> {
+function readSessionStart(
+  reader: ByteReader,
+  clientId: string,
+): Omit<SessionRecord, 'isSuperuser' | 'mountpoint' | 'principal'> {
+  const written = reader.text()
   return {
     kind: 'session',
-    clientId: reader.text(),
+    // One string for all records of a session: client ids may be long.
+    clientId: written === clientId ? clientId : written,
     version: asVersion(reader.byte()),
     username: reader.byte() === 0 ? undefined : reader.text(),
     createdAtMs: reader.float(),

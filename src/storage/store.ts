@@ -92,6 +92,11 @@ export interface Store {
    * those that several shards may need only the last is told, with one reference that nobody gives back.
    */
   countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]>
+  /**
+   * Until what it returns is called, client ids are read from disk once for all readings, and records of one session share
+   * one string. For a restore: a commit ends it.
+   */
+  shareClientIds(): () => void
   /** Makes the store usable again after a commit failed. Rejects with StorageFailure if it still is not. */
   reopen(): Promise<void>
   close(): Promise<void>

@@ -39,6 +39,7 @@ class Disk {
       readQueue: (range) => inner.readQueue(range),
       scanQueues: () => inner.scanQueues(),
       countPayloadReferences: () => inner.countPayloadReferences(),
+      shareClientIds: () => inner.shareClientIds(),
       close: () => inner.close(),
     }
   }

@@ -51,6 +51,10 @@ export class HeldStore implements Store {
     return this.#inner.scanQueues()
   }
 
+  shareClientIds(): () => void {
+    return this.#inner.shareClientIds()
+  }
+
   countPayloadReferences(): ReturnType<Store['countPayloadReferences']> {
     return this.#inner.countPayloadReferences()
   }

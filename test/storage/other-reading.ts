@@ -8,6 +8,7 @@ export function withReadQueue(inner: Store, readQueue: Store['readQueue']): Stor
     readQueue,
     scanQueues: () => inner.scanQueues(),
     countPayloadReferences: () => inner.countPayloadReferences(),
+    shareClientIds: () => inner.shareClientIds(),
     reopen: () => inner.reopen(),
     close: () => inner.close(),
   }

@@ -24,6 +24,8 @@ export async function restoreBroker(
   core: BrokerCore,
   { nowMs, mark }: { readonly nowMs: number; readonly mark: CrashMarker | undefined },
 ): Promise<void> {
+  // Client ids may be long: they are read once, and not for each kind.
+  const release = store.shareClientIds()
   for (const kind of restoredKinds) {
     for await (const record of store.read({ kind })) {
       marked(mark, suspectOf(record), () => core.handle({ kind: 'restore', records: [record] }, nowMs))
@@ -37,6 +39,7 @@ export async function restoreBroker(
     core.handle({ kind: 'bodies-counted', counts, isEnd: false }, nowMs)
   }
   core.handle({ kind: 'bodies-counted', counts: [], isEnd: true }, nowMs)
+  release()
 }
 
 /** If it throws, the mark stays. */

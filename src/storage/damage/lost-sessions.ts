@@ -7,6 +7,7 @@
 //   there         lost             queued messages: a new session record without subscriptions is put in its place
 //   lost          lost             the client id is unknown: queued messages are exported to a file, and the life ends
 
+import { hash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
 import type { SessionRecord, StoredRecord } from '../../records/index.ts'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
@@ -44,6 +45,8 @@ export interface LostSessionResult {
   readonly livesLost: number
 }
 
+/** Longer client ids are not kept as they are. */
+const maxNameBytes = 128
 /** An alarm names at most so many sessions. */
 const maxNamesInAlarm = 20
 /** What a session with a new record must not keep: its client is told that it has no session. */
@@ -74,7 +77,7 @@ class LostSessionRecovery {
   #badCount = 0
   /** A newer version has written life records: which lives there are is not known. */
   #hasNewerLives = false
-  readonly #clientIds = new Map<Generation, string>()
+  readonly #named: Generation[] = []
   /** Lives that are named by a record of their own or have ended. */
   readonly #known = new Set<Generation>()
   readonly #withSession = new Set<Generation>()
@@ -100,10 +103,9 @@ class LostSessionRecovery {
   async run(isThorough: boolean): Promise<LostSessionResult> {
     const names = new Set<string>()
     await this.#forEach('life', ([key, value]) => {
-      const clientId = key.toString('utf8', 1)
       const generation = this.#lifeIn(key, value, names)
       if (generation === undefined) return
-      this.#clientIds.set(generation, clientId)
+      this.#named.push(generation)
       this.#known.add(generation)
     })
     await this.#forEach('grave', ([key]) => this.#known.add(generationOfKey(key)))
@@ -123,7 +125,7 @@ class LostSessionRecovery {
   /** Undefined: a newer version has written it. The client ID of a bad record is free to be given its life again. */
   #lifeIn(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
     const generation = ifNotTooNew(() => readGeneration(key, value))
-    names.add(key.toString('utf8', 1))
+    names.add(nameOf(key.subarray(1)))
     if (generation === undefined) this.#hasNewerLives = true
     return generation
   }
@@ -135,10 +137,12 @@ class LostSessionRecovery {
       const generation = generationOfKey(key)
       const record = ifNotTooNew(() => readRecord(key, value, ''))
       this.#withSession.add(generation)
-      if (record?.kind !== 'session' || this.#known.has(generation) || names.has(record.clientId)) return
+      if (record?.kind !== 'session' || this.#known.has(generation)) return
+      const name = nameOf(Buffer.from(record.clientId))
+      if (names.has(name)) return
       encodeGeneration(operations, record.clientId, generation)
       this.#known.add(generation)
-      names.add(record.clientId)
+      names.add(name)
       restored += 1
     })
     if (operations.count > 0) await this.#database.write(operations, true)
@@ -147,20 +151,33 @@ class LostSessionRecovery {
 
   /** A client that has only a will stored has no session record either, and no queue. */
   async #recoverSessions(isDamaged: boolean, expirySeconds: number): Promise<void> {
-    const lost = [...this.#clientIds.keys()]
-      .filter((generation) => !this.#withSession.has(generation))
-      .toSorted((a, b) => a - b)
+    const lost = this.#named.filter((generation) => !this.#withSession.has(generation)).toSorted((a, b) => a - b)
     const withQueue = await this.#livesIn('queued', lost)
     // Before the new records are there, so that a restart in between finds the same as this one.
     if (isDamaged || withQueue.length > 0) await this.#forgetRest(lost)
     const recovered: string[] = []
     let messages = 0
+    const clientIds = await this.#clientIdsOf(withQueue)
     for (const generation of withQueue) {
-      const clientId = this.#clientIds.get(generation) ?? ''
+      const clientId = clientIds.get(generation) ?? ''
       messages += await this.#recoverSession(generation, clientId, expirySeconds)
       recovered.push(clientId)
     }
     this.#tellRecovered(recovered, messages)
+  }
+
+  /** Read again: most databases have none of them, and all client ids together may be very long. */
+  async #clientIdsOf(generations: readonly Generation[]): Promise<ReadonlyMap<Generation, string>> {
+    const wanted = new Set(generations)
+    const found = new Map<Generation, string>()
+    if (wanted.size === 0) return found
+    for await (const slice of this.#database.slices(rangeOfKind('life'))) {
+      for (const [key, value] of slice) {
+        const generation = ifReadable(() => readGeneration(key, value))
+        if (generation !== undefined && wanted.has(generation)) found.set(generation, key.toString('utf8', 1))
+      }
+    }
+    return found
   }
 
   /** Returns how many messages it has. */
@@ -338,6 +355,11 @@ class LostSessionRecovery {
     if (!isGood) this.#badCount += 1
     return thing
   }
+}
+
+/** Of a client id: the text, or a digest where it is long. */
+function nameOf(clientId: Buffer): string {
+  return clientId.length <= maxNameBytes ? clientId.toString('utf8') : `\0${hash('sha256', clientId, 'base64')}`
 }
 
 function toBase64(bytes: Uint8Array): string {
