@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   CoapGateway,
+  Lwm2mGateway,
   type DatagramGateway,
   MqttSnGateway,
   PredefinedTopics,
@@ -47,6 +48,18 @@ const seeds = {
     '41010008aa6152707301614363 3d61',
     '40020009 b2 7073 01 62 d1 03 0a ff 00112233445566778899aabbccddeeff',
     '4102000a 01 b2 7073 01 62 d1 02 0e',
+  ],
+  lwm2m: [
+    // POST /rd?ep=dev&lt=60 with </3/0>, then an update, a notification, an answer, and a DELETE.
+    '41020001 01 b2 7264 46 65703d646576 05 6c743d3630 ff 3c2f332f303e',
+    '41020002 01 b2 7264 46 65703d646577 04 623d5551 ff 3c2f3e3b72743d226f6d612e6c776d326d222c3c2f312f303e',
+    '41020003 01 b2 7264 08 3030303030303030 45 6c743d3630',
+    '48450004 0102030405060708 61 05 62 2d16 ff c1 09 64',
+    '68450005 0102030405060708 c1 00 ff 39',
+    '41040006 01 b2 7264 08 3030303030303030',
+    '60000007',
+    '70000008',
+    '41010009 01 bb 2e77656c6c2d6b6e6f776e 04 636f7265',
   ],
 } as const
 
@@ -104,10 +117,30 @@ const coap = {
   override: sn.override,
 } as const
 
+const translator = { topic: 'up', qos: 0 } as const
+const lwm2m = {
+  lifetimeMinSeconds: 15,
+  lifetimeMaxSeconds: 60,
+  queueModeWindowMs: 22_000,
+  observesAll: true,
+  publishesAllUpdates: true,
+  mountpoint: '',
+  translators: {
+    command: { topic: 'dn/#', qos: 1 },
+    response: translator,
+    notify: translator,
+    register: translator,
+    update: translator,
+  },
+  maxClients: 64,
+  override: sn.override,
+} as const
+
 describe('mutated datagrams', () => {
   for (const [name, create] of [
     ['mqttsn', (stage: GatewayStage): DatagramGateway => new MqttSnGateway(sn, stage.dependencies)],
     ['coap', (stage: GatewayStage): DatagramGateway => new CoapGateway(coap, stage.dependencies)],
+    ['lwm2m', (stage: GatewayStage): DatagramGateway => new Lwm2mGateway(lwm2m, stage.dependencies)],
   ] as const) {
     test(`of ${name} end nothing, and no stranger gets more than three times what it sent`, () => {
       const stage = new GatewayStage()

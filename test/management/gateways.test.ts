@@ -32,6 +32,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
     [
       ['mqttsn', 'unloaded'],
       ['coap', 'unloaded'],
+      ['lwm2m', 'unloaded'],
       ['stomp', 'unloaded'],
     ],
   )

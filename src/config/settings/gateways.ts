@@ -118,6 +118,47 @@ const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over
   listeners: udpListeners(5_683),
 })
 
+const qos = integer({ min: 0, max: 2 })
+
+function translator(what: string, topic: string, defaultQoS = 0) {
+  return section(what, {
+    topic: setting(text(), topic, { description: 'Topic below the mount point.' }),
+    qos: setting(qos, defaultQoS, { description: 'QoS of the subscription or of the messages.' }),
+  })
+}
+
+const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and written by JSON messages.', {
+  ...commonSettings,
+  mountpoint: setting(anyText, 'lwm2m/${endpoint_name}/', {
+    description: 'Put before the topics of a device. ${endpoint_name} stands for its name.',
+  }),
+  lifetime_min: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), 15_000, {
+    description: 'A shorter lifetime of a registration is made this long.',
+  }),
+  lifetime_max: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), dayMs, {
+    description: 'A longer lifetime of a registration is made this long.',
+  }),
+  qmode_time_window: setting(duration({ minMs: 1_000, maxMs: dayMs }), 22_000, {
+    description:
+      'A device in queue mode is sent commands so long after it was heard; later ones wait until it is heard again.',
+  }),
+  auto_observe: setting(boolean, false, {
+    description: 'Whether all objects of a device are observed when it registers.',
+  }),
+  update_msg_publish_condition: setting(choice(['contains_object_list', 'always']), 'contains_object_list', {
+    description: 'Which registration updates are published.',
+  }),
+  translators: section('Topics and QoS of what devices are told and what they say.', {
+    command: translator('Commands for a device. With QoS 1 they wait in its session while it is away.', 'dn/#', 1),
+    response: translator('Answers to commands.', 'up/resp'),
+    notify: translator('Values that are observed.', 'up/notify'),
+    register: translator('Registrations.', 'up/resp'),
+    update: translator('Updates of registrations.', 'up/update'),
+  }),
+  clientinfo_override: override,
+  listeners: udpListeners(5_783),
+})
+
 const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
   ...commonSettings,
   frame: section('Limits of one frame. A client that exceeds them gets ERROR and is disconnected.', {
@@ -149,6 +190,7 @@ export const gateway = appliedAtOnce(
   section('Gateways to other protocols. Each runs where it has a listener.', {
     mqttsn,
     coap,
+    lwm2m,
     stomp,
     mqtt: openSection('The MQTT gateway of NanoMQ: use bridges.'),
     zmq: openSection('The ZeroMQ gateway of NanoMQ.'),

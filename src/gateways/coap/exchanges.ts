@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
-import { coapTypes, type CoapMessage, writeMessage } from './message.ts'
+import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
 const exchangeLifetimeMs = 247_000
@@ -25,10 +25,15 @@ interface Remembered {
   readonly forgetAtMs: number
 }
 
+export type Outcome = 'acknowledged' | 'reset' | 'timeout'
+
 export interface Confirmable {
   readonly message: Omit<CoapMessage, 'type' | 'messageId'>
-  /** `reset`: the peer does not know what it is about. `timeout`: it does not answer. */
-  settled(outcome: 'acknowledged' | 'reset' | 'timeout'): void
+  /**
+   * `reset`: the peer does not know what it is about. `timeout`: it does not answer. `answer`: the acknowledgement, which may
+   * carry the answer to a request.
+   */
+  settled(outcome: Outcome, answer?: CoapMessage): void
 }
 
 interface Sending {
@@ -99,11 +104,18 @@ export class Exchanges {
 
   /** Says that a message is none, or is about nothing. */
   reset(messageId: number, peer: PeerAddress): void {
-    const empty = Buffer.alloc(0)
-    this.#transmit(
-      writeMessage({ type: coapTypes.rst, code: 0, messageId, token: empty, options: [], payload: empty }),
-      peer,
-    )
+    this.#transmit(emptyMessage(coapTypes.rst, messageId), peer)
+  }
+
+  /** Of an answer that came by itself. */
+  acknowledge(messageId: number, peer: PeerAddress): void {
+    this.#transmit(emptyMessage(coapTypes.ack, messageId), peer)
+  }
+
+  /** The answer has come before the acknowledgement [RFC 7252 5.2.2]: nothing is to be sent again. */
+  noteAnswered(token: Buffer, peer: PeerAddress): void {
+    const queue = this.#queues.get(peerKey(peer))
+    if (queue?.sending?.confirmable.message.token.equals(token) === true) this.#settle(queue, 'acknowledged')
   }
 
   sendConfirmable(confirmable: Confirmable, peer: PeerAddress): void {
@@ -131,11 +143,12 @@ export class Exchanges {
   }
 
   /** An acknowledgement or a reset. A stray one means nothing. */
-  handleAnswer({ type, messageId }: CoapMessage, peer: PeerAddress): void {
+  handleAnswer(answer: CoapMessage, peer: PeerAddress): void {
+    const { type, messageId } = answer
     const key = peerKey(peer)
     const queue = this.#queues.get(key)
     if (queue?.sending?.messageId === messageId)
-      return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged')
+      return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged', answer)
     const onReset = this.#nonConfirmable.get(keyOf(peer, messageId))
     this.#nonConfirmable.delete(keyOf(peer, messageId))
     if (type === coapTypes.rst) onReset?.('reset')
@@ -167,14 +180,14 @@ export class Exchanges {
     this.#transmit(bytes, queue.peer)
   }
 
-  #settle(queue: PeerQueue, outcome: 'acknowledged' | 'reset' | 'timeout'): void {
+  #settle(queue: PeerQueue, outcome: Outcome, answer?: CoapMessage): void {
     const { sending } = queue
     queue.sending = undefined
     this.#deadlines.cancel('sending', queue)
     const next = queue.waiting.shift()
     if (next === undefined) this.#queues.delete(peerKey(queue.peer))
     else this.#begin(queue, next)
-    sending?.confirmable.settled(outcome)
+    sending?.confirmable.settled(outcome, answer)
   }
 
   #takeMessageId(): number {
@@ -203,6 +216,11 @@ export class Exchanges {
 
 export function peerKey({ address, port }: PeerAddress): string {
   return `${address}|${port}`
+}
+
+function emptyMessage(type: CoapType, messageId: number): Buffer {
+  const empty = Buffer.alloc(0)
+  return writeMessage({ type, code: 0, messageId, token: empty, options: [], payload: empty })
 }
 
 function keyOf(peer: PeerAddress, messageId: number): string {

@@ -16,6 +16,7 @@ const firstNumber = 1_000_000
 const protocols = {
   mqttsn: { name: 'MQTT-SN', version: 1 },
   coap: { name: 'CoAP', version: 1 },
+  lwm2m: { name: 'LwM2M', version: 1 },
   stomp: { name: 'STOMP', version: 1 },
 } as const
 export const gatewayTypes = Object.keys(protocols) as GatewayType[]
@@ -82,7 +83,8 @@ export class GatewayPlanner {
         sharesPort: false,
         accessRules: listener.access_rules,
         namespace: listener.namespace,
-        mountpoint: gateway.mountpoint,
+        // LwM2M puts its own before topics: names of endpoints are known to its gateway only.
+        mountpoint: type === 'lwm2m' ? '' : gateway.mountpoint,
         gateway: protocols[type],
       },
       [type]: gateway,

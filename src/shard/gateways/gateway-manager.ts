@@ -8,6 +8,8 @@ import {
   CoapGateway,
   type DatagramGateway,
   type GatewayDependencies,
+  Lwm2mGateway,
+  type Lwm2mSettings,
   type MqttConnection,
   type MqttConnectionCallbacks,
   MqttSnGateway,
@@ -19,7 +21,7 @@ import {
   type StreamGateway,
   writeAdvertise,
 } from '../../gateways/index.ts'
-import { type PacketLimits, TopicTable } from '../../protocol/index.ts'
+import { type PacketLimits, type QoS, TopicTable } from '../../protocol/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
@@ -258,9 +260,10 @@ function udpSocketOf(gateway: RunningGateway | undefined): UdpSocket | undefined
 }
 
 function protocolOf(assignment: GatewayAssignment, dependencies: GatewayDependencies): DatagramGateway | StreamGateway {
-  const { type, mqttsn, coap, stomp, maxClients } = assignment
+  const { type, mqttsn, coap, lwm2m, stomp, maxClients } = assignment
   if (type === 'mqttsn' && mqttsn !== undefined) return mqttSnGatewayOf(mqttsn, maxClients, dependencies)
   if (type === 'coap' && coap !== undefined) return coapGatewayOf(coap, maxClients, dependencies)
+  if (type === 'lwm2m' && lwm2m !== undefined) return new Lwm2mGateway(lwm2mSettingsOf(lwm2m, maxClients), dependencies)
   if (type === 'stomp' && stomp !== undefined) return new StompGateway(stompSettingsOf(stomp), dependencies)
   throw new TypeError(`the gateway ${type} has no settings`)
 }
@@ -308,6 +311,28 @@ function coapGatewayOf(
     override: overrideOf(coap.clientinfo_override),
   }
   return new CoapGateway(settings, dependencies)
+}
+
+function lwm2mSettingsOf(lwm2m: NonNullable<GatewayAssignment['lwm2m']>, maxClients: number): Lwm2mSettings {
+  const translatorOf = ({ topic, qos }: (typeof lwm2m.translators)['command']) => ({ topic, qos: qos as QoS })
+  const { command, response, notify, register, update } = lwm2m.translators
+  return {
+    lifetimeMinSeconds: Math.ceil(lwm2m.lifetime_min / msPerSecond),
+    lifetimeMaxSeconds: Math.floor(lwm2m.lifetime_max / msPerSecond),
+    queueModeWindowMs: lwm2m.qmode_time_window,
+    observesAll: lwm2m.auto_observe,
+    publishesAllUpdates: lwm2m.update_msg_publish_condition === 'always',
+    mountpoint: lwm2m.mountpoint,
+    translators: {
+      command: translatorOf(command),
+      response: translatorOf(response),
+      notify: translatorOf(notify),
+      register: translatorOf(register),
+      update: translatorOf(update),
+    },
+    maxClients,
+    override: overrideOf(lwm2m.clientinfo_override),
+  }
 }
 
 function stompSettingsOf(stomp: NonNullable<GatewayAssignment['stomp']>): StompSettings {

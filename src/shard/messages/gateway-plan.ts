@@ -4,7 +4,7 @@ import type { GatewaysConfig } from '../../config/index.ts'
 import type { GatewayCounters } from '../../gateways/index.ts'
 import type { ShardListener } from './shard-listener.ts'
 
-export type GatewayType = 'mqttsn' | 'coap' | 'stomp'
+export type GatewayType = 'mqttsn' | 'coap' | 'lwm2m' | 'stomp'
 
 /** One socket of a gateway. One shard has it; all know it, for the clients whose sessions are elsewhere. */
 export interface GatewayAssignment {
@@ -14,6 +14,7 @@ export interface GatewayAssignment {
   readonly maxClients: number
   readonly mqttsn?: GatewaysConfig['mqttsn']
   readonly coap?: GatewaysConfig['coap']
+  readonly lwm2m?: GatewaysConfig['lwm2m']
   readonly stomp?: GatewaysConfig['stomp']
 }
 

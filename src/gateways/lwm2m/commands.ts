@@ -1,0 +1,188 @@
+// Commands for a device, as MQTT has them, and the requests and answers that they become. Contract F5.
+
+import { code, type CoapMessage, type CoapOption, methods, options, uintOf, uintOption } from '../coap/message.ts'
+import { decodeContent, formats } from './content.ts'
+import { splitLinks } from './link-format.ts'
+import { type ObjectPath, parsePath, textOfPath } from './path.ts'
+import { encodeTlv, type TlvResource } from './tlv.ts'
+import { bytesOfValue } from './values.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Command {
+  /** As it came: answers have its members. */
+  readonly fields: Fields
+  readonly type: string
+  readonly path: ObjectPath
+  /** As it came. */
+  readonly pathText: string
+  readonly request: DeviceRequest
+  readonly observes: 'begin' | 'end' | undefined
+}
+
+export interface DeviceRequest {
+  readonly method: number
+  readonly path: ObjectPath
+  readonly queries: readonly string[]
+  readonly options: readonly CoapOption[]
+  readonly payload: Buffer
+}
+
+const none = Buffer.alloc(0)
+const attributes = ['pmin', 'pmax', 'gt', 'lt', 'st'] as const
+
+/** A sentence where it is no command. */
+export function parseCommand(payload: Buffer): Command | string {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(payload.toString('utf8'))
+  } catch (error) {
+    return `it is no JSON: ${(error as Error).message}`
+  }
+  if (!isFields(parsed)) return 'it is no object'
+  const { msgType: type, data } = parsed
+  if (typeof type !== 'string' || !isFields(data)) return 'msgType or data is missing'
+  const given = data['basePath'] ?? data['path']
+  if (typeof given !== 'string') return 'data has no path'
+  const [pathText = '', query = ''] = given.split('?', 2)
+  const path = parsePath(pathText)
+  if (path === undefined || path.length === 0) return `${given} is no path of an object, an instance or a resource`
+  const request = requestOf(type, data, path)
+  if (typeof request === 'string') return request
+  const observes = type === 'observe' ? 'begin' : type === 'cancel-observe' ? 'end' : undefined
+  const queries = [...query.split('&').filter((part) => part !== ''), ...(request.queries ?? [])]
+  return {
+    fields: parsed,
+    type,
+    path,
+    pathText,
+    request: { options: [], payload: none, ...request, path, queries },
+    observes,
+  }
+}
+
+type Part = Partial<DeviceRequest> & Pick<DeviceRequest, 'method'>
+
+function requestOf(type: string, data: Fields, path: ObjectPath): Part | string {
+  switch (type) {
+    case 'read':
+      return { method: methods.get }
+    case 'discover':
+      return { method: methods.get, options: [uintOption(options.accept, formats.link)] }
+    case 'delete':
+      return { method: methods.delete }
+    case 'observe':
+      return { method: methods.get, options: [uintOption(options.observe, 0)] }
+    case 'cancel-observe':
+      return { method: methods.get, options: [uintOption(options.observe, 1)] }
+    case 'execute':
+      return executeOf(data)
+    case 'write-attr':
+      return { method: methods.put, queries: attributesIn(data) }
+    case 'write':
+      return writeOf(data, path)
+    case 'create':
+      return tlvOf(data['content'], path, methods.post)
+    default:
+      return `the msgType ${JSON.stringify(type.slice(0, 40))} is unknown`
+  }
+}
+
+function executeOf({ args }: Fields): Part {
+  const text = typeof args === 'string' ? args : ''
+  const format = text === '' ? [] : [uintOption(options.contentFormat, formats.text)]
+  return { method: methods.post, options: format, payload: Buffer.from(text) }
+}
+
+function attributesIn(data: Fields): readonly string[] {
+  return attributes.flatMap((name) => {
+    const value = data[name]
+    return typeof value === 'string' || typeof value === 'number' ? [`${name}=${value}`] : []
+  })
+}
+
+/** An instance is updated by POST, a resource is replaced by PUT. */
+function writeOf(data: Fields, path: ObjectPath): Part | string {
+  if (data['content'] === undefined) return tlvOf([data], path, methods.put)
+  return tlvOf(data['content'], path, path.length === 2 ? methods.post : methods.put)
+}
+
+function tlvOf(content: unknown, base: ObjectPath, method: number): Part | string {
+  if (!Array.isArray(content)) return 'content is no list'
+  const resources: TlvResource[] = []
+  for (const entry of content as readonly unknown[]) {
+    if (!isFields(entry) || typeof entry['path'] !== 'string') return 'an entry of content has no path'
+    const { path: text, type, value } = entry
+    const own = parsePath(text.startsWith('/') ? text : `${textOfPath(base)}/${text}`)
+    const isBelow = own !== undefined && base.every((id, at) => own[at] === id)
+    if (own === undefined || own.length < 3 || !isBelow) return `${text} is no resource of ${textOfPath(base)}`
+    const bytes = typeof type === 'string' ? bytesOfValue(value, type) : undefined
+    if (bytes === undefined) return `the value of ${text} is no ${String(type)}`
+    resources.push({ path: own, bytes })
+  }
+  return { method, options: [uintOption(options.contentFormat, formats.tlv)], payload: encodeTlv(base, resources) }
+}
+
+/** What is published of an answer. */
+export function answerOf(command: Command, response: CoapMessage, body: Buffer): Fields {
+  const data: Record<string, unknown> = {
+    reqPath: command.pathText,
+    code: codeText(response.code),
+    codeMsg: codeNames[response.code] ?? 'unknown',
+  }
+  const isContent = response.code === code(2, 5)
+  if (isContent) data['content'] = contentOf(command, response, body)
+  return { ...command.fields, data }
+}
+
+/** `ack`, `coap_timeout`, `coap_reset`: there is no answer, or not yet. */
+export function noteOf(command: Command, msgType: string): Fields {
+  return { ...command.fields, msgType }
+}
+
+export function contentOf(
+  { type, path }: Pick<Command, 'type' | 'path'>,
+  response: CoapMessage,
+  body: Buffer,
+): unknown {
+  const format = uintOf(response, options.contentFormat)
+  if (type === 'discover' || format === formats.link) return splitLinks(body.toString('utf8'))
+  const values = decodeContent(body, format, path)
+  // What is not as its format says is told as it is.
+  if (values === undefined) return [{ path: textOfPath(path), value: body.toString('base64') }]
+  return values.map(({ path: at, value }) => ({ path: textOfPath(at), value }))
+}
+
+export function codeText(value: number): string {
+  return `${value >> 5}.${String(value & 31).padStart(2, '0')}`
+}
+
+const codeNames: Readonly<Record<number, string>> = {
+  [code(2, 1)]: 'created',
+  [code(2, 2)]: 'deleted',
+  [code(2, 3)]: 'valid',
+  [code(2, 4)]: 'changed',
+  [code(2, 5)]: 'content',
+  [code(2, 31)]: 'continue',
+  [code(4, 0)]: 'bad_request',
+  [code(4, 1)]: 'unauthorized',
+  [code(4, 2)]: 'bad_option',
+  [code(4, 3)]: 'forbidden',
+  [code(4, 4)]: 'not_found',
+  [code(4, 5)]: 'method_not_allowed',
+  [code(4, 6)]: 'not_acceptable',
+  [code(4, 8)]: 'request_entity_incomplete',
+  [code(4, 12)]: 'precondition_failed',
+  [code(4, 13)]: 'request_entity_too_large',
+  [code(4, 15)]: 'unsupported_content_format',
+  [code(5, 0)]: 'internal_server_error',
+  [code(5, 1)]: 'not_implemented',
+  [code(5, 2)]: 'bad_gateway',
+  [code(5, 3)]: 'service_unavailable',
+  [code(5, 4)]: 'gateway_timeout',
+  [code(5, 5)]: 'proxying_not_supported',
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,157 @@
+// What a device answers with, by its content format [LwM2M 1.1 Core 7.4, RFC 8428]: values with their paths.
+
+import { type CborValue, decodeCbor } from './cbor.ts'
+import { typeOfResource } from './objects.ts'
+import { type ObjectPath, parsePath } from './path.ts'
+import { decodeTlv } from './tlv.ts'
+import { finiteOf, type JsonValue, type ResourceValue, valueOfBytes, valueOfText } from './values.ts'
+
+/** CoRE content formats; `old`: of drafts, which devices still use. */
+export const formats = {
+  text: 0,
+  link: 40,
+  opaque: 42,
+  cbor: 60,
+  senmlJson: 110,
+  senmlCbor: 112,
+  oldText: 1_541,
+  oldTlv: 1_542,
+  oldJson: 1_543,
+  tlv: 11_542,
+  json: 11_543,
+} as const
+
+/** Undefined: the payload is not what its format says. */
+export function decodeContent(
+  payload: Buffer,
+  format: number | undefined,
+  path: ObjectPath,
+): readonly ResourceValue[] | undefined {
+  const type = typeOfResource(path[0] ?? -1, path[2] ?? -1)
+  switch (format) {
+    case formats.tlv:
+    case formats.oldTlv:
+      return decodeTlv(payload, path)
+    case formats.senmlJson:
+      return recordsOf(jsonOf(payload), path)
+    case formats.json:
+    case formats.oldJson:
+      return entriesOf(jsonOf(payload), path)
+    case formats.senmlCbor:
+      return cborRecordsOf(payload, path)
+    case formats.cbor: {
+      const value = decodeCbor(payload)
+      const plain = value === undefined ? undefined : plainOf(value)
+      return plain === undefined ? undefined : [{ path, value: plain }]
+    }
+    case formats.opaque:
+      return [
+        {
+          path,
+          value: type === 'Opaque' || type === undefined ? payload.toString('base64') : valueOfBytes(payload, type),
+        },
+      ]
+    case formats.text:
+    case formats.oldText:
+      return [{ path, value: valueOfText(payload.toString('utf8'), type) }]
+    default:
+      return [{ path, value: valueOfBytes(payload, undefined) }]
+  }
+}
+
+function jsonOf(payload: Buffer): unknown {
+  try {
+    return JSON.parse(payload.toString('utf8'))
+  } catch {
+    // No JSON: the caller says so.
+    return undefined
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** SenML: `[{bn, n, v, vs, vb, vd, vlo}]`. */
+function recordsOf(pack: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
+  if (!Array.isArray(pack)) return undefined
+  let base = ''
+  const values: ResourceValue[] = []
+  for (const record of pack as readonly unknown[]) {
+    if (!isFields(record)) return undefined
+    if (typeof record['bn'] === 'string') base = record['bn']
+    const name = `${base}${typeof record['n'] === 'string' ? record['n'] : ''}`
+    const at = pathNamed(name, path)
+    const value = firstOf(record['v'], record['vs'], record['vb'], record['vlo'], base64Of(record['vd']))
+    if (at === undefined) return undefined
+    if (value !== undefined) values.push({ path: at, value })
+  }
+  return values
+}
+
+/** Of LwM2M 1.0: `{bn, e: [{n, v, sv, bv, ov}]}`. */
+function entriesOf(whole: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
+  if (!isFields(whole) || !Array.isArray(whole['e'])) return undefined
+  const base = typeof whole['bn'] === 'string' ? whole['bn'] : `/${path.join('/')}/`
+  const values: ResourceValue[] = []
+  for (const entry of whole['e'] as readonly unknown[]) {
+    if (!isFields(entry)) return undefined
+    const name = typeof entry['n'] === 'string' ? entry['n'] : ''
+    const joined = `${base}${base.endsWith('/') || name.startsWith('/') || name === '' ? '' : '/'}${name}`
+    const at = pathNamed(joined, path)
+    const value = firstOf(entry['v'], entry['sv'], entry['bv'], entry['ov'])
+    if (at === undefined) return undefined
+    if (value !== undefined) values.push({ path: at, value })
+  }
+  return values
+}
+
+/** Labels of SenML in CBOR [RFC 8428 table 4]. */
+const labels = new Map<CborValue, string>([
+  [-2, 'bn'],
+  [0, 'n'],
+  [2, 'v'],
+  [3, 'vs'],
+  [4, 'vb'],
+  [8, 'vd'],
+])
+
+function cborRecordsOf(payload: Buffer, path: ObjectPath): readonly ResourceValue[] | undefined {
+  const pack = decodeCbor(payload)
+  if (!Array.isArray(pack)) return undefined
+  const records = pack.map((record) => {
+    if (!(record instanceof Map)) return undefined
+    const named: Record<string, unknown> = {}
+    for (const [label, value] of record) {
+      const name = labels.get(label) ?? (typeof label === 'string' ? label : '')
+      named[name] = Buffer.isBuffer(value) ? value.toString('base64') : (plainOf(value) ?? null)
+    }
+    return named
+  })
+  return recordsOf(records, path)
+}
+
+function plainOf(value: CborValue): JsonValue | undefined {
+  if (typeof value === 'number') return finiteOf(value)
+  if (typeof value === 'bigint') return value.toString()
+  if (typeof value === 'string' || typeof value === 'boolean') return value
+  return Buffer.isBuffer(value) ? value.toString('base64') : undefined
+}
+
+function firstOf(...values: readonly unknown[]): JsonValue | undefined {
+  return values.find(
+    (value): value is JsonValue => typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean',
+  )
+}
+
+/** SenML has base64url without padding. */
+function base64Of(text: unknown): string | undefined {
+  return typeof text === 'string' ? Buffer.from(text, 'base64url').toString('base64') : undefined
+}
+
+function pathNamed(name: string, path: ObjectPath): ObjectPath | undefined {
+  if (name === '') return path
+  return parsePath(name.startsWith('/') ? name : `/${name}`)
+}

@@ -1,0 +1,144 @@
+// Requests to devices and their answers [RFC 7252 5.2]: in the acknowledgement, or later in a message of their own; large
+// bodies in blocks [RFC 7959], both ways.
+
+import { randomBytes } from 'node:crypto'
+import { Deadlines } from '../../core/index.ts'
+import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from '../coap/message.ts'
+import type { Exchanges } from '../coap/exchanges.ts'
+import type { PeerAddress } from '../gateway.ts'
+
+const tokenBytes = 8
+/** For an answer that comes later than its acknowledgement: EXCHANGE_LIFETIME would keep other commands waiting for minutes. */
+const answerTimeoutMs = 60_000
+const blockBytes = 1_024
+const maxBodyBytes = 1_048_576
+
+export interface Asked {
+  readonly peer: PeerAddress
+  readonly message: Omit<CoapMessage, 'type' | 'messageId' | 'token'>
+  /** Given where the answers go on after the first one. */
+  readonly token: Buffer | undefined
+  /** The device has the request and will answer later. */
+  acknowledged(): void
+  settled(answer: DeviceAnswer): void
+}
+
+export type DeviceAnswer =
+  | { readonly outcome: 'response'; readonly response: CoapMessage; readonly body: Buffer }
+  | { readonly outcome: 'timeout' | 'reset' }
+
+interface Pending {
+  readonly asked: Asked
+  readonly token: Buffer
+  /** Of the body that comes. */
+  readonly blocks: Buffer[]
+  bytes: number
+  /** Octets of the payload that the device has. */
+  sent: number
+}
+
+export class DeviceRequests {
+  readonly #exchanges: Exchanges
+  readonly #nowMs: () => number
+  readonly #pending = new Map<string, Pending>()
+  readonly #deadlines = new Deadlines<'answer', Pending>()
+
+  constructor(exchanges: Exchanges, nowMs: () => number) {
+    this.#exchanges = exchanges
+    this.#nowMs = nowMs
+  }
+
+  get dueAtMs(): number {
+    return this.#deadlines.nextMs()
+  }
+
+  ask(asked: Asked): void {
+    const token = asked.token ?? randomBytes(tokenBytes)
+    const pending = { asked, token, blocks: [], bytes: 0, sent: 0 }
+    this.#pending.set(token.toString('hex'), pending)
+    this.#send(pending)
+  }
+
+  /** True: it is the answer to a request. */
+  handleResponse(response: CoapMessage, peer: PeerAddress): boolean {
+    const pending = this.#pending.get(response.token.toString('hex'))
+    if (pending === undefined) return false
+    this.#deadlines.cancel('answer', pending)
+    this.#exchanges.noteAnswered(response.token, peer)
+    this.#take(pending, response)
+    return true
+  }
+
+  tick(): void {
+    const nowMs = this.#nowMs()
+    for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs))
+      this.#settle(due.subject, { outcome: 'timeout' })
+  }
+
+  #send(pending: Pending, more?: Block): void {
+    const { asked, token } = pending
+    const { message, peer } = asked
+    const isLarge = message.payload.length > blockBytes
+    const rest = message.payload.length - pending.sent
+    const sending: Block = { number: pending.sent / blockBytes, hasMore: rest > blockBytes, bytes: blockBytes }
+    const payload = isLarge ? message.payload.subarray(pending.sent, pending.sent + blockBytes) : message.payload
+    const own = {
+      ...message,
+      token,
+      // A later block of an answer is asked for without what the request has sent.
+      payload: more === undefined ? payload : Buffer.alloc(0),
+      options: [
+        ...message.options.filter(({ number }) => more === undefined || number !== options.observe),
+        ...(isLarge && more === undefined ? [blockOption(options.block1, sending)] : []),
+        ...(more === undefined ? [] : [blockOption(options.block2, more)]),
+      ],
+    }
+    this.#exchanges.sendConfirmable(
+      {
+        message: own,
+        settled: (outcome, answer) => {
+          if (outcome === 'timeout' || outcome === 'reset') return this.#settle(pending, { outcome })
+          if (answer === undefined || answer.code === 0) return this.#awaitAnswer(pending)
+          if (answer.token.equals(token)) this.#take(pending, answer)
+        },
+      },
+      peer,
+    )
+  }
+
+  #awaitAnswer(pending: Pending): void {
+    if (this.#pending.get(pending.token.toString('hex')) !== pending) return
+    this.#deadlines.set('answer', pending, this.#nowMs() + answerTimeoutMs)
+    pending.asked.acknowledged()
+  }
+
+  #take(pending: Pending, response: CoapMessage): void {
+    const { message } = pending.asked
+    if (response.code === code(2, 31) && pending.sent + blockBytes < message.payload.length) {
+      pending.sent += blockBytes
+      return this.#send(pending)
+    }
+    const block = blockOf(response, options.block2)
+    if (block === undefined || block === 'bad') return this.#finish(pending, response)
+    // A block that is not the next one cannot be put together with the others.
+    if (block.number * block.bytes !== pending.bytes) return this.#settle(pending, { outcome: 'timeout' })
+    pending.blocks.push(Buffer.from(response.payload))
+    pending.bytes += response.payload.length
+    if (!block.hasMore || pending.bytes > maxBodyBytes || message.code !== methods.get)
+      return this.#finish(pending, response)
+    this.#send(pending, { number: block.number + 1, hasMore: false, bytes: block.bytes })
+  }
+
+  #finish(pending: Pending, response: CoapMessage): void {
+    const body = pending.blocks.length === 0 ? response.payload : Buffer.concat(pending.blocks)
+    this.#settle(pending, { outcome: 'response', response, body })
+  }
+
+  #settle(pending: Pending, answer: DeviceAnswer): void {
+    const key = pending.token.toString('hex')
+    if (this.#pending.get(key) !== pending) return
+    this.#pending.delete(key)
+    this.#deadlines.cancel('answer', pending)
+    pending.asked.settled(answer)
+  }
+}

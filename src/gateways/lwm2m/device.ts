@@ -1,0 +1,403 @@
+// One registered device: its connection to the broker, the commands that wait for it, and what it observes for whom.
+
+import {
+  type ConnackPacket,
+  type Packet,
+  type PacketId,
+  parseTopicFilter,
+  parseTopicName,
+  type PublishPacket,
+  reasonCodes,
+  TopicTable,
+} from '../../protocol/index.ts'
+import { fillTemplate } from '../client-info.ts'
+import { type CoapMessage, type CoapOption, options, uintOf } from '../coap/message.ts'
+import {
+  type GatewayDependencies,
+  maxUnsentBytes,
+  type MqttConnection,
+  type PeerAddress,
+  publishFieldsOf,
+} from '../gateway.ts'
+import { answerOf, codeText, type Command, contentOf, noteOf, parseCommand } from './commands.ts'
+import type { DeviceRequests } from './device-requests.ts'
+import { parsePath, textOfPath } from './path.ts'
+import type { Lwm2mSettings, Translator } from './settings.ts'
+
+const msPerSecond = 1_000
+const maxKeepAliveSeconds = 65_535
+/** Commands wait so long where their message does not say how long. */
+const commandLifetimeMs = 7_200_000
+/** Of a device: what the broker sends before the first is answered. Further ones wait in its queue. */
+const receiveMaximum = 64
+const maxObservations = 256
+const cachedTopics = 16
+
+export interface Registration {
+  readonly endpointName: string
+  readonly clientId: string
+  readonly username: string
+  readonly password: string | undefined
+  readonly lifetimeSeconds: number
+  /** `1.0`, `1.1` */
+  readonly version: string
+  /** As given: `UQ`. */
+  readonly binding: string | undefined
+  readonly isQueueMode: boolean
+  readonly alternatePath: string
+  readonly objects: readonly string[]
+}
+
+export interface DeviceOwner {
+  readonly settings: Lwm2mSettings
+  readonly dependencies: GatewayDependencies
+  readonly requests: DeviceRequests
+  /** Its `dueAtMs` has changed. */
+  schedule(device: Device): void
+  noteEnded(device: Device): void
+}
+
+interface Waiting {
+  readonly command: Command
+  readonly expiresAtMs: number
+  readonly done: () => void
+}
+
+interface Observation {
+  readonly command: Command
+  readonly token: Buffer
+}
+
+export class Device {
+  readonly #owner: DeviceOwner
+  /** Of its registration: `/rd/<location>`. */
+  readonly location: string
+  peer: PeerAddress
+  #registration: Registration
+  #state: 'connecting' | 'open' | 'ended' = 'connecting'
+  readonly #mqtt: MqttConnection
+  readonly #topics = new TopicTable(cachedTopics)
+  #whenConnected: ((reasonCode: number) => void) | undefined
+  readonly #waiting: Waiting[] = []
+  #current: Waiting | undefined
+  readonly #observations = new Map<string, Observation>()
+  #lostAtMs: number
+  #heardAtMs: number
+  #pingIntervalMs: number
+  #nextPingMs: number
+  #nextPacketId = 0
+
+  constructor(
+    owner: DeviceOwner,
+    registration: Registration,
+    place: { readonly peer: PeerAddress; readonly location: string },
+    connected: (reasonCode: number) => void,
+  ) {
+    this.#owner = owner
+    this.#registration = registration
+    this.peer = place.peer
+    this.location = place.location
+    this.#whenConnected = connected
+    this.#heardAtMs = owner.dependencies.nowMs()
+    this.#lostAtMs = this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
+    this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
+    this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
+    this.#mqtt = owner.dependencies.openMqtt(place.peer, {
+      handlePacket: (packet) => this.#handlePacket(packet),
+      handleClosed: () => this.#end(reasonCodes.unspecifiedError),
+    })
+    this.#connect()
+  }
+
+  get registration(): Registration {
+    return this.#registration
+  }
+
+  get isEnded(): boolean {
+    return this.#state === 'ended'
+  }
+
+  /** When `tick` is to be called. */
+  get dueAtMs(): number {
+    if (this.#state === 'ended') return Infinity
+    const wakesAtMs = this.#current === undefined ? (this.#waiting[0]?.expiresAtMs ?? Infinity) : Infinity
+    return Math.min(this.#lostAtMs, this.#nextPingMs, wakesAtMs)
+  }
+
+  noteHeard(peer: PeerAddress): void {
+    this.peer = peer
+    this.#heardAtMs = this.#owner.dependencies.nowMs()
+  }
+
+  /** A registration update [LwM2M 1.1 Core 6.2.2]. */
+  update(changed: Partial<Registration>, peer: PeerAddress, hasObjects: boolean): void {
+    this.#registration = { ...this.#registration, ...changed }
+    this.noteHeard(peer)
+    this.#lostAtMs = this.#heardAtMs + this.#registration.lifetimeSeconds * msPerSecond
+    const { settings } = this.#owner
+    if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#toldAs('update'))
+    this.#sendNext()
+    this.#owner.schedule(this)
+  }
+
+  /** A notification. False: nobody wants it. */
+  handleNotification(response: CoapMessage): boolean {
+    const key = response.token.toString('hex')
+    const observation = this.#observations.get(key)
+    if (observation === undefined) return false
+    const { command } = observation
+    const data = {
+      reqPath: command.pathText,
+      code: codeText(response.code),
+      codeMsg: 'content',
+      content: contentOf(command, response, response.payload),
+    }
+    const seqNum = uintOf(response, options.observe) ?? 0
+    this.#publish(this.#owner.settings.translators.notify, { ...command.fields, msgType: 'notify', seqNum, data })
+    if (uintOf(response, options.observe) === undefined) this.#observations.delete(key)
+    return true
+  }
+
+  tick(): void {
+    const nowMs = this.#owner.dependencies.nowMs()
+    if (nowMs >= this.#lostAtMs) return this.end('lost')
+    if (nowMs >= this.#nextPingMs) {
+      this.#nextPingMs = nowMs + this.#pingIntervalMs
+      this.#mqtt.send({ type: 'pingreq' })
+    }
+    this.#dropExpired(nowMs)
+  }
+
+  /** `gone`: deregistered. `lost`: its lifetime is over. `replaced`: it has registered anew. */
+  end(why: 'gone' | 'lost' | 'replaced'): void {
+    if (this.#state === 'ended') return
+    const properties = why === 'gone' ? { sessionExpiryIntervalSeconds: 0 } : undefined
+    const reasonCode = why === 'lost' ? reasonCodes.disconnectWithWill : reasonCodes.normalDisconnection
+    this.#mqtt.end({ type: 'disconnect', reasonCode, properties })
+    this.#end(reasonCodes.unspecifiedError)
+  }
+
+  // The broker
+
+  get #keepAliveSeconds(): number {
+    return Math.min(this.#registration.lifetimeSeconds, maxKeepAliveSeconds)
+  }
+
+  #connect(): void {
+    const { clientId, username, password, lifetimeSeconds } = this.#registration
+    const { override } = this.#owner.settings
+    const fill = (template: string | undefined): string | undefined =>
+      template === undefined ? undefined : fillTemplate(template, clientId)
+    const secret = fill(override.password) ?? password
+    this.#mqtt.send({
+      type: 'connect',
+      version: 5,
+      clientId: fill(override.clientId) ?? clientId,
+      // Commands that came while it was away are in its queue.
+      cleanStart: false,
+      keepAliveSeconds: this.#keepAliveSeconds,
+      username: fill(override.username) ?? username,
+      password: secret === undefined ? undefined : Buffer.from(secret),
+      will: undefined,
+      properties: {
+        sessionExpiryIntervalSeconds: Math.max(lifetimeSeconds, commandLifetimeMs / msPerSecond),
+        receiveMaximum,
+      },
+      isBridge: false,
+    })
+  }
+
+  #handlePacket(packet: Packet): void {
+    switch (packet.type) {
+      case 'connack':
+        return this.#handleConnack(packet)
+      case 'publish':
+        return this.#handleCommand(packet)
+      case 'pubrec':
+        if (packet.reasonCode < reasonCodes.unspecifiedError) this.#mqtt.acknowledge('pubrel', packet.packetId)
+        return undefined
+      case 'pubrel':
+        return this.#mqtt.acknowledge('pubcomp', packet.packetId)
+      case 'disconnect':
+        return this.#end(packet.reasonCode)
+      default:
+        return undefined
+    }
+  }
+
+  #handleConnack({ reasonCode, properties }: ConnackPacket): void {
+    const seconds = properties?.serverKeepAliveSeconds
+    if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
+    const told = this.#whenConnected
+    this.#whenConnected = undefined
+    if (reasonCode !== reasonCodes.success) {
+      told?.(reasonCode)
+      return this.#end(reasonCode)
+    }
+    this.#state = 'open'
+    const { translators, observesAll } = this.#owner.settings
+    const filter = parseTopicFilter(this.#mounted(translators.command.topic))
+    if (filter !== undefined)
+      this.#mqtt.send({
+        type: 'subscribe',
+        packetId: this.#takePacketId(),
+        subscriptions: [
+          { filter, qos: translators.command.qos, noLocal: false, retainAsPublished: false, retainHandling: 0 },
+        ],
+        properties: undefined,
+      })
+    told?.(reasonCode)
+    this.#publish(translators.register, this.#toldAs('register'))
+    if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
+    this.#owner.schedule(this)
+  }
+
+  #mounted(topic: string): string {
+    const { endpointName } = this.#registration
+    return `${this.#owner.settings.mountpoint.replaceAll('${endpoint_name}', endpointName)}${topic}`
+  }
+
+  #toldAs(msgType: string): Readonly<Record<string, unknown>> {
+    const { endpointName: ep, lifetimeSeconds: lt, version, binding: b, alternatePath, objects } = this.#registration
+    const data = { ep, lt, lwm2m: version, ...(b === undefined ? {} : { b }), alternatePath, objectList: objects }
+    return { msgType, data }
+  }
+
+  #publish({ topic: name, qos }: Translator, document: Readonly<Record<string, unknown>>): void {
+    const topic = parseTopicName(this.#mounted(name))
+    if (this.#state === 'ended' || topic === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) {
+      this.#owner.dependencies.counters.dropped['queue-full']++
+      return
+    }
+    const payload = Buffer.from(JSON.stringify(document))
+    const packetId = qos === 0 ? 0 : this.#takePacketId()
+    this.#mqtt.publish(publishFieldsOf({ topic: this.#topics.named(topic), payload, qos, retain: false, packetId }))
+  }
+
+  #takePacketId(): PacketId {
+    this.#nextPacketId = this.#nextPacketId >= 0xffff ? 1 : this.#nextPacketId + 1
+    return this.#nextPacketId
+  }
+
+  // Commands
+
+  #handleCommand(packet: PublishPacket): void {
+    const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
+    const done = (): void => {
+      if (this.#state === 'ended') return
+      if (packet.qos === 1) this.#mqtt.acknowledge('puback', packet.packetId)
+      else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
+    }
+    const command = parseCommand(payload)
+    if (typeof command === 'string') {
+      this.#owner.dependencies.counters.dropped.malformed++
+      return done()
+    }
+    this.#enqueue(command, packet.properties?.messageExpiryIntervalSeconds, done)
+  }
+
+  #enqueue(command: Command, expirySeconds: number | undefined, done: () => void): void {
+    const lifetimeMs = expirySeconds === undefined ? commandLifetimeMs : expirySeconds * msPerSecond
+    if (this.#waiting.length >= receiveMaximum) {
+      this.#owner.dependencies.counters.dropped['queue-full']++
+      this.#waiting.shift()?.done()
+    }
+    this.#waiting.push({ command, expiresAtMs: this.#owner.dependencies.nowMs() + lifetimeMs, done })
+    this.#sendNext()
+    this.#owner.schedule(this)
+  }
+
+  #observe(path: string): void {
+    const command = parseCommand(Buffer.from(JSON.stringify({ reqID: 0, msgType: 'observe', data: { path } })))
+    if (typeof command !== 'string') this.#enqueue(command, undefined, () => {})
+  }
+
+  get #isReachable(): boolean {
+    const { isQueueMode } = this.#registration
+    const { queueModeWindowMs } = this.#owner.settings
+    return !isQueueMode || this.#owner.dependencies.nowMs() - this.#heardAtMs < queueModeWindowMs
+  }
+
+  #dropExpired(nowMs: number): void {
+    while ((this.#waiting[0]?.expiresAtMs ?? Infinity) <= nowMs) {
+      this.#owner.dependencies.counters.dropped['queue-full']++
+      this.#waiting.shift()?.done()
+    }
+  }
+
+  /** One command at a time; a device in queue mode gets them while it is awake. */
+  #sendNext(): void {
+    this.#dropExpired(this.#owner.dependencies.nowMs())
+    if (this.#current !== undefined || this.#state === 'ended' || !this.#isReachable) return
+    const next = this.#waiting.shift()
+    if (next === undefined) return
+    this.#current = next
+    const { command } = next
+    const { response: translator } = this.#owner.settings.translators
+    const observed = this.#tokenFor(command)
+    this.#owner.requests.ask({
+      peer: this.peer,
+      token: observed,
+      message: {
+        code: command.request.method,
+        options: [...this.#pathOptions(command), ...command.request.options],
+        payload: command.request.payload,
+      },
+      acknowledged: () => this.#publish(translator, noteOf(command, 'ack')),
+      settled: (answer) => {
+        this.#current = undefined
+        if (answer.outcome === 'response') {
+          this.noteHeard(this.peer)
+          this.#noteObserving(command, answer.response, observed)
+          this.#publish(translator, answerOf(command, answer.response, answer.body))
+          next.done()
+        } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {
+          // It sleeps: the command waits for it to be heard again, in its place.
+          this.#heardAtMs = -Infinity
+          this.#waiting.unshift(next)
+        } else {
+          this.#publish(translator, noteOf(command, `coap_${answer.outcome}`))
+          next.done()
+        }
+        this.#sendNext()
+        if (!this.isEnded) this.#owner.schedule(this)
+      },
+    })
+  }
+
+  #pathOptions({ request: { path, queries } }: Command): readonly CoapOption[] {
+    const { alternatePath } = this.#registration
+    const segments = [...alternatePath.split('/').filter((part) => part !== ''), ...path.map(String)]
+    return [
+      ...segments.map((segment) => ({ number: options.uriPath, value: Buffer.from(segment) })),
+      ...queries.map((query) => ({ number: options.uriQuery, value: Buffer.from(query) })),
+    ]
+  }
+
+  /** The same one for the end of an observation as for its beginning. */
+  #tokenFor({ observes, path }: Command): Buffer | undefined {
+    if (observes === undefined) return undefined
+    const text = textOfPath(path)
+    for (const { command, token } of this.#observations.values())
+      if (textOfPath(parsePath(command.pathText) ?? []) === text) return token
+    return undefined
+  }
+
+  #noteObserving(command: Command, response: CoapMessage, known: Buffer | undefined): void {
+    const key = response.token.toString('hex')
+    if (command.observes === 'end' && known !== undefined) this.#observations.delete(known.toString('hex'))
+    const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
+    if (!isObserved || (this.#observations.size >= maxObservations && !this.#observations.has(key))) return
+    this.#observations.set(key, { command, token: response.token })
+  }
+
+  #end(reasonCode: number): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    this.#whenConnected?.(reasonCode)
+    this.#whenConnected = undefined
+    this.#waiting.length = 0
+    this.#observations.clear()
+    this.#owner.noteEnded(this)
+  }
+}

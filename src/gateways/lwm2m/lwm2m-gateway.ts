@@ -1,0 +1,309 @@
+// One listener of the LwM2M gateway: the registration interface of a server [LwM2M 1.1 Core 6.2], and what devices say of
+// what they were asked.
+//
+//   POST   /rd?ep=...       registers           -> 2.01, Location-Path rd/<id>
+//   POST   /rd/<id>         updates             -> 2.04
+//   DELETE /rd/<id>         deregisters         -> 2.02
+
+import { randomBytes } from 'node:crypto'
+import { Deadlines } from '../../core/index.ts'
+import { reasonCodes } from '../../protocol/index.ts'
+import { AnswerLimits } from '../address-limits.ts'
+import { BlockTransfers } from '../coap/block-transfers.ts'
+import { Exchanges, peerKey } from '../coap/exchanges.ts'
+import {
+  blockOption,
+  code,
+  coapTypes,
+  type CoapMessage,
+  type CoapOption,
+  methods,
+  options,
+  readMessage,
+  textsOf,
+  uintOption,
+} from '../coap/message.ts'
+import type { DatagramGateway, GatewayDependencies, PeerAddress } from '../gateway.ts'
+import { formats } from './content.ts'
+import { Device, type DeviceOwner, type Registration } from './device.ts'
+import { DeviceRequests } from './device-requests.ts'
+import { type ObjectList, parseObjectList } from './link-format.ts'
+import type { Lwm2mSettings } from './settings.ts'
+
+const locationBytes = 8
+const defaultLifetimeSeconds = 86_400
+const maxBodyBytes = 65_536
+const maxBlockBytes = 1_024
+const maxEndpointNameBytes = 512
+const versions: Readonly<Record<string, string>> = { '1': '1.0', '1.0': '1.0', '1.1': '1.1' }
+
+interface Exchange {
+  readonly request: CoapMessage
+  readonly peer: PeerAddress
+}
+
+interface Answer {
+  readonly code: number
+  readonly options?: readonly CoapOption[]
+  readonly payload?: Buffer
+}
+
+export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
+  readonly settings: Lwm2mSettings
+  readonly dependencies: GatewayDependencies
+  readonly requests: DeviceRequests
+  readonly #exchanges: Exchanges
+  readonly #blocks = new BlockTransfers(maxBodyBytes, maxBlockBytes)
+  readonly #answers = new AnswerLimits()
+  /** By location. */
+  readonly #devices = new Map<string, Device>()
+  readonly #byEndpoint = new Map<string, Device>()
+  readonly #byPeer = new Map<string, Device>()
+  /** Also those that the broker has not let in yet. */
+  readonly #all = new Set<Device>()
+  readonly #deadlines = new Deadlines<'device', Device>()
+
+  constructor(settings: Lwm2mSettings, dependencies: GatewayDependencies) {
+    this.settings = settings
+    this.dependencies = dependencies
+    this.#exchanges = new Exchanges(dependencies)
+    this.requests = new DeviceRequests(this.#exchanges, () => dependencies.nowMs())
+  }
+
+  get clients(): number {
+    return this.#devices.size
+  }
+
+  handleDatagram(bytes: Buffer, peer: PeerAddress): void {
+    const { counters } = this.dependencies
+    counters.received++
+    const read = readMessage(bytes)
+    if (read === undefined || !('message' in read)) {
+      counters.dropped.malformed++
+      if (read?.type === coapTypes.con && this.#mayAnswerStranger(peer)) this.#exchanges.reset(read.messageId, peer)
+      return
+    }
+    const { message } = read
+    if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
+    else if (message.code === 0) {
+      if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
+        this.#exchanges.reset(message.messageId, peer)
+    } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer })
+    else this.#handleResponse(message, peer)
+    this.#plan()
+  }
+
+  tick(): void {
+    const nowMs = this.dependencies.nowMs()
+    this.#exchanges.tick()
+    this.requests.tick()
+    for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
+      due.subject.tick()
+      if (!due.subject.isEnded) this.schedule(due.subject)
+    }
+    this.#plan()
+  }
+
+  /** Devices register anew when the broker is back: what waits for them is in their sessions. */
+  close(): void {
+    for (const device of this.#all) device.end('lost')
+  }
+
+  schedule(device: Device): void {
+    this.#deadlines.set('device', device, device.dueAtMs)
+    this.#plan()
+  }
+
+  noteEnded(device: Device): void {
+    this.#deadlines.cancel('device', device)
+    this.#all.delete(device)
+    this.#devices.delete(device.location)
+    const { endpointName } = device.registration
+    if (this.#byEndpoint.get(endpointName) === device) this.#byEndpoint.delete(endpointName)
+    const key = peerKey(device.peer)
+    if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
+  }
+
+  #plan(): void {
+    this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.requests.dueAtMs, this.#deadlines.nextMs()))
+  }
+
+  // What devices answer
+
+  /** An answer that comes by itself, or a notification [RFC 7252 5.2.2, RFC 7641]. */
+  #handleResponse(message: CoapMessage, peer: PeerAddress): void {
+    const isWanted =
+      this.requests.handleResponse(message, peer) ||
+      this.#byPeer.get(peerKey(peer))?.handleNotification(message) === true
+    if (!isWanted) {
+      if (this.#mayAnswerStranger(peer)) this.#exchanges.reset(message.messageId, peer)
+      return
+    }
+    this.#byPeer.get(peerKey(peer))?.noteHeard(peer)
+    if (message.type === coapTypes.con) this.#exchanges.acknowledge(message.messageId, peer)
+  }
+
+  // Registration
+
+  #handleRequest(exchange: Exchange): void {
+    const { request, peer } = exchange
+    if (this.#exchanges.isRepeated(request, peer)) return
+    const path = textsOf(request, options.uriPath)
+    const queries = textsOf(request, options.uriQuery)
+    if (path === undefined || queries === undefined) return this.#refuse(exchange, code(4, 0))
+    const [first, location, more] = path
+    if (first === '.well-known' && location === 'core') return this.#respond(exchange, coreLinks())
+    if (first !== 'rd' || more !== undefined) return this.#refuse(exchange, code(4, 4))
+    const query = queryOf(queries)
+    if (location === undefined) {
+      if (request.code !== methods.post) return this.#refuse(exchange, code(4, 5))
+      return this.#register(exchange, query)
+    }
+    const device = this.#devices.get(location)
+    if (device === undefined) return this.#refuse(exchange, code(4, 4))
+    if (request.code === methods.delete) {
+      device.end('gone')
+      return this.#respond(exchange, { code: code(2, 2) })
+    }
+    if (request.code !== methods.post && request.code !== methods.put) return this.#refuse(exchange, code(4, 5))
+    this.#update(exchange, device, query)
+  }
+
+  #register(exchange: Exchange, query: ReadonlyMap<string, string>): void {
+    const { peer } = exchange
+    const endpointName = query.get('ep') ?? ''
+    const version = versions[query.get('lwm2m') ?? '1.0']
+    if (version === undefined) return this.#refuse(exchange, code(4, 12))
+    const lifetimeSeconds = this.#lifetimeIn(query, defaultLifetimeSeconds)
+    const objects = this.#objectsIn(exchange)
+    if (objects === 'answered') return
+    const isBadName = endpointName === '' || Buffer.byteLength(endpointName) > maxEndpointNameBytes
+    if (isBadName || /[#+\0]/.test(endpointName) || lifetimeSeconds === undefined || objects === undefined)
+      return this.#refuse(exchange, code(4, 0))
+    const known = this.#byEndpoint.get(endpointName)
+    if (known === undefined && (this.#all.size >= this.settings.maxClients || !this.dependencies.hasRoom())) {
+      this.dependencies.counters.dropped.limit++
+      return this.#refuse(exchange, code(5, 3))
+    }
+    const binding = query.get('b')
+    const registration: Registration = {
+      endpointName,
+      clientId: query.get('device_id') ?? endpointName,
+      username: query.get('imei') ?? endpointName,
+      password: query.get('password'),
+      lifetimeSeconds,
+      version,
+      binding,
+      isQueueMode: isQueueMode(query),
+      alternatePath: objects.alternatePath,
+      objects: objects.objects,
+    }
+    const location = randomBytes(locationBytes).toString('hex')
+    const device: Device = new Device(this, registration, { peer, location }, (reasonCode) => {
+      if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
+      // Only who was let in takes the place of the registration before.
+      this.#byEndpoint.get(endpointName)?.end('replaced')
+      this.#devices.set(location, device)
+      this.#byEndpoint.set(endpointName, device)
+      this.#byPeer.set(peerKey(peer), device)
+      const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
+      this.#respond(exchange, { code: code(2, 1), options: path })
+    })
+    this.#all.add(device)
+    this.schedule(device)
+  }
+
+  #update(exchange: Exchange, device: Device, query: ReadonlyMap<string, string>): void {
+    const { peer, request } = exchange
+    const { lifetimeSeconds: before, alternatePath, objects: listed } = device.registration
+    const lifetimeSeconds = this.#lifetimeIn(query, before)
+    const hasObjects = request.payload.length > 0
+    const objects = hasObjects ? this.#objectsIn(exchange) : { alternatePath, objects: listed }
+    if (objects === 'answered') return
+    if (lifetimeSeconds === undefined || objects === undefined) return this.#refuse(exchange, code(4, 0))
+    const binding = query.get('b')
+    const key = peerKey(device.peer)
+    if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
+    this.#byPeer.set(peerKey(peer), device)
+    this.#respond(exchange, { code: code(2, 4) })
+    const bound = binding === undefined ? {} : { binding, isQueueMode: isQueueMode(query) }
+    device.update({ lifetimeSeconds, ...objects, ...bound }, peer, hasObjects)
+  }
+
+  /** Undefined: it is no number. */
+  #lifetimeIn(query: ReadonlyMap<string, string>, otherwise: number): number | undefined {
+    const text = query.get('lt')
+    const { lifetimeMinSeconds, lifetimeMaxSeconds } = this.settings
+    if (text !== undefined && !/^\d{1,10}$/.test(text)) return undefined
+    const seconds = text === undefined ? otherwise : Number(text)
+    return Math.min(Math.max(seconds, lifetimeMinSeconds), lifetimeMaxSeconds)
+  }
+
+  /** Undefined: it is broken. */
+  #objectsIn(exchange: Exchange): ObjectList | 'answered' | undefined {
+    const { request, peer } = exchange
+    const received = this.#blocks.receive(request, peerKey(peer), 'rd', this.dependencies.nowMs())
+    switch (received.outcome) {
+      case 'whole':
+        return parseObjectList(received.payload.toString('utf8'))
+      case 'continue':
+        this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
+        return 'answered'
+      case 'too-large':
+        this.#respond(exchange, { code: code(4, 13), options: [uintOption(options.size1, maxBodyBytes)] })
+        return 'answered'
+      case 'incomplete':
+        this.#refuse(exchange, code(4, 8))
+        return 'answered'
+      case 'bad':
+        return undefined
+      default:
+        return received satisfies never
+    }
+  }
+
+  #refuse(exchange: Exchange, answer: number): void {
+    if (this.#byPeer.has(peerKey(exchange.peer)) || this.#mayAnswerStranger(exchange.peer))
+      this.#respond(exchange, { code: answer })
+  }
+
+  #respond({ request, peer }: Exchange, answer: Answer): void {
+    const { code: value, options: list = [], payload = Buffer.alloc(0) } = answer
+    this.#exchanges.reply(request, { code: value, options: list, payload }, peer)
+  }
+
+  #mayAnswerStranger(peer: PeerAddress): boolean {
+    return this.#answers.take(peer.address, this.dependencies.nowMs())
+  }
+}
+
+/** `b=UQ` of 1.0, `Q` of 1.1; `apn=psm`: a network that lets it sleep. */
+function isQueueMode(query: ReadonlyMap<string, string>): boolean {
+  return query.get('b')?.includes('Q') === true || query.has('Q') || query.get('apn')?.toUpperCase() === 'PSM'
+}
+
+function queryOf(queries: readonly string[]): ReadonlyMap<string, string> {
+  const query = new Map<string, string>()
+  for (const text of queries) {
+    const at = text.indexOf('=')
+    const name = at < 0 ? text : text.slice(0, at)
+    if (!query.has(name)) query.set(name, at < 0 ? '' : text.slice(at + 1))
+  }
+  return query
+}
+
+function coreLinks(): Answer {
+  return {
+    code: code(2, 5),
+    options: [uintOption(options.contentFormat, formats.link)],
+    payload: Buffer.from('</rd>;rt="core.rd"'),
+  }
+}
+
+/** What a refusal of the broker is in CoAP. */
+function codeOf(reasonCode: number): number {
+  if (reasonCode === reasonCodes.badUserNameOrPassword || reasonCode === reasonCodes.notAuthorized) return code(4, 1)
+  if (reasonCode === reasonCodes.banned) return code(4, 3)
+  if (reasonCode === reasonCodes.clientIdentifierNotValid) return code(4, 0)
+  return code(5, 3)
+}

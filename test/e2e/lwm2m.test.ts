@@ -1,0 +1,160 @@
+// LwM2M over real sockets, by sections F1 and F5 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import mqtt from 'mqtt'
+import { CoapDevice, type Heard } from '../gateways/coap-device.ts'
+import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import type { Scope } from './godwit-process.ts'
+
+interface Started extends BrokerWithApi {
+  readonly gatewayPort: number
+}
+
+async function startGateway(t: Scope, more: readonly string[] = [], dataDirectory?: string): Promise<Started> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port: gatewayPort } = socket.address()
+  socket.close()
+  const broker = await startBrokerWithApi(t, {
+    ...(dataDirectory === undefined ? {} : { dataDirectory }),
+    set: [`gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${gatewayPort}`, 'node.shards=2', ...more],
+  })
+  return Object.assign(broker, { gatewayPort })
+}
+
+/** What a device says, as JSON. */
+interface Document {
+  readonly reqID?: number
+  readonly data: { readonly objectList?: unknown; readonly content: readonly { readonly value: unknown }[] }
+}
+
+interface RealDevice {
+  readonly device: CoapDevice
+  readonly next: () => Promise<Heard>
+}
+
+async function deviceAt(t: Scope, gatewayPort: number): Promise<RealDevice> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  t.after(() => socket.close())
+  const arrived: Buffer[] = []
+  const waiting: (() => void)[] = []
+  socket.on('message', (bytes) => {
+    arrived.push(bytes)
+    waiting.shift()?.()
+  })
+  const device = new CoapDevice(
+    (bytes) => socket.send(bytes, gatewayPort, '127.0.0.1'),
+    () => arrived.splice(0, 1),
+  )
+  const next = async (): Promise<Heard> => {
+    if (arrived.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+    return device.heard() ?? assert.fail('a datagram has come')
+  }
+  return { device, next }
+}
+
+async function operator(
+  t: Scope,
+  port: number,
+): Promise<{ readonly client: mqtt.MqttClient; readonly next: () => Promise<readonly [string, Document]> }> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`)
+  t.after(() => client.end(true))
+  const heard: (readonly [string, Document])[] = []
+  const waiting: ((message: readonly [string, Document]) => void)[] = []
+  client.on('message', (topic, payload) => {
+    const message = [topic, JSON.parse(payload.toString()) as Document] as const
+    const first = waiting.shift()
+    if (first === undefined) heard.push(message)
+    else first(message)
+  })
+  await client.subscribeAsync('lwm2m/+/up/#', { qos: 1 })
+  const next = (): Promise<readonly [string, Document]> => {
+    const first = heard.shift()
+    return first === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(first)
+  }
+  return { client, next }
+}
+
+test('[F5] a device registers, is listed as LwM2M, is read and observed, and leaves', async (t) => {
+  const broker = await startGateway(t)
+  const { client, next: told } = await operator(t, broker.port)
+  const { device, next } = await deviceAt(t, broker.gatewayPort)
+  device.request(2, 'rd', 'ep=meter-1&lt=300&lwm2m=1.1', '</1/0>,</3/0>')
+  const created = await next()
+  assert.equal(created.code, '2.01')
+  const [topic, registered] = await told()
+  assert.equal(topic, 'lwm2m/meter-1/up/resp')
+  assert.deepEqual(registered.data.objectList, ['/1/0', '/3/0'])
+  const [listed] = (await broker.ask('/api/v4/clients?proto_name=LwM2M')).json.data
+  assert.deepEqual([listed.clientid, listed.keepalive, listed.proto_ver], ['meter-1', 300, 1])
+  const [same] = (await broker.ask('/api/v5/gateways/lwm2m/clients')).json.data
+  assert.equal(same.clientid, 'meter-1')
+
+  const read = { reqID: 1, msgType: 'read', data: { path: '/3/0/0' } }
+  await client.publishAsync('lwm2m/meter-1/dn/any', JSON.stringify(read), { qos: 1 })
+  const request = await next()
+  assert.equal(request.path, '/3/0/0')
+  device.answer(request, '2.05', { format: 0, payload: 'maker' })
+  const [, answer] = await told()
+  assert.deepEqual(answer.data.content, [{ path: '/3/0/0', value: 'maker' }])
+
+  const observe = { reqID: 2, msgType: 'observe', data: { path: '/3/0/9' } }
+  await client.publishAsync('lwm2m/meter-1/dn/any', JSON.stringify(observe), { qos: 1 })
+  const observed = await next()
+  device.answer(observed, '2.05', { format: 0, payload: '90', observe: 1 })
+  await told()
+  device.answerLater(observed, '2.05', { format: 0, payload: '80', observe: 2 })
+  assert.equal((await next()).type, 'ack')
+  const [where, notified] = await told()
+  assert.deepEqual([where, notified.data.content[0]?.value], ['lwm2m/meter-1/up/notify', 80])
+
+  device.request(4, `rd/${created.location[1]}`, '', '')
+  assert.equal((await next()).code, '2.02')
+  assert.equal((await broker.ask('/api/v4/clients?proto_name=LwM2M')).json.data.length, 0)
+})
+
+test('[F5] commands for a device in queue mode wait for it, also over a restart of the broker', async (t) => {
+  const broker = await startGateway(t, ['gateway.lwm2m.qmode_time_window=1s'])
+  const { client } = await operator(t, broker.port)
+  const first = await deviceAt(t, broker.gatewayPort)
+  first.device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
+  assert.equal((await first.next()).code, '2.01')
+  await broker.process.stop()
+  await client.endAsync(true)
+
+  const again = await startGateway(t, ['gateway.lwm2m.qmode_time_window=1s'], broker.dataDirectory)
+  const second = await operator(t, again.port)
+  const command = { reqID: 9, msgType: 'read', data: { path: '/3/0/1' } }
+  await second.client.publishAsync('lwm2m/sleeper/dn/x', JSON.stringify(command), { qos: 1 })
+  const { device, next } = await deviceAt(t, again.gatewayPort)
+  device.request(2, 'rd/gone', '', '')
+  assert.equal((await next()).code, '4.04', 'a registration of before the restart is unknown')
+  device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
+  const answers = [await next(), await next()]
+  const asked = answers.find(({ code }) => code === '0.01')
+  assert.ok(answers.some(({ code }) => code === '2.01'))
+  assert.equal(asked?.path, '/3/0/1')
+  device.answer(asked, '2.05', { format: 0, payload: 'model' })
+  for (;;) {
+    const [, document] = await second.next()
+    if (document.reqID !== 9) continue
+    assert.deepEqual(document.data.content, [{ path: '/3/0/1', value: 'model' }])
+    break
+  }
+})
+
+test('[F1] access rules count: a device without the right to its topics is not read, and a wrong password is 4.01', async (t) => {
+  const broker = await startGateway(t, ['auth.allow_anonymous=false'])
+  const { device, next } = await deviceAt(t, broker.gatewayPort)
+  device.request(2, 'rd', 'ep=meter-1&imei=u&password=wrong', '</3/0>')
+  assert.equal((await next()).code, '4.01')
+  await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'u', password: 'right-one' } })
+  device.request(2, 'rd', 'ep=meter-1&imei=u&password=right-one', '</3/0>')
+  assert.equal((await next()).code, '2.01')
+})

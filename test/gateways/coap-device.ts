@@ -1,0 +1,174 @@
+// A device that speaks CoAP, by the tables of RFC 7252: written here once more, so that a mistake of the gateway's own codec
+// shows.
+
+const numbers = { observe: 6, locationPath: 8, uriPath: 11, format: 12, query: 15, accept: 17, block2: 23, block1: 27 }
+const types = ['con', 'non', 'ack', 'rst'] as const
+
+/** Number, whether more follow, and the exponent of the size. */
+export type BlockParts = readonly [number: number, hasMore: boolean, exponent: number]
+
+export interface Heard {
+  readonly type: (typeof types)[number]
+  /** `2.05`; `0.01` is GET. */
+  readonly code: string
+  readonly messageId: number
+  readonly token: string
+  readonly path: string
+  readonly query: string
+  readonly location: readonly string[]
+  readonly observe: number | undefined
+  readonly format: number | undefined
+  readonly accept: number | undefined
+  readonly block1: BlockParts | undefined
+  readonly block2: BlockParts | undefined
+  readonly payload: Buffer
+}
+
+export interface Said {
+  readonly format?: number
+  readonly payload?: string | Buffer
+  readonly observe?: number
+  readonly block1?: BlockParts
+  readonly block2?: BlockParts
+}
+
+export class CoapDevice {
+  readonly #send: (bytes: Buffer) => void
+  readonly #take: () => readonly Buffer[]
+  #nextMessageId = 1
+
+  /** `take`: the datagrams that came since the last time. */
+  constructor(send: (bytes: Buffer) => void, take: () => readonly Buffer[]) {
+    this.#send = send
+    this.#take = take
+  }
+
+  /** `method` is 1 to 4: GET, POST, PUT, DELETE. */
+  request(method: number, path: string, query: string, body: string): void {
+    const options: [number, Buffer][] = path.split('/').map((part) => [numbers.uriPath, Buffer.from(part)])
+    for (const part of query.split('&').filter((text) => text !== ''))
+      options.push([numbers.query, Buffer.from(decodeURIComponent(part))])
+    this.#write(0, method, this.#takeMessageId(), Buffer.of(1), options, Buffer.from(body))
+  }
+
+  /** In the acknowledgement. */
+  answer(request: Heard, code: string, said: Said = {}): void {
+    this.#say(2, request.messageId, request, code, said)
+  }
+
+  /** In a message of its own. */
+  answerLater(request: Heard, code: string, said: Said = {}): void {
+    this.#say(0, this.#takeMessageId(), request, code, said)
+  }
+
+  acknowledge({ messageId }: Heard): void {
+    this.#write(2, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
+  }
+
+  reset({ messageId }: Heard): void {
+    this.#write(3, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
+  }
+
+  /** What came last since the last time. */
+  heard(): Heard | undefined {
+    return this.all().at(-1)
+  }
+
+  /** All that came since the last time. */
+  all(): readonly Heard[] {
+    return this.#take().map(read)
+  }
+
+  #say(type: number, messageId: number, { token }: Heard, code: string, said: Said): void {
+    const [major = 0, minor = 0] = code.split('.').map(Number)
+    const options: [number, Buffer][] = []
+    if (said.observe !== undefined) options.push([numbers.observe, unsigned(said.observe)])
+    if (said.format !== undefined) options.push([numbers.format, unsigned(said.format)])
+    if (said.block2 !== undefined) options.push([numbers.block2, blockValue(said.block2)])
+    if (said.block1 !== undefined) options.push([numbers.block1, blockValue(said.block1)])
+    const payload = Buffer.from(said.payload ?? '')
+    this.#write(type, (major << 5) | minor, messageId, Buffer.from(token, 'hex'), options, payload)
+  }
+
+  #write(
+    type: number,
+    code: number,
+    messageId: number,
+    token: Buffer,
+    options: readonly [number, Buffer][],
+    payload: Buffer,
+  ): void {
+    const parts: Buffer[] = [Buffer.of(0x40 | (type << 4) | token.length, code, messageId >> 8, messageId & 255), token]
+    let last = 0
+    for (const [number, value] of options) {
+      parts.push(optionHead(number - last, value.length), value)
+      last = number
+    }
+    if (payload.length > 0) parts.push(Buffer.of(0xff), payload)
+    this.#send(Buffer.concat(parts))
+  }
+
+  #takeMessageId(): number {
+    return this.#nextMessageId++
+  }
+}
+
+/** Of lengths below 269. */
+function optionHead(delta: number, length: number): Buffer {
+  const more = [delta, length].filter((value) => value >= 13).map((value) => value - 13)
+  return Buffer.of((Math.min(delta, 13) << 4) | Math.min(length, 13), ...more)
+}
+
+function unsigned(value: number): Buffer {
+  const text = value === 0 ? '' : value.toString(16)
+  return Buffer.from(text.length % 2 === 0 ? text : `0${text}`, 'hex')
+}
+
+function blockValue([number, hasMore, exponent]: BlockParts): Buffer {
+  return unsigned((number << 4) | (hasMore ? 8 : 0) | exponent)
+}
+
+function read(bytes: Buffer): Heard {
+  const [first = 0, code = 0] = bytes
+  const tokenEnd = 4 + (first & 15)
+  const found = new Map<number, Buffer[]>()
+  let at = tokenEnd
+  let number = 0
+  while (at < bytes.length && bytes[at] !== 0xff) {
+    const head = bytes[at++] ?? 0
+    const extended = (nibble: number): number => {
+      if (nibble < 13) return nibble
+      if (nibble === 13) return (bytes[at++] ?? 0) + 13
+      at += 2
+      return bytes.readUInt16BE(at - 2) + 269
+    }
+    number += extended(head >> 4)
+    const length = extended(head & 15)
+    found.set(number, [...(found.get(number) ?? []), bytes.subarray(at, at + length)])
+    at += length
+  }
+  const texts = (option: number): string[] => (found.get(option) ?? []).map(String)
+  const value = (option: number): number | undefined => {
+    const octets = found.get(option)?.[0]
+    return octets === undefined ? undefined : octets.length === 0 ? 0 : octets.readUIntBE(0, octets.length)
+  }
+  const block = (option: number): BlockParts | undefined => {
+    const packed = value(option)
+    return packed === undefined ? undefined : [packed >> 4, (packed & 8) !== 0, packed & 7]
+  }
+  return {
+    type: types[(first >> 4) & 3] ?? 'con',
+    code: `${code >> 5}.${String(code & 31).padStart(2, '0')}`,
+    messageId: bytes.readUInt16BE(2),
+    token: bytes.subarray(4, tokenEnd).toString('hex'),
+    path: `/${texts(numbers.uriPath).join('/')}`,
+    query: texts(numbers.query).join('&'),
+    location: texts(numbers.locationPath),
+    observe: value(numbers.observe),
+    format: value(numbers.format),
+    accept: value(numbers.accept),
+    block1: block(numbers.block1),
+    block2: block(numbers.block2),
+    payload: bytes.subarray(bytes[at] === 0xff ? at + 1 : bytes.length),
+  }
+}

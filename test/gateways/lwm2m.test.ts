@@ -1,0 +1,485 @@
+// The LwM2M gateway in memory, with a clock that stands still. By section F5 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Lwm2mGateway, type Lwm2mSettings } from '../../src/gateways/index.ts'
+import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
+import { CoapDevice, type Heard } from './coap-device.ts'
+import { GatewayStage } from './gateway-stage.ts'
+
+const topics = new TopicTable(16)
+const post = 2
+const remove = 4
+const settings: Lwm2mSettings = {
+  lifetimeMinSeconds: 15,
+  lifetimeMaxSeconds: 86_400,
+  queueModeWindowMs: 22_000,
+  observesAll: false,
+  publishesAllUpdates: false,
+  mountpoint: 'lwm2m/${endpoint_name}/',
+  translators: {
+    command: { topic: 'dn/#', qos: 1 },
+    response: { topic: 'up/resp', qos: 0 },
+    notify: { topic: 'up/notify', qos: 0 },
+    register: { topic: 'up/resp', qos: 0 },
+    update: { topic: 'up/update', qos: 0 },
+  },
+  maxClients: 16,
+  override: { clientId: undefined, username: undefined, password: undefined },
+}
+
+class Stage extends GatewayStage {
+  readonly gateway: Lwm2mGateway
+  readonly acknowledged: number[] = []
+
+  constructor(more: Partial<Lwm2mSettings> = {}) {
+    super()
+    this.gateway = new Lwm2mGateway({ ...settings, ...more }, this.dependencies)
+    this.onAcknowledge = (_, packetId) => void this.acknowledged.push(packetId)
+  }
+
+  device(port = 5_000): CoapDevice {
+    const peer = { address: '192.0.2.7', port }
+    return new CoapDevice(
+      (bytes) => this.gateway.handleDatagram(bytes, peer),
+      () => this.sent.splice(0).flatMap((one) => (one.peer.port === port ? [one.bytes] : [])),
+    )
+  }
+
+  /** Its location. */
+  registered(device: CoapDevice, query = 'ep=dev&lt=300&lwm2m=1.0', body = '</1/0>,</3/0>'): string {
+    device.request(post, 'rd', query, body)
+    this.acceptAll()
+    const answer = device.heard()
+    assert.equal(answer?.code, '2.01')
+    assert.deepEqual(answer.location.slice(0, 1), ['rd'])
+    return answer.location[1] ?? ''
+  }
+
+  /** What has been published since the last time. */
+  published(): readonly { readonly topic: string; readonly document: Record<string, unknown> }[] {
+    return this.connections.flatMap(({ published }) =>
+      published.splice(0).map(({ topic, chunk }) => ({ topic: topic.name, document: JSON.parse(chunk.toString()) })),
+    )
+  }
+
+  /** `data` of what was published first since the last time. */
+  told(): Readonly<Record<string, unknown>> {
+    const [first] = this.published()
+    return (first ?? assert.fail('nothing was published')).document['data'] as Readonly<Record<string, unknown>>
+  }
+
+  command(document: unknown, packetId = 1, expirySeconds?: number): void {
+    const payload = Buffer.from(JSON.stringify(document))
+    const packet = new PublishPacket(
+      topics.named('lwm2m/dev/dn/x' as TopicName),
+      { qos: 1, retain: false, dup: false },
+      payload,
+    )
+    packet.packetId = packetId
+    packet.frameEnd = payload.length
+    if (expirySeconds !== undefined) packet.properties = { messageExpiryIntervalSeconds: expirySeconds }
+    this.connections.at(-1)?.callbacks.handlePacket(packet)
+  }
+
+  wait(ms: number): void {
+    this.nowMs += ms
+    this.gateway.tick()
+  }
+}
+
+/** A device that is registered, and the request that a command becomes there. */
+function asked(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Stage, CoapDevice, Heard] {
+  const stage = new Stage(more)
+  const device = stage.device()
+  stage.registered(device)
+  stage.published()
+  stage.command(command)
+  const request = device.heard()
+  assert.ok(request !== undefined, 'the device is asked')
+  return [stage, device, request]
+}
+
+describe('[F5] registration', () => {
+  test('is told with all that the device says of itself', () => {
+    const stage = new Stage()
+    stage.registered(stage.device(), 'ep=dev&lt=300&lwm2m=1.1&b=U', '</lwm2m>;rt="oma.lwm2m",</lwm2m/1/0>,</lwm2m/3>')
+    const objectList = ['/1/0', '/3']
+    const data = { ep: 'dev', lt: 300, lwm2m: '1.1', b: 'U', alternatePath: '/lwm2m', objectList }
+    assert.deepEqual(stage.published(), [{ topic: 'lwm2m/dev/up/resp', document: { msgType: 'register', data } }])
+    const [subscribe] = stage.connections[0]?.packets ?? []
+    assert.ok(subscribe?.type === 'subscribe')
+    assert.equal(subscribe.subscriptions[0]?.filter, 'lwm2m/dev/dn/#')
+  })
+
+  test('connects with the name of the endpoint, imei, password and device_id', () => {
+    const stage = new Stage()
+    stage.device().request(post, 'rd', 'ep=dev&imei=u&password=p&device_id=c&lt=60', '</3/0>')
+    const [connect] = stage.connections[0]?.packets ?? []
+    assert.ok(connect?.type === 'connect')
+    assert.deepEqual(
+      [connect.clientId, connect.username, connect.password?.toString(), connect.keepAliveSeconds, connect.cleanStart],
+      ['c', 'u', 'p', 60, false],
+    )
+  })
+
+  for (const [query, body, answer] of [
+    ['lt=300', '</3/0>', '4.00'],
+    ['ep=&lt=300', '</3/0>', '4.00'],
+    ['ep=dev&lt=abc', '</3/0>', '4.00'],
+    ['ep=dev&lt=300', '3/0', '4.00'],
+    ['ep=dev&lt=300&lwm2m=2.0', '</3/0>', '4.12'],
+    ['ep=a/%2B/+', '</3/0>', '4.00'],
+  ] as const) {
+    test(`with ${query} and ${body} is refused with ${answer}`, () => {
+      const stage = new Stage()
+      const device = stage.device()
+      device.request(post, 'rd', query, body)
+      assert.equal(device.heard()?.code, answer)
+      assert.equal(stage.connections.length, 0)
+    })
+  }
+
+  for (const [asked, taken] of [
+    ['lt=1', 15],
+    ['lt=999999', 86_400],
+    ['lwm2m=1', 86_400],
+  ] as const) {
+    test(`with ${asked} has a lifetime of ${taken} s, and ends with it`, () => {
+      const stage = new Stage()
+      stage.registered(stage.device(), `ep=dev&${asked}`)
+      assert.equal(stage.told()['lt'], taken)
+      stage.wait(taken * 1_000 - 1)
+      assert.equal(stage.gateway.clients, 1)
+      stage.wait(1)
+      assert.equal(stage.gateway.clients, 0)
+    })
+  }
+
+  test('that the broker refuses is 4.01, and bootstrap is 4.04', () => {
+    const stage = new Stage()
+    const device = stage.device()
+    device.request(post, 'rd', 'ep=dev', '</3/0>')
+    const refused = { type: 'connack', sessionPresent: false, reasonCode: 0x86, properties: undefined } as const
+    stage.connections[0]?.callbacks.handlePacket(refused)
+    assert.equal(device.heard()?.code, '4.01')
+    device.request(post, 'bs', 'ep=dev', '')
+    assert.equal(device.heard()?.code, '4.04')
+    assert.equal(stage.gateway.clients, 0)
+  })
+
+  test('is updated, also from another port, and prolonged; the list of objects is told', () => {
+    const stage = new Stage()
+    const location = stage.registered(stage.device())
+    stage.published()
+    const moved = stage.device(6_000)
+    stage.wait(299_000)
+    moved.request(post, `rd/${location}`, 'lt=600', '')
+    assert.equal(moved.heard()?.code, '2.04')
+    assert.deepEqual(stage.published(), [])
+    moved.request(post, `rd/${location}`, '', '</3/0>,</5/0>')
+    assert.equal(moved.heard()?.code, '2.04')
+    const [update] = stage.published()
+    assert.equal(update?.topic, 'lwm2m/dev/up/update')
+    assert.deepEqual((update.document['data'] as Record<string, unknown>)['objectList'], ['/3/0', '/5/0'])
+    stage.wait(599_999)
+    assert.equal(stage.gateway.clients, 1)
+    stage.command({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
+    assert.equal(moved.heard()?.code, '0.01', 'the command goes to the new port')
+    moved.request(post, 'rd/unknown', '', '')
+    assert.equal(moved.heard()?.code, '4.04')
+  })
+
+  test('ends with DELETE; one that comes again replaces the one before', () => {
+    const stage = new Stage()
+    const device = stage.device()
+    const first = stage.registered(device)
+    const second = stage.registered(stage.device(6_000))
+    assert.equal(stage.gateway.clients, 1)
+    device.request(remove, `rd/${first}`, '', '')
+    assert.equal(device.heard()?.code, '4.04')
+    device.request(remove, `rd/${second}`, '', '')
+    assert.equal(device.heard()?.code, '2.02')
+    assert.equal(stage.gateway.clients, 0)
+  })
+})
+
+describe('[F5] a command', () => {
+  test('read asks, and its answer has the members of the request', () => {
+    const [stage, device, request] = asked({ reqID: 7, msgType: 'read', extra: 'x', data: { path: '/3/0/9' } })
+    assert.deepEqual([request.code, request.path, request.query], ['0.01', '/3/0/9', ''])
+    device.answer(request, '2.05', { format: 0, payload: '95' })
+    const data = { reqPath: '/3/0/9', code: '2.05', codeMsg: 'content', content: [{ path: '/3/0/9', value: 95 }] }
+    const document = { reqID: 7, msgType: 'read', extra: 'x', data }
+    assert.deepEqual(stage.published(), [{ topic: 'lwm2m/dev/up/resp', document }])
+    assert.deepEqual(stage.acknowledged, [1])
+  })
+
+  test('read of an instance decodes TLV by the definitions of objects', () => {
+    const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
+    // From the example of LwM2M 1.0, table 24, shortened.
+    const payload = Buffer.from(
+      'c800144f70656e204d6f62696c6520416c6c69616e6365' +
+        '860641000141010588070842000ed842011388' +
+        'c10964' +
+        'c40d5182428f',
+      'hex',
+    )
+    device.answer(request, '2.05', { format: 11_542, payload })
+    const content = [
+      { path: '/3/0/0', value: 'Open Mobile Alliance' },
+      { path: '/3/0/6/0', value: 1 },
+      { path: '/3/0/6/1', value: 5 },
+      { path: '/3/0/7/0', value: 3_800 },
+      { path: '/3/0/7/1', value: 5_000 },
+      { path: '/3/0/9', value: 100 },
+      { path: '/3/0/13', value: 1_367_491_215 },
+    ]
+    assert.deepEqual(stage.told()['content'], content)
+  })
+
+  for (const [name, format, payload, content] of [
+    [
+      'SenML JSON',
+      110,
+      '[{"bn":"/3/0/","n":"0","vs":"maker"},{"n":"9","v":95},{"n":"6/0","v":1}]',
+      ['/3/0/0 maker', '/3/0/9 95', '/3/0/6/0 1'],
+    ],
+    [
+      'JSON of 1.0',
+      11_543,
+      '{"bn":"/3/0/","e":[{"n":"0","sv":"maker"},{"n":"9","v":95}]}',
+      ['/3/0/0 maker', '/3/0/9 95'],
+    ],
+    [
+      'SenML CBOR',
+      112,
+      Buffer.from('82a321652f332f302f006130036161a2006139021a0000005f', 'hex'),
+      ['/3/0/0 a', '/3/0/9 95'],
+    ],
+    ['broken JSON', 110, '[{', ['/3/0 W3s=']],
+    ['an unknown format', 4_711, 'plain', ['/3/0 plain']],
+  ] as const) {
+    test(`that is answered with ${name} is told as values`, () => {
+      const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
+      device.answer(request, '2.05', { format, payload })
+      const told = stage.told()['content'] as readonly { readonly path: string; readonly value: unknown }[]
+      assert.deepEqual(
+        told.map(({ path, value }) => `${path} ${String(value)}`),
+        content,
+      )
+    })
+  }
+
+  for (const [name, command, expected] of [
+    ['discover', { msgType: 'discover', data: { path: '/3/0' } }, '0.01 /3/0  accept=40 '],
+    ['delete', { msgType: 'delete', data: { path: '/3/1' } }, '0.04 /3/1   '],
+    ['execute', { msgType: 'execute', data: { path: '/3/0/4', args: "2='a'" } }, '0.02 /3/0/4  format=0 323d276127'],
+    ['execute without arguments', { msgType: 'execute', data: { path: '/3/0/4' } }, '0.02 /3/0/4   '],
+    [
+      'write-attr',
+      { msgType: 'write-attr', data: { path: '/3/0/9', pmin: '1', pmax: 10 } },
+      '0.03 /3/0/9 pmin=1&pmax=10  ',
+    ],
+    [
+      'write',
+      { msgType: 'write', data: { path: '/3/0/13', type: 'Integer', value: '12345' } },
+      '0.03 /3/0/13  format=11542 c20d3039',
+    ],
+    [
+      'write of a string',
+      { msgType: 'write', data: { path: '/3/0/14', type: 'String', value: '+01:00' } },
+      '0.03 /3/0/14  format=11542 c60e2b30313a3030',
+    ],
+    [
+      'write of an instance',
+      {
+        msgType: 'write',
+        data: {
+          basePath: '/3/0',
+          content: [
+            { path: '14', type: 'String', value: 'x' },
+            { path: '/3/0/13', type: 'Time', value: 1 },
+          ],
+        },
+      },
+      '0.02 /3/0  format=11542 c10e78c10d01',
+    ],
+    [
+      'create',
+      { msgType: 'create', data: { basePath: '/5', content: [{ path: '/5/0/1', type: 'String', value: 'u' }] } },
+      '0.02 /5  format=11542 0300c10175',
+    ],
+    ['read with a query', { msgType: 'read', data: { path: '/3/0?a=1&b' } }, '0.01 /3/0 a=1&b  '],
+  ] as const) {
+    test(`${name} becomes its request`, () => {
+      const [, , request] = asked({ reqID: 1, ...command })
+      const accept = request.accept === undefined ? '' : `accept=${request.accept}`
+      const format = request.format === undefined ? '' : `format=${request.format}`
+      const text = [request.code, request.path, request.query, accept + format, request.payload.toString('hex')].join(
+        ' ',
+      )
+      assert.equal(text, expected)
+    })
+  }
+
+  for (const command of [
+    'no JSON',
+    '[]',
+    '{"msgType":"read"}',
+    '{"msgType":"read","data":{"path":"3/0"}}',
+    '{"msgType":"read","data":{"path":"/a"}}',
+    '{"msgType":"sing","data":{"path":"/3"}}',
+    '{"msgType":"write","data":{"path":"/3/0/9","type":"Integer","value":"x"}}',
+    '{"msgType":"write","data":{"basePath":"/3/0","content":[{"path":"/4/0/1","type":"Integer","value":1}]}}',
+  ]) {
+    test(`${command} is dropped, counted and acknowledged`, () => {
+      const stage = new Stage()
+      const device = stage.device()
+      stage.registered(device)
+      const payload = Buffer.from(command)
+      const packet = new PublishPacket(topics.named('a' as TopicName), { qos: 1, retain: false, dup: false }, payload)
+      packet.packetId = 9
+      packet.frameEnd = payload.length
+      stage.connections.at(-1)?.callbacks.handlePacket(packet)
+      assert.equal(device.heard(), undefined)
+      assert.equal(stage.dependencies.counters.dropped.malformed, 1)
+      assert.deepEqual(stage.acknowledged, [9])
+    })
+  }
+
+  test('that the device refuses is told with its code', () => {
+    const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/99' } })
+    device.answer(request, '4.04')
+    const data = { reqPath: '/3/0/99', code: '4.04', codeMsg: 'not_found' }
+    assert.deepEqual(stage.published()[0]?.document, { reqID: 1, msgType: 'read', data })
+  })
+
+  test('that is answered later is acknowledged first', () => {
+    const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
+    const [stage, device, request] = asked(command)
+    device.acknowledge(request)
+    assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'ack' })
+    device.answerLater(request, '2.05', { format: 0, payload: '1' })
+    assert.equal(device.heard()?.code, '0.00', 'the answer is acknowledged')
+    assert.equal(stage.told()['code'], '2.05')
+  })
+
+  test('without an answer is sent five times, then told as coap_timeout; a reset as coap_reset', () => {
+    const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
+    const [stage, device] = asked(command)
+    let sent = 1
+    for (let seconds = 0; seconds < 100; seconds++) {
+      stage.wait(1_000)
+      if (device.heard() !== undefined) sent++
+    }
+    assert.equal(sent, 5)
+    assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_timeout' })
+    stage.command(command, 2)
+    const again = device.heard()
+    assert.ok(again !== undefined)
+    device.reset(again)
+    assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_reset' })
+    assert.deepEqual(stage.acknowledged, [1, 2])
+  })
+
+  test('waits until the one before is done', () => {
+    const [stage, device, first] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } })
+    stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)
+    assert.equal(device.heard(), undefined)
+    device.answer(first, '2.05', { format: 0, payload: 'a' })
+    assert.equal(device.heard()?.path, '/3/0/2')
+  })
+
+  test('whose answer comes in blocks is told whole, and a large one is sent in blocks', () => {
+    const [stage, device, first] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
+    device.answer(first, '2.05', { format: 0, payload: 'a'.repeat(64), block2: [0, true, 2] })
+    const second = device.heard()
+    assert.ok(second !== undefined)
+    assert.deepEqual(second.block2, [1, false, 2])
+    device.answer(second, '2.05', { format: 0, payload: 'b', block2: [1, false, 2] })
+    const content = stage.told()['content'] as readonly { readonly value: string }[]
+    assert.equal(content[0]?.value, `${'a'.repeat(64)}b`)
+
+    const value = 'x'.repeat(1_500)
+    stage.command({ reqID: 2, msgType: 'write', data: { path: '/5/0/1', type: 'String', value } }, 2)
+    const begin = device.heard()
+    assert.ok(begin !== undefined)
+    assert.deepEqual([begin.block1, begin.payload.length], [[0, true, 6], 1_024])
+    device.answer(begin, '2.31', { block1: [0, true, 6] })
+    const rest = device.heard()
+    assert.ok(rest !== undefined)
+    assert.deepEqual([rest.block1, begin.payload.length + rest.payload.length], [[1, false, 6], 1_504])
+    device.answer(rest, '2.04', { block1: [1, false, 6] })
+    assert.equal(stage.told()['code'], '2.04')
+  })
+})
+
+describe('[F5] observations', () => {
+  test('are told as they come, and end with the same token', () => {
+    const command = { reqID: 5, msgType: 'observe', data: { path: '/3/0/9' } }
+    const [stage, device, request] = asked(command)
+    assert.equal(request.observe, 0)
+    device.answer(request, '2.05', { format: 0, payload: '90', observe: 1 })
+    assert.equal(stage.published()[0]?.document['msgType'], 'observe')
+    device.answerLater(request, '2.05', { format: 0, payload: '80', observe: 2 })
+    assert.equal(device.heard()?.code, '0.00')
+    const [notified] = stage.published()
+    const data = { reqPath: '/3/0/9', code: '2.05', codeMsg: 'content', content: [{ path: '/3/0/9', value: 80 }] }
+    const document = { reqID: 5, msgType: 'notify', seqNum: 2, data }
+    assert.deepEqual(notified, { topic: 'lwm2m/dev/up/notify', document })
+    stage.command({ reqID: 6, msgType: 'cancel-observe', data: { path: '/3/0/9' } }, 2)
+    const cancel = device.heard()
+    assert.ok(cancel !== undefined)
+    assert.deepEqual([cancel.observe, cancel.token], [1, request.token])
+    device.answer(cancel, '2.05', { format: 0, payload: '80' })
+    stage.published()
+    device.answerLater(request, '2.05', { format: 0, payload: '70', observe: 3 })
+    assert.equal(device.heard()?.type, 'rst')
+    assert.deepEqual(stage.published(), [])
+  })
+
+  test('of all objects begin at registration where that is asked for', () => {
+    const stage = new Stage({ observesAll: true })
+    const device = stage.device()
+    device.request(post, 'rd', 'ep=dev', '</1/0>,</3/0>')
+    stage.acceptAll()
+    const [created, first] = device.all()
+    assert.deepEqual([created?.code, first?.path, first?.observe], ['2.01', '/1/0', 0])
+  })
+})
+
+describe('[F5] queue mode', () => {
+  test('holds commands while the device sleeps, sends them in order when it is heard, and drops what is too old', () => {
+    const stage = new Stage()
+    const device = stage.device()
+    const location = stage.registered(device, 'ep=dev&lt=86400&b=UQ')
+    stage.wait(22_000)
+    stage.command({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } }, 1, 60)
+    stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)
+    stage.command({ reqID: 3, msgType: 'read', data: { path: '/3/0/3' } }, 3)
+    assert.equal(device.heard(), undefined)
+    stage.wait(60_000)
+    device.request(post, `rd/${location}`, '', '')
+    const [updated, second] = device.all()
+    assert.deepEqual([updated?.code, second?.path], ['2.04', '/3/0/2'])
+    assert.ok(second !== undefined)
+    device.answer(second, '2.05', { format: 0, payload: 'a' })
+    assert.equal(device.heard()?.path, '/3/0/3')
+    assert.deepEqual(stage.acknowledged, [1, 2], 'what was never sent is acknowledged only when it is dropped')
+  })
+
+  test('keeps a command that got no answer for the next time', () => {
+    const stage = new Stage()
+    const device = stage.device()
+    const location = stage.registered(device, 'ep=dev&lt=86400&b=UQ')
+    stage.command({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } }, 1)
+    stage.wait(1_000)
+    for (let seconds = 0; seconds < 100; seconds++) stage.wait(1_000)
+    device.all()
+    assert.deepEqual(stage.acknowledged, [])
+    device.request(post, `rd/${location}`, '', '')
+    const [, again] = device.all()
+    assert.equal(again?.path, '/3/0/1')
+  })
+})
