@@ -1,14 +1,17 @@
 // All kinds of services that actions send to. A new one adds its line here, and its settings to `config/settings`.
 
-import { httpSinkType, type HttpAction, type HttpConnector } from './http/http-sink.ts'
-import { redisSinkType, type RedisAction, type RedisConnector } from './redis/redis-sink.ts'
-import type { SinkType } from './sink.ts'
+import type { ActionsConfig, ConnectorsConfig } from '../config/index.ts'
+import { httpSinkType } from './http/http-sink.ts'
+import { redisSinkType } from './redis/redis-sink.ts'
+import type { NamedValue, SinkType } from './sink.ts'
 import { mysqlSinkType } from './sql/mysql-sink.ts'
 import { postgresqlSinkType } from './sql/postgresql-sink.ts'
-import type { SqlAction, SqlConnector } from './sql/sql-settings.ts'
 
-export type ConnectorSettings = HttpConnector | SqlConnector | RedisConnector
-export type ActionSettings = HttpAction | SqlAction | RedisAction
+/** Entries of a section whose connectors or actions have names. */
+type SinkSections<Sections> = Exclude<keyof Sections, 'isSet' | 'isSetItself' | 'named'>
+
+export type ConnectorSettings = NamedValue<ConnectorsConfig[SinkSections<ConnectorsConfig>]>
+export type ActionSettings = NamedValue<ActionsConfig[SinkSections<ActionsConfig>]>
 
 /** The settings of a type are those of the section that has its name: whoever looks one up by that name may forget which. */
 function byName<Action, Connector>(type: SinkType<Action, Connector>): SinkType<ActionSettings, ConnectorSettings> {

@@ -10,8 +10,9 @@ import { log } from './log.ts'
 import { mqtt, retainer } from './mqtt.ts'
 import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
-import { actions, connectors, ruleEngine } from './rule-engine.ts'
+import { ruleEngine } from './rule-engine.ts'
 import { gateway } from './gateways.ts'
+import { actions, connectors } from './sinks/all-sinks.ts'
 import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
 /** Every setting there is, in the order in which the reference tells of them. */

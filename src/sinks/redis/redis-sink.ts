@@ -4,8 +4,9 @@ import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
+import { messageOf, withTimeout } from '../service-answers.ts'
+import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
 import { bytesOfText, type NamedValue, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
-import { hostAndPort, problemOfServer, tlsOf } from '../sql/sql-settings.ts'
 
 export type RedisConnector = NamedValue<ConnectorsConfig['redis']>
 export type RedisAction = NamedValue<ActionsConfig['redis']>
@@ -125,18 +126,4 @@ async function connect(connector: RedisConnector): Promise<RedisClientType> {
   client.on('error', () => {})
   await client.connect()
   return client
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-async function withTimeout<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -2,8 +2,9 @@
 
 import type { PoolClient } from 'pg'
 import { loadLibrary } from '../optional-library.ts'
+import { hostAndPort, tlsOf } from '../service-address.ts'
 import { sqlSinkType, type SqlPool } from './sql-sink.ts'
-import { hostAndPort, type SqlConnector, tlsOf } from './sql-settings.ts'
+import type { SqlConnector } from './sql-settings.ts'
 import type { SqlConnection } from './write-batch.ts'
 
 const defaultPort = 5_432

@@ -1,54 +1,12 @@
 // What connectors and actions of all SQL databases have in common.
 
-import { readFileSync } from 'node:fs'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { isForbiddenAddress } from '../../transports/index.ts'
 import type { NamedValue } from '../sink.ts'
 
 /** The same for all databases. */
 export type SqlConnector = NamedValue<ConnectorsConfig['pgsql']>
 export type SqlAction = NamedValue<ActionsConfig['pgsql']>
 
-export function problemOfServer(
-  { server }: { readonly server: string | undefined },
-  defaultPort: number,
-): string | undefined {
-  if (server === undefined) return `server: write the address of the server, such as 127.0.0.1:${defaultPort}`
-  const { host, port } = hostAndPort(server, defaultPort)
-  if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535)
-    return `server: ${JSON.stringify(server)} is no address such as 127.0.0.1:${defaultPort}`
-  if (isForbiddenAddress(host)) return `server: the address ${host} is denied by node.denied_addresses`
-  return undefined
-}
-
 export function problemOfSql({ parameters }: { readonly parameters: { readonly sql: string } }): string | undefined {
   return parameters.sql.trim() === '' ? 'parameters.sql: write the SQL statement' : undefined
-}
-
-/** `host`, `host:port`, `[::1]:port`. */
-export function hostAndPort(server: string, defaultPort: number): { readonly host: string; readonly port: number } {
-  const found = /^(?:\[(?<six>[0-9A-Fa-f:.]+)\]|(?<host>[^:[\]]*))(?::(?<port>\d+))?$/.exec(server)
-  if (found === null) return { host: '', port: 0 }
-  const { six, host = '', port } = found.groups ?? {}
-  return { host: six ?? host, port: port === undefined ? defaultPort : Number(port) }
-}
-
-/** Undefined: without TLS. */
-export function tlsOf(
-  ssl: SqlConnector['ssl'],
-):
-  | { readonly rejectUnauthorized: boolean; readonly ca?: string; readonly cert?: string; readonly key?: string }
-  | undefined {
-  if (!ssl.enable) return undefined
-  const [ca, cert, key] = [read(ssl.cacertfile), read(ssl.certfile), read(ssl.keyfile)]
-  return {
-    rejectUnauthorized: ssl.verify_peer,
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-  }
-}
-
-function read(file: string | undefined): string | undefined {
-  return file === undefined || file === '' ? undefined : readFileSync(file, 'utf8')
 }

@@ -1,9 +1,10 @@
 // Rows for an SQL database, whichever it is: what differs is in its driver.
 
 import { LazyConnection } from '../lazy-connection.ts'
+import { problemOfServer } from '../service-address.ts'
 import type { Sink, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer } from './sql-entry.ts'
-import { problemOfServer, problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
+import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
 import { type SqlConnection, writeBatch } from './write-batch.ts'
 
 /** Classes of SQLSTATE: data that is wrong, and constraints that it breaks. */

@@ -1,0 +1,22 @@
+// connectors, actions: the services that results of rules go to. A new type adds its two lines here.
+
+import { appliedAtOnce, section } from '../../schema/setting.ts'
+import { databaseActions, databaseConnectors } from './database-settings.ts'
+import { httpActions, httpConnectors } from './http-settings.ts'
+import { redisActions, redisConnectors } from './redis-settings.ts'
+
+export const connectors = appliedAtOnce(
+  section('Services that actions send to.', {
+    http: httpConnectors,
+    ...databaseConnectors,
+    redis: redisConnectors,
+  }),
+)
+
+export const actions = appliedAtOnce(
+  section('What rules send to services. Each action stores messages until the service has confirmed them.', {
+    http: httpActions,
+    ...databaseActions,
+    redis: redisActions,
+  }),
+)

@@ -1,0 +1,38 @@
+// connectors and actions of pgsql, timescale and mysql: rows for SQL databases.
+
+import { section, setting } from '../../schema/setting.ts'
+import {
+  actionSettings,
+  maybeText,
+  namedSinks,
+  poolSize,
+  resourceOptions,
+  serverSettings,
+  template,
+} from './sink-parts.ts'
+
+const sqlConnector = section('One database.', {
+  ...serverSettings,
+  database: setting(maybeText, undefined, { description: 'Name of the database.' }),
+  pool_size: poolSize,
+})
+
+const sqlAction = section('One kind of row.', {
+  ...actionSettings,
+  parameters: section('The statement.', {
+    sql: setting(template, '', {
+      description:
+        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+    }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+const databases = <Named extends typeof sqlConnector | typeof sqlAction>(named: Named) => ({
+  pgsql: namedSinks('PostgreSQL.', named),
+  timescale: namedSinks('TimescaleDB.', named),
+  mysql: namedSinks('MySQL and MariaDB.', named),
+})
+
+export const databaseConnectors = databases(sqlConnector)
+export const databaseActions = databases(sqlAction)

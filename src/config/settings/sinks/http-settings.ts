@@ -1,0 +1,40 @@
+// connectors.http, actions.http: requests to HTTP services.
+
+import { textMap } from '../../schema/collections.ts'
+import { section, setting } from '../../schema/setting.ts'
+import { choice, optional } from '../../schema/setting-type.ts'
+import { clientCertificates } from '../bridges.ts'
+import {
+  actionSettings,
+  anyText,
+  connectorSettings,
+  connectTimeout,
+  maybeText,
+  namedSinks,
+  poolSize,
+  resourceOptions,
+  template,
+} from './sink-parts.ts'
+
+const httpConnector = section('One HTTP service.', {
+  ...connectorSettings,
+  url: setting(maybeText, undefined, { description: 'Address, such as http://127.0.0.1:8080/base.' }),
+  headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
+  connect_timeout: connectTimeout,
+  pool_size: poolSize,
+  ssl: clientCertificates,
+})
+
+const httpAction = section('One kind of request.', {
+  ...actionSettings,
+  parameters: section('The request. Texts are templates with ${...}.', {
+    method: setting(choice(['post', 'put', 'get', 'delete']), 'post', { description: 'Method.' }),
+    path: setting(anyText, '', { description: 'Is appended to the URL of the connector.' }),
+    headers: setting(textMap, new Map(), { description: 'Headers beside those of the connector.', isSecret: true }),
+    body: setting(optional(template, 'none'), undefined, { description: 'Body.', defaultWords: 'all columns as JSON' }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+export const httpConnectors = namedSinks('HTTP services.', httpConnector)
+export const httpActions = namedSinks('HTTP requests.', httpAction)

@@ -1,0 +1,80 @@
+// What connectors and actions of all types have in common.
+
+import { linesOfText } from '../../schema/rule-action.ts'
+import { duration } from '../../schema/quantities.ts'
+import { namedSection, section, setting, type SchemaNode, type Section } from '../../schema/setting.ts'
+import { boolean, choice, integer, optional, text } from '../../schema/setting-type.ts'
+import { clientCertificates } from '../bridges.ts'
+
+const maxTemplateBytes = 262_144
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+export const anyText = text({ isEmptyAllowed: true })
+export const maybeText = optional(anyText, 'none')
+
+/** SQL and texts with placeholders. */
+export const template = linesOfText(maxTemplateBytes)
+
+/** All connectors or actions of one type, by their names. */
+export function namedSinks<Named extends SchemaNode>(description: string, named: Named): Section<{}, Named> {
+  return namedSection(description, { entries: {}, placeholder: 'name', named })
+}
+
+export const connectorSettings = {
+  enable: setting(boolean, true, { description: 'Whether the connector is used.' }),
+  description: setting(anyText, '', { description: 'For administrators.' }),
+}
+
+export const connectTimeout = setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
+  description: 'How long connecting may take.',
+})
+
+export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, { description: 'Connections of each shard.' })
+
+/** Of services that are reached by an address. */
+export const serverSettings = {
+  ...connectorSettings,
+  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:5432.' }),
+  username: setting(maybeText, undefined, { description: 'User name.' }),
+  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  connect_timeout: connectTimeout,
+  ssl: clientCertificates,
+}
+
+export const actionSettings = {
+  enable: setting(boolean, true, {
+    description: 'Whether the action sends. A disabled action stores what its rules bring.',
+  }),
+  description: setting(anyText, '', { description: 'For administrators.' }),
+  connector: setting(maybeText, undefined, { description: 'Name of the connector, which has the type of the action.' }),
+}
+
+export const resourceOptions = section('How messages are stored and sent.', {
+  batch_size: setting(integer({ min: 1, max: 10_000 }), 1, { description: 'Maximum messages sent together.' }),
+  batch_time: setting(duration({ minMs: 0, maxMs: 60_000, bareUnitMs: 1 }), 0, {
+    description: 'How long an incomplete batch waits for more messages.',
+  }),
+  inflight_window: setting(integer({ min: 1, max: 2_000 }), 100, {
+    description:
+      'Messages that may be sent before the first of them is confirmed. With 1, the order is kept at retries.',
+  }),
+  max_buffer_messages: setting(integer({ min: 1, max: 100_000_000 }), 1_000_000, {
+    description: 'Maximum messages that are stored for the action, in each shard.',
+  }),
+  overflow: setting(choice(['block', 'drop']), 'block', {
+    description: 'If the maximum is reached: publishers of QoS 1 and 2 wait, or new messages are dropped and counted.',
+  }),
+  max_retries: setting(integer({ min: 0, max: 100 }), 2, {
+    description: 'Retries of a message that the service refuses for good. Then it becomes a dead letter.',
+  }),
+  retry_interval: setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 1_000, {
+    description: 'First pause after a failure. It doubles up to 30 seconds.',
+  }),
+  request_timeout: setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
+    description: 'How long the service may take to answer.',
+  }),
+  health_check_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 15_000, {
+    description: 'How often the service is checked while there is nothing to send.',
+  }),
+})
