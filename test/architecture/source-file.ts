@@ -1,11 +1,10 @@
-// Reads one source file into what the rules ask about: its imports, its functions, its assertions, and the names it
-// takes from the world.
+// Reads one source file: its imports, functions, assertions and global names.
 
 import { parseSync, visitorKeys } from 'oxc-parser'
 
 export interface SourceImport {
   readonly specifier: string
-  /** Nothing of it is left when the program runs. */
+  /** The import is erased when types are stripped. */
   readonly typeOnly: boolean
   readonly line: number
 }
@@ -29,9 +28,9 @@ export interface SourceFile {
   readonly functions: readonly SourceFunction[]
   /** Every name that is read as a variable or a type: `Date` in `Date.now()`, but not `now`. */
   readonly names: readonly NamedPlace[]
-  /** `async`, `await` and `Math.random`: what no single name betrays. */
+  /** `async`, `await` and `Math.random`, which are not single names. */
   readonly constructs: readonly NamedPlace[]
-  /** Where `assert` gets a message that is put together at every call, whether it is needed or not. */
+  /** Lines of `assert` calls that build a message at every call. */
   readonly costlyAssertions: readonly number[]
   readonly syntaxErrors: readonly string[]
 }
@@ -121,10 +120,10 @@ function isCostlyAssertion(node: SyntaxNode): boolean {
   return callee['name'] === 'assert' && message !== undefined && message.type !== 'Literal'
 }
 
-/** In `a.process`, `{ process: 1 }` and `interface A { process: string }` the name is a label, nothing that is taken. */
+/** In `a.process`, `{ process: 1 }` and `interface A { process: string }` the name is a label and not read. */
 function isOnlyALabel(parent: SyntaxNode | undefined, key: string): boolean {
   if (parent === undefined || parent['computed'] === true) return false
-  // In the short form `{ process }` key and value are one place in the text: the value is a name that is taken.
+  // In the short form `{ process }` key and value have one position: the value is a name that is read.
   if (key === 'property' || key === 'key' || key === 'label') return true
   return key === 'right' && parent.type === 'TSQualifiedName'
 }

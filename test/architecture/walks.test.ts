@@ -6,13 +6,13 @@ import { readSource } from './source-file.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 
-/** What stands in backticks in a walk: `a/path.ts`, or `aFunction()` of the file that was named last before it. */
+/** Text in backticks: `a/path.ts`, or `aFunction()` of the last file named before it. */
 interface Mention {
   readonly text: string
   readonly line: number
 }
 
-test('every file and function that WALKS.md names is there', () => {
+test('every file and function that WALKS.md names exists', () => {
   const missing = findMissing(readFileSync(`${checkout}docs/WALKS.md`, 'utf8'))
   assert.deepEqual(missing, [])
 })
@@ -23,11 +23,13 @@ test('WALKS.md names files and functions at all', () => {
   assert.ok(mentions.filter(({ text }) => text.endsWith('()')).length > 10)
 })
 
-test('a walk that names what is not there is found out', () => {
-  const here = '`test/house/walks.test.ts`'
+test('a file or function that does not exist is reported', () => {
+  const here = '`test/architecture/walks.test.ts`'
   assert.deepEqual(findMissing(`${here} with \`findMissing()\``), [])
   assert.deepEqual(findMissing('\n`src/nowhere.ts`'), ['line 2: src/nowhere.ts'])
-  assert.deepEqual(findMissing(`${here} with \`findNothing()\``), ['line 1: findNothing() in test/house/walks.test.ts'])
+  assert.deepEqual(findMissing(`${here} with \`findNothing()\``), [
+    'line 1: findNothing() in test/architecture/walks.test.ts',
+  ])
   assert.deepEqual(findMissing('`findMissing()`'), ['line 1: findMissing() comes before any file'])
 })
 
@@ -54,6 +56,6 @@ function mentionsIn(text: string): Mention[] {
 }
 
 function declares(file: string, name: string): boolean {
-  if (!existsSync(checkout + file)) return true // Said already, for the file.
+  if (!existsSync(checkout + file)) return true // Already reported for the file.
   return readSource(file, readFileSync(checkout + file, 'utf8')).functions.some((one) => one.name === name)
 }

@@ -1,37 +1,36 @@
-// The floor plan as data. A room is a folder of src/; a room that is not built yet may stand here already.
-// Whoever adds a room, an inner floor or a library adds one line here and says in the commit why.
+// Modules and layers as data. A module is a folder of src/; planned modules are listed as well.
+// A new module, folder or library is one line here, with the reason in the commit message.
 
-import type { HouseRules } from './inspect-house.ts'
+import type { ArchitectureRules } from './inspect-architecture.ts'
 
-export const houseRules: HouseRules = {
-  rooms: {
-    protocol: { floor: 1, pure: true },
-    config: { floor: 1, pure: true },
-    telemetry: { floor: 1, pure: false },
-    records: { floor: 2, pure: true },
-    contract: { floor: 2, pure: false },
-    transports: { floor: 2, pure: false },
-    core: { floor: 3, pure: true },
-    access: { floor: 4, pure: false },
-    backup: { floor: 4, pure: false },
-    bridges: { floor: 4, pure: false },
-    links: { floor: 4, pure: false },
-    management: { floor: 4, pure: false },
-    storage: { floor: 4, pure: false },
-    rules: { floor: 4, pure: true },
-    sinks: { floor: 4, pure: false },
-    gateways: { floor: 4, pure: false },
-    cluster: { floor: 5, pure: false },
-    shard: { floor: 6, pure: false },
-    node: { floor: 7, pure: false },
-    cli: { floor: 8, pure: false },
-    operator: { floor: 8, pure: false },
+export const architectureRules: ArchitectureRules = {
+  modules: {
+    protocol: { layer: 1, pure: true },
+    config: { layer: 1, pure: true },
+    telemetry: { layer: 1, pure: false },
+    records: { layer: 2, pure: true },
+    contract: { layer: 2, pure: false },
+    transports: { layer: 2, pure: false },
+    core: { layer: 3, pure: true },
+    access: { layer: 4, pure: false },
+    backup: { layer: 4, pure: false },
+    bridges: { layer: 4, pure: false },
+    links: { layer: 4, pure: false },
+    management: { layer: 4, pure: false },
+    storage: { layer: 4, pure: false },
+    rules: { layer: 4, pure: true },
+    sinks: { layer: 4, pure: false },
+    gateways: { layer: 4, pure: false },
+    cluster: { layer: 5, pure: false },
+    shard: { layer: 6, pure: false },
+    node: { layer: 7, pure: false },
+    cli: { layer: 8, pure: false },
+    operator: { layer: 8, pure: false },
   },
 
-  // Paths are below the room. A folder ends in a slash, a file names itself without its extension. Within one inner
-  // floor imports are free (but never in a circle); `index.ts` is the door and stands above everything.
-  // Each folder is a layer of its own: it imports only folders that stand before it.
-  innerFloors: {
+  // Layers within a module, lowest first. Paths are relative to the module; a folder ends in a slash, a file has no
+  // extension. A layer imports only layers listed before it; `index.ts`, the entry point, imports all of them.
+  innerLayers: {
     core: [
       ['namespaces/'],
       ['model/'],
@@ -90,7 +89,7 @@ export const houseRules: HouseRules = {
     ],
   },
 
-  // Each library is imported by one file of ours, so that a change of library is a change of one file.
+  // Each library is imported by one file, so that replacing the library changes one file.
   libraryOwners: {
     '@fastify/busboy': 'src/management/multipart.ts',
     '@currentspace/http3': 'src/transports/quic-library.ts',
@@ -107,7 +106,7 @@ export const houseRules: HouseRules = {
     redis: 'src/sinks/redis/redis-sink.ts',
   },
 
-  // `src/contract/index.ts` is for the build, which makes the table of operations of it.
+  // The build of the dashboard imports `src/contract/index.ts` to generate the table of operations.
   webPage: {
     folder: 'dashboard',
     entries: ['src/contract/fetch-client.ts', 'src/contract/index.ts'],
@@ -125,10 +124,10 @@ export const houseRules: HouseRules = {
     },
   },
 
-  longestFile: 500,
-  longestFunction: 70,
+  maxFileLines: 500,
+  maxFunctionLines: 70,
   forbiddenFileNames: ['utils', 'util', 'helpers', 'helper', 'common', 'misc'],
 
-  // This list may only shrink. `to` names the file that is imported, where the breach is an import.
+  // This list may only shrink. `to` is the imported file, if the violation is an import.
   exceptions: [],
 }
