@@ -171,6 +171,7 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
   return new ShardRules(shard, ruleHook, start.rules?.nodeName ?? '', {
     own: start.shardNumber,
     shards: start.shards ?? 1,
+    dataDirectory: start.dataDirectory,
     log,
     nowMs: () => clock.nowMs(),
     alarm,

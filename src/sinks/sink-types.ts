@@ -1,6 +1,7 @@
 // All kinds of services that actions send to. A new one adds its line here, and its settings to `config/settings`.
 
 import type { ActionsConfig, ConnectorsConfig } from '../config/index.ts'
+import { diskLogSinkType } from './file/disk-log-sink.ts'
 import { httpSinkType } from './http/http-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
@@ -24,6 +25,7 @@ export const sinkTypes = {
   timescale: byName(postgresqlSinkType),
   mysql: byName(mysqlSinkType),
   redis: byName(redisSinkType),
+  disk_log: byName(diskLogSinkType),
 }
 
 export type SinkTypeName = keyof typeof sinkTypes

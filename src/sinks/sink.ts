@@ -45,9 +45,13 @@ export interface Sink {
   close(): void
 }
 
-/** What all sinks have of `resource_opts`. */
-export interface SinkTimes {
+/** What sinks know of the action and of where they run. */
+export interface SinkContext {
   readonly requestTimeoutMs: number
+  /** Absolute: where relative paths begin. */
+  readonly dataDirectory: string
+  /** Each shard has its own sinks. The first is 0. */
+  readonly shard: number
 }
 
 /** One kind of service. `Action` and `Connector`: their settings. */
@@ -56,7 +60,7 @@ export interface SinkType<Action, Connector> {
   problemOfConnector(connector: Connector): string | undefined
   problemOfAction(action: Action): string | undefined
   renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
-  open(connector: Connector, action: Action, times: SinkTimes): Sink
+  open(connector: Connector, action: Action, context: SinkContext): Sink
 }
 
 /** Bytes of a text. */

@@ -52,6 +52,8 @@ export interface ActionManagerDependencies {
   }
   readonly own: PeerNumber
   readonly shards: number
+  /** Absolute. */
+  readonly dataDirectory: string
   readonly log: Log
   nowMs(): number
   alarm(name: string, message: string): void
@@ -188,9 +190,10 @@ export class ActionManager implements RuleSinks {
     const running = this.#actions.get(action)
     if (running === undefined) return
     running.isStopped = what === 'stop'
-    const sink = running.isStopped ? undefined : sinkOf(running.assignment)
     const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
-    for (const delivery of running.deliveries) delivery.changeSink(sink, why)
+    for (const delivery of running.deliveries) {
+      delivery.changeSink(running.isStopped ? undefined : this.#sinkOf(running.assignment), why)
+    }
   }
 
   stop(): void {
@@ -215,9 +218,20 @@ export class ActionManager implements RuleSinks {
       isStopped: false,
     }
     this.#waiting.add(id)
-    running.deliveries.push(this.#deliver(running, clientId, sinkOf(assignment)))
+    running.deliveries.push(this.#deliver(running, clientId, this.#sinkOf(assignment)))
     deadLetters.start()
     return running
+  }
+
+  /** Undefined: it stores and does not send. */
+  #sinkOf({ type, action, connector }: ActionAssignment): Sink | undefined {
+    if (!action.enable || connector === undefined) return undefined
+    const { dataDirectory, own: shard } = this.#dependencies
+    return sinkTypes[type].open(connector, action, {
+      requestTimeoutMs: action.resource_opts.request_timeout,
+      dataDirectory,
+      shard,
+    })
   }
 
   /** Takes over the dead letters of another shard. */
@@ -293,7 +307,7 @@ export class ActionManager implements RuleSinks {
     const running = this.#actions.get(id)
     if (running === undefined) return this.#noteOrphan(id, clientId)
     if (clientId === running.clientId || clientId === running.deadClientId) return
-    const sink = isOfDeadLetters(clientId) ? this.#moveTo(running.deadClientId) : sinkOf(running.assignment)
+    const sink = isOfDeadLetters(clientId) ? this.#moveTo(running.deadClientId) : this.#sinkOf(running.assignment)
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 
@@ -440,12 +454,6 @@ const compile: CompileTemplate = (text) => {
     render: (data) => template.render(data as RuleMap),
     values: (data) => template.values(data as RuleMap),
   }
-}
-
-/** Undefined: it stores and does not send. */
-function sinkOf({ type, action, connector }: ActionAssignment): Sink | undefined {
-  if (!action.enable || connector === undefined) return undefined
-  return sinkTypes[type].open(connector, action, { requestTimeoutMs: action.resource_opts.request_timeout })
 }
 
 function reasonForNoSink({ action, connector }: ActionAssignment): string {

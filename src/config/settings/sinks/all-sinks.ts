@@ -2,6 +2,7 @@
 
 import { appliedAtOnce, section } from '../../schema/setting.ts'
 import { databaseActions, databaseConnectors } from './database-settings.ts'
+import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 
@@ -10,6 +11,7 @@ export const connectors = appliedAtOnce(
     http: httpConnectors,
     ...databaseConnectors,
     redis: redisConnectors,
+    disk_log: diskLogConnectors,
   }),
 )
 
@@ -18,5 +20,6 @@ export const actions = appliedAtOnce(
     http: httpActions,
     ...databaseActions,
     redis: redisActions,
+    disk_log: diskLogActions,
   }),
 )

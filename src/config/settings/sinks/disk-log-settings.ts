@@ -1,0 +1,47 @@
+// connectors.disk_log, actions.disk_log: lines in files.
+
+import { path } from '../../schema/path.ts'
+import { size } from '../../schema/quantities.ts'
+import { section, setting } from '../../schema/setting.ts'
+import { choice, integer, optional } from '../../schema/setting-type.ts'
+import { actionSettings, anyText, connectorSettings, namedSinks, resourceOptions, template } from './sink-parts.ts'
+
+const kilobyte = 1_024
+const megabyte = 1_048_576
+const terabyte = 1_099_511_627_776
+
+const diskLogConnector = section('One file, and the older ones beside it.', {
+  ...connectorSettings,
+  filepath: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
+    description:
+      'The file, such as exports/readings.jsonl. Shards after the first have files of their own: readings-shard1.jsonl.',
+  }),
+  max_file_size: setting(size({ minBytes: kilobyte, maxBytes: terabyte }), 10 * megabyte, {
+    description: 'The file is put aside and a new one begun before it grows beyond this.',
+  }),
+  max_file_number: setting(integer({ min: 1, max: 10_000 }), 10, {
+    description: 'Files of each shard that are kept, with the current one. The oldest is deleted.',
+  }),
+})
+
+const diskLogAction = section('One kind of line.', {
+  ...actionSettings,
+  parameters: section('The line.', {
+    format: setting(choice(['lines', 'csv']), 'lines', {
+      description:
+        'lines: the text of the template. csv: values that the template inserts are quoted where it is needed.',
+    }),
+    template: setting(optional(template, 'none'), undefined, {
+      description: 'The line, with ${...} for values.',
+      defaultWords: 'all columns as JSON',
+    }),
+    header: setting(anyText, '', { description: 'First line of each file, such as time,topic,value.' }),
+    write_mode: setting(choice(['sync', 'async']), 'sync', {
+      description: 'Has no effect: a line counts as written when it is on disk, in both modes.',
+    }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+export const diskLogConnectors = namedSinks('Files.', diskLogConnector)
+export const diskLogActions = namedSinks('Lines in files.', diskLogAction)

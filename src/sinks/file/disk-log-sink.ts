@@ -1,0 +1,90 @@
+// Actions that append lines to a file. Each shard has a file of its own, as files that several threads rotate would need a lock
+// for each line; the spools that they are written from are per shard, too.
+
+import { isAbsolute, join, parse } from 'node:path'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { csvRenderer } from '../csv.ts'
+import {
+  bytesOfText,
+  type NamedValue,
+  type Sink,
+  type SinkContext,
+  type SinkType,
+  type SpoolEntry,
+  type WriteOutcome,
+} from '../sink.ts'
+import type { AppendOptions, LineFile } from './line-file.ts'
+import { releaseFile, takeFile } from './open-files.ts'
+
+type DiskLogConnector = NamedValue<ConnectorsConfig['disk_log']>
+type DiskLogAction = NamedValue<ActionsConfig['disk_log']>
+
+const done: WriteOutcome = { outcome: 'done' }
+
+export const diskLogSinkType: SinkType<DiskLogAction, DiskLogConnector> = {
+  problemOfConnector({ filepath }) {
+    if (filepath === undefined) return 'filepath: write the name of a file, such as readings.jsonl'
+    if (filepath.endsWith('/')) return `filepath: ${filepath} is the name of a directory`
+    if (/\.\d+$/.test(filepath)) return 'filepath: older files have names that end in .1, .2 and so on: choose another'
+    return undefined
+  },
+
+  problemOfAction({ parameters: { format, template, header } }) {
+    if (format === 'csv' && template === undefined)
+      return 'parameters.template: write the row, such as "${timestamp},${topic},${payload.value}"'
+    return /[\r\n]/.test(header) ? 'parameters.header: the header is one line' : undefined
+  },
+
+  renderer({ parameters: { format, template } }, compile, allColumns) {
+    if (template === undefined) return (data) => ({ payload: Buffer.from(allColumns(data)), attributes: [] })
+    if (format === 'csv') {
+      const render = csvRenderer(template, compile)
+      return (data) => ({ payload: render(data), attributes: [] })
+    }
+    const compiled = compile(template)
+    return (data) => ({ payload: bytesOfText(compiled.render(data)), attributes: [] })
+  },
+
+  open: (connector, action, context) => new DiskLogSink(connector, action, context),
+}
+
+class DiskLogSink implements Sink {
+  readonly #file: LineFile
+  readonly #options: AppendOptions
+  #isClosed = false
+
+  constructor(connector: DiskLogConnector, action: DiskLogAction, context: SinkContext) {
+    this.#file = takeFile(fileOfShard(connector.filepath ?? '', context))
+    this.#options = {
+      maxFileBytes: connector.max_file_size,
+      maxFiles: connector.max_file_number,
+      header: action.parameters.header,
+      timeoutMs: context.requestTimeoutMs,
+    }
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const lines = batch.map(({ payload }) => payload)
+    const problems = await this.#file.append(lines, this.#options)
+    return problems.map((why) => (why === undefined ? done : { outcome: 'retry', why }))
+  }
+
+  async check(): Promise<string | undefined> {
+    const [problem] = await this.#file.append([], this.#options)
+    return problem
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    releaseFile(this.#file)
+  }
+}
+
+/** `readings.jsonl` of the first shard, `readings-shard1.jsonl` of the next. */
+function fileOfShard(filepath: string, { dataDirectory, shard }: SinkContext): string {
+  const path = isAbsolute(filepath) ? filepath : join(dataDirectory, filepath)
+  if (shard === 0) return path
+  const { dir, name, ext } = parse(path)
+  return join(dir, `${name}-shard${shard}${ext}`)
+}

@@ -1,0 +1,233 @@
+// A file of lines that are on disk when they count as written. It is rotated by size:
+//
+//   readings.jsonl  ->  readings.jsonl.1  ->  readings.jsonl.2  -> ... -> readings.jsonl.<maxFiles - 1>  ->  gone
+//
+// Lines that come while the disk works are written together, with one sync for all of them. After an error the file is opened
+// anew; a line that an error or a crash left unfinished goes, as nobody was told that it is written.
+
+import { constants } from 'node:fs'
+import { access, lstat, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+export interface FileLimits {
+  /** A file with several lines is not larger. */
+  readonly maxFileBytes: number
+  /** With the current one. At least 1. */
+  readonly maxFiles: number
+}
+
+export interface AppendOptions extends FileLimits {
+  /** First line of each file; '': none. */
+  readonly header: string
+  readonly timeoutMs: number
+}
+
+/** Why a line is not on disk; undefined: it is. */
+export type AppendProblem = string | undefined
+
+interface Item {
+  readonly line: Buffer
+  readonly options: AppendOptions
+  /** It was given up. */
+  isSettled: boolean
+  settle(problem: AppendProblem): void
+}
+
+interface OpenFile {
+  readonly handle: FileHandle
+  readonly inode: number
+  bytes: number
+}
+
+/** Lines name clients and what they say: for the owner alone. */
+const fileMode = 0o600
+const directoryMode = 0o700
+const newline = 0x0a
+const lineEnd = Buffer.from('\n')
+/** Lines that are written together, but one line in any case. */
+const maxChunkBytes = 1_048_576
+const searchBytes = 65_536
+const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
+
+export class LineFile {
+  readonly path: string
+  #queue: Item[] = []
+  #isRunning = false
+  #isClosed = false
+  #file: OpenFile | undefined
+
+  /** `path` is absolute. */
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** One result for each line, which has no end of line. Without lines it opens the file, and gives one result. Never rejects. */
+  append(lines: readonly Buffer[], options: AppendOptions): Promise<readonly AppendProblem[]> {
+    const items: Item[] = []
+    const wanted = lines.length === 0 ? [Buffer.alloc(0)] : lines.map((line) => Buffer.concat([line, lineEnd]))
+    const results = wanted.map(
+      (line) =>
+        new Promise<AppendProblem>((resolve) => {
+          const item: Item = {
+            line,
+            options,
+            isSettled: false,
+            settle: (problem) => {
+              item.isSettled = true
+              resolve(problem)
+            },
+          }
+          items.push(item)
+        }),
+    )
+    const timer = setTimeout(() => {
+      for (const item of items) item.settle(`${this.path}: the disk has not answered within ${options.timeoutMs} ms`)
+    }, options.timeoutMs)
+    this.#queue.push(...items)
+    this.#run()
+    return Promise.all(results).finally(() => clearTimeout(timer))
+  }
+
+  /** What is queued is still written. */
+  close(): void {
+    this.#isClosed = true
+    this.#run()
+  }
+
+  #run(): void {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    void this.#writeQueued()
+  }
+
+  async #writeQueued(): Promise<void> {
+    for (;;) {
+      this.#queue = this.#queue.filter(({ isSettled }) => !isSettled)
+      const [first] = this.#queue
+      if (first === undefined) break
+      let chunk: readonly Item[] = [first]
+      try {
+        const file = await this.#fileFor(first)
+        chunk = this.#takeChunk(file, first.options)
+        await write(file, chunk)
+        for (const item of chunk) item.settle(undefined)
+      } catch (error) {
+        for (const item of chunk) item.settle(problemText(error, this.path))
+        await this.#giveUp()
+      }
+    }
+    this.#isRunning = false
+    if (this.#isClosed) await this.#giveUp()
+  }
+
+  /** An open file with room for the line, or an empty one. */
+  async #fileFor({ line, options }: Item): Promise<OpenFile> {
+    if (this.#file !== undefined && !(await isAt(this.#file, this.path))) await this.#giveUp()
+    this.#file ??= await openFile(this.path, options)
+    if (this.#file.bytes > 0 && this.#file.bytes + line.length > options.maxFileBytes) {
+      await this.#giveUp()
+      await rotate(this.path, options.maxFiles)
+      this.#file = await openFile(this.path, options)
+    }
+    return this.#file
+  }
+
+  #takeChunk({ bytes }: OpenFile, { maxFileBytes }: AppendOptions): readonly Item[] {
+    const room = Math.min(maxChunkBytes, maxFileBytes - bytes)
+    let taken = 0
+    let count = 0
+    for (const { line } of this.#queue) {
+      if (count > 0 && taken + line.length > room) break
+      taken += line.length
+      count++
+    }
+    return this.#queue.splice(0, count).filter(({ isSettled }) => !isSettled)
+  }
+
+  async #giveUp(): Promise<void> {
+    const file = this.#file
+    this.#file = undefined
+    // What counts as written was synced before: nothing depends on how closing ends.
+    await file?.handle.close().catch(() => {})
+  }
+}
+
+async function write(file: OpenFile, chunk: readonly Item[]): Promise<void> {
+  const bytes = Buffer.concat(chunk.map(({ line }) => line))
+  if (bytes.length === 0) return
+  await file.handle.appendFile(bytes)
+  await file.handle.datasync()
+  file.bytes += bytes.length
+}
+
+/** Others may move or delete the file: lines belong to the one that has the name. */
+async function isAt({ inode }: OpenFile, path: string): Promise<boolean> {
+  const there = await stat(path).catch(() => undefined)
+  return there?.ino === inode
+}
+
+async function openFile(path: string, { header }: AppendOptions): Promise<OpenFile> {
+  const directory = dirname(path)
+  await mkdir(directory, { recursive: true, mode: directoryMode })
+  const there = await lstat(path).catch(() => undefined)
+  if (there !== undefined && !there.isFile())
+    throw new Error(`${path} is not a regular file: name another file, or remove what is there`)
+  const handle = await open(path, flags, fileMode)
+  try {
+    await handle.chmod(fileMode)
+    await endLastLine(handle)
+    const { size } = await handle.stat()
+    if (size === 0 && header !== '') await handle.appendFile(`${header}\n`)
+    await handle.sync()
+    if (there === undefined) await syncDirectory(directory)
+    const { size: bytes, ino } = await handle.stat()
+    return { handle, inode: ino, bytes }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** Removes an unfinished line. A file that has no line at all is not ours: what it has becomes the first. */
+async function endLastLine(handle: FileHandle): Promise<void> {
+  const { size } = await handle.stat()
+  const part = Buffer.alloc(searchBytes)
+  for (let end = size; end > 0;) {
+    const start = Math.max(0, end - searchBytes)
+    const { bytesRead } = await handle.read(part, 0, end - start, start)
+    const last = part.subarray(0, bytesRead).lastIndexOf(newline)
+    if (last >= 0) {
+      if (start + last + 1 < size) await handle.truncate(start + last + 1)
+      return
+    }
+    end = start
+  }
+  if (size > 0) await handle.appendFile(lineEnd)
+}
+
+/** Files move up to the first number that is free; if none is, the oldest goes. */
+async function rotate(path: string, maxFiles: number): Promise<void> {
+  if (maxFiles === 1) return rm(path, { force: true })
+  let free = 1
+  while (free < maxFiles - 1 && (await isThere(`${path}.${free}`))) free++
+  for (let number = free; number > 1; number--) await rename(`${path}.${number - 1}`, `${path}.${number}`)
+  await rename(path, `${path}.1`)
+  await syncDirectory(dirname(path))
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  await using handle = await open(directory, constants.O_RDONLY)
+  await handle.sync()
+}
+
+function problemText(error: unknown, path: string): string {
+  const { message } = error as Error
+  return message.includes(path) ? message : `${path}: ${message}`
+}

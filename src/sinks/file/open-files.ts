@@ -1,0 +1,29 @@
+// Files that actions of one shard write to: actions with the same file share it, so that its lines stay whole.
+
+import { LineFile } from './line-file.ts'
+
+interface SharedFile {
+  readonly file: LineFile
+  users: number
+}
+
+const files = new Map<string, SharedFile>()
+
+/** Whoever takes a file releases it. */
+export function takeFile(path: string): LineFile {
+  const known = files.get(path)
+  if (known !== undefined) {
+    known.users++
+    return known.file
+  }
+  const file = new LineFile(path)
+  files.set(path, { file, users: 1 })
+  return file
+}
+
+export function releaseFile({ path }: LineFile): void {
+  const shared = files.get(path)
+  if (shared === undefined || --shared.users > 0) return
+  files.delete(path)
+  shared.file.close()
+}

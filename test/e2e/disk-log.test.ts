@@ -1,0 +1,140 @@
+// Actions that write files, in the real program: what is acknowledged is in a file, also where the broker is killed meanwhile.
+
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import mqtt from 'mqtt'
+import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { type Scope, temporaryFolder } from './godwit-process.ts'
+
+const options = 'resource_opts={batch_size=10,retry_interval=50ms,health_check_interval=100ms}'
+
+async function connect(t: Scope, { port }: BrokerWithApi): Promise<mqtt.MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+async function until(look: () => Promise<boolean>): Promise<void> {
+  const endMs = Date.now() + 30_000
+  while (!(await look())) {
+    assert.ok(Date.now() < endMs, 'not reached within 30 s')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** The lines of all files of a folder. */
+async function linesIn(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => [])
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+  return texts.flatMap((text) => text.split('\n').slice(0, -1))
+}
+
+const rule = (action: string, columns = '*'): string =>
+  `rule_engine.rules.all={sql="SELECT ${columns} FROM \\"in/#\\"",actions=["${action}"]}`
+
+test('what is acknowledged is a line of a file, also after the broker was killed, in each shard and for its owner alone', async (t) => {
+  const set = [
+    'node.shards=2',
+    'connectors.disk_log.files={filepath="exports/in.jsonl",max_file_size=2KB,max_file_number=1000}',
+    `actions.disk_log.all={connector=files,${options}}`,
+    rule('disk_log:all', 'topic, payload.number as number'),
+  ]
+  const broker = await startBrokerWithApi(t, { set })
+  const acknowledged = new Set<number>()
+  const publishFrom = async (at: BrokerWithApi, first: number, count: number): Promise<void> => {
+    const clients = await Promise.all([connect(t, at), connect(t, at), connect(t, at), connect(t, at)])
+    const sent = Array.from({ length: count }, async (_, index) => {
+      const number = first + index
+      await clients[index % clients.length].publishAsync('in/a', JSON.stringify({ number }), { qos: 1 })
+      acknowledged.add(number)
+    })
+    await Promise.allSettled(sent.slice(0, -1))
+    await sent.at(-1)
+  }
+  await publishFrom(broker, 0, 300)
+  await broker.process.stop('SIGKILL')
+  const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
+  await publishFrom(again, 300, 20)
+  const folder = join(broker.dataDirectory, 'exports')
+  const numbersIn = async (): Promise<ReadonlySet<number>> =>
+    new Set((await linesIn(folder)).map((line) => (JSON.parse(line) as { readonly number: number }).number))
+  await until(async () => {
+    const numbers = await numbersIn()
+    return [...acknowledged].every((number) => numbers.has(number))
+  })
+  assert.equal(acknowledged.size, 320)
+  const names = await readdir(folder)
+  assert.ok(names.includes('in.jsonl') && names.includes('in-shard1.jsonl') && names.includes('in.jsonl.1'))
+  for (const name of names) {
+    const { mode, size } = await stat(join(folder, name))
+    assert.equal(mode & 0o777, 0o600)
+    assert.ok(size <= 2_048, `${name} has ${size} bytes`)
+  }
+})
+
+test('rows of CSV have a header and quoted values', async (t) => {
+  const broker = await startBrokerWithApi(t, {
+    set: [
+      'node.shards=1',
+      'connectors.disk_log.files={filepath="exports/in.csv"}',
+      `actions.disk_log.all={connector=files,parameters={format=csv,template="\${topic},\${payload.text},\${payload.number}",header="topic,text,number"},${options}}`,
+      rule('disk_log:all'),
+    ],
+  })
+  const client = await connect(t, broker)
+  await client.publishAsync('in/a', JSON.stringify({ number: 1.5, text: 'say "hi", then\ngo' }), { qos: 1 })
+  await client.publishAsync('in/b', JSON.stringify({ number: 2 }), { qos: 1 })
+  const file = join(broker.dataDirectory, 'exports/in.csv')
+  const wanted = 'topic,text,number\nin/a,"say ""hi"", then\ngo",1.5\nin/b,,2\n'
+  await until(async () => (await readFile(file, 'utf8').catch(() => '')) === wanted)
+})
+
+test('an action whose file cannot be written says so, keeps what comes, and writes it when it can', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  await writeFile(join(dataDirectory, 'exports'), 'in the way')
+  const broker = await startBrokerWithApi(t, {
+    dataDirectory,
+    set: [
+      'node.shards=1',
+      'connectors.disk_log.files={filepath="exports/in.jsonl"}',
+      `actions.disk_log.all={connector=files,parameters.template="\${payload}",${options}}`,
+      rule('disk_log:all'),
+    ],
+  })
+  const state = async (): Promise<{ status: string; status_reason: string }> =>
+    (await broker.ask('/api/v5/actions/disk_log:all')).json
+  await until(async () => (await state()).status === 'disconnected')
+  const client = await connect(t, broker)
+  await client.publishAsync('in/a', 'kept', { qos: 1 })
+  const { status, status_reason: reason } = await state()
+  assert.equal(status, 'disconnected')
+  assert.match(reason, /exports.*(ENOTDIR|EEXIST)|(ENOTDIR|EEXIST).*exports/)
+  await rm(join(dataDirectory, 'exports'))
+  await until(async () => (await linesIn(join(dataDirectory, 'exports'))).join() === 'kept')
+  await until(async () => (await state()).status === 'connected')
+})
+
+test('over the API a file lies in the data directory or in a directory of node.allowed_directories', async (t) => {
+  const allowed = await temporaryFolder(t)
+  const broker = await startBrokerWithApi(t, { set: [`node.allowed_directories=["${allowed}"]`] })
+  const make = async (name: string, filepath: string): Promise<{ readonly status: number; readonly text: string }> =>
+    broker.ask('/api/v5/connectors', { method: 'POST', body: { type: 'disk_log', name, filepath } })
+  const outside = await temporaryFolder(t)
+  await mkdir(join(broker.dataDirectory, 'exports'))
+  for (const [name, filepath, status] of [
+    ['a', join(outside, 'x.jsonl'), 400],
+    ['b', '../x.jsonl', 400],
+    ['c', 'store/x.jsonl', 400],
+    ['d', 'access-secret', 400],
+    ['e', 'exports/x.jsonl', 201],
+    ['f', join(allowed, 'x.jsonl'), 201],
+    ['g', join(allowed, 'x.jsonl.1'), 400],
+  ] as const) {
+    const answer = await make(name, filepath)
+    assert.equal(answer.status, status, `${filepath}: ${answer.text}`)
+    if (status === 400) assert.match(answer.text, /filepath/)
+  }
+})
