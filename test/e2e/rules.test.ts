@@ -57,6 +57,8 @@ describe('a rule that republishes', () => {
     await publisher.publishAsync('sensors/b', '{"t":22.5}', { qos: 2 })
     await publisher.publishAsync('sensors/b', 'not JSON', { qos: 1 })
     await publisher.publishAsync('other', '{"t":99}', { qos: 1 })
+    // MQTT.js reports a QoS 2 message at PUBREL: a QoS 0 message that is published before may come first.
+    await until(2)
     await publisher.publishAsync('sensors/c', '{"t":23}', { qos: 0 })
     await until(3)
     const shown = messages.map(({ topic, payload, qos }) => `${topic} ${payload} ${qos}`)

@@ -17,15 +17,19 @@ const frontPage = `<!doctype html>
 
 export function documentHandlers(broker: BrokerOperations): Handlers<typeof documentEndpoints> {
   const listing = listingOf(endpoints)
-  const { version } = broker.describe()
-  const document = openApiOf(endpoints, version)
-  const written = new JsonText(JSON.stringify(document))
-  const page = writeApiPage(document)
+  // A megabyte each, so they are made for the first request, and then kept: an unauthenticated client may ask often.
+  const document = memoized(() => openApiOf(endpoints, broker.describe().version))
+  const written = memoized(() => new JsonText(JSON.stringify(document())))
+  const page = memoized(() => writeApiPage(document()))
   return {
     list_endpoints: () => ({ code: 0, data: listing }),
     get_front_page: () => frontPage,
-    get_api_page: () => page,
-    // Written once: everybody may ask for it.
-    get_openapi_document: () => written,
+    get_api_page: () => page(),
+    get_openapi_document: () => written(),
   }
+}
+
+function memoized<Value>(make: () => Value): () => Value {
+  let kept: { readonly value: Value } | undefined
+  return () => (kept ??= { value: make() }).value
 }
