@@ -30,10 +30,14 @@ export function hostAndPort(server: string, defaultPort: number): { readonly hos
 }
 
 /** Undefined: without TLS. */
-export function tlsOf(
-  ssl: TlsSettings,
-):
-  | { readonly rejectUnauthorized: boolean; readonly ca?: string; readonly cert?: string; readonly key?: string }
+export function tlsOf(ssl: TlsSettings):
+  | {
+      readonly rejectUnauthorized: boolean
+      readonly ca?: string
+      readonly cert?: string
+      readonly key?: string
+      readonly passphrase?: string
+    }
   | undefined {
   if (!ssl.enable) return undefined
   const [ca, cert, key] = [read(ssl.cacertfile), read(ssl.certfile), read(ssl.keyfile)]
@@ -42,6 +46,7 @@ export function tlsOf(
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
+    ...(ssl.key_password === undefined ? {} : { passphrase: ssl.key_password }),
   }
 }
 

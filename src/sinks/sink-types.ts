@@ -3,6 +3,7 @@
 import type { ActionsConfig, ConnectorsConfig } from '../config/index.ts'
 import { diskLogSinkType } from './file/disk-log-sink.ts'
 import { httpSinkType } from './http/http-sink.ts'
+import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
 import { mysqlSinkType } from './sql/mysql-sink.ts'
@@ -24,6 +25,7 @@ export const sinkTypes = {
   pgsql: byName(postgresqlSinkType),
   timescale: byName(postgresqlSinkType),
   mysql: byName(mysqlSinkType),
+  kafka_producer: byName(kafkaProducerSinkType),
   redis: byName(redisSinkType),
   disk_log: byName(diskLogSinkType),
 }

@@ -103,6 +103,7 @@ export const architectureRules: ArchitectureRules = {
     ws: 'src/transports/websocket-library.ts',
     pg: 'src/sinks/sql/postgresql-sink.ts',
     mysql2: 'src/sinks/sql/mysql-sink.ts',
+    kafkajs: 'src/sinks/kafka/kafka-library.ts',
     redis: 'src/sinks/redis/redis-sink.ts',
   },
 

@@ -3,54 +3,17 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import mqtt from 'mqtt'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { createClient } from 'redis'
-import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
 import { DatabaseServer } from './database-server.ts'
+import { deadLettersOf, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
 
 const messages = 200
 
-async function startWith(
-  t: Scope,
-  set: readonly string[],
-): Promise<{ broker: BrokerWithApi; client: mqtt.MqttClient }> {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=2', ...set] })
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
-  t.after(() => client.end(true))
-  return { broker, client }
-}
-
-const patienceMs = 30_000
-
-/** Looks again and again: an action has no end that could be waited for. */
-async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {
-  const endMs = Date.now() + patienceMs
-  while (!(await look())) {
-    const { text } = await broker.ask(`/api/v5/actions/${action}/metrics`)
-    if (Date.now() > endMs) throw new Error(`not reached within ${patienceMs} ms: ${text}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
-
-async function publishAll(client: mqtt.MqttClient, from: number, to: number): Promise<void> {
-  for (let number = from; number < to; number++)
-    await client.publishAsync('readings/1', JSON.stringify({ number, text: `it's ${number}; --` }), { qos: 1 })
-}
-
 const resourceOptions = 'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1}'
 const sql = "INSERT INTO readings (number, text) VALUES (${payload.number}, '${payload.text}')"
-
-function ruleTo(action: string): string {
-  return `rule_engine.rules.all={sql="SELECT * FROM \\"readings/#\\"",actions=["${action}"]}`
-}
-
-async function deadLetters(broker: BrokerWithApi, action: string): Promise<number> {
-  const { json } = await broker.ask(`/api/v5/actions/${action}/dead_letters`)
-  return (json as { readonly data: readonly unknown[] }).data.length
-}
 
 type Query = (text: string) => Promise<Record<string, unknown>[]>
 
@@ -119,7 +82,7 @@ for (const kind of sqlKinds) {
     })
     const [row] = await query('SELECT text FROM readings WHERE number = 7')
     assert.equal(row?.['text'], "it's 7; --")
-    await until(broker, action, async () => (await deadLetters(broker, action)) === 1)
+    await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
   })
 }
 
@@ -144,5 +107,5 @@ test('Redis gets every command once it is acknowledged, also when it is killed; 
   await publishAll(client, 100, messages)
   await until(broker, 'redis:set', async () => (await redis.hLen('readings/1')) === messages)
   assert.equal(await redis.hGet('readings/1', '7'), "it's 7; --")
-  await until(broker, 'redis:set', async () => (await deadLetters(broker, 'redis:set')) === 1)
+  await until(broker, 'redis:set', async () => (await deadLettersOf(broker, 'redis:set')).length === 1)
 })

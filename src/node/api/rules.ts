@@ -34,6 +34,7 @@ import {
   ruleHost,
   type RuleReport,
 } from '../../shard/index.ts'
+import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import { SettingWriter } from './setting-writer.ts'
 import { queryShard, type ShardQueries } from './query-shard.ts'
@@ -172,8 +173,13 @@ function usersIn(
       all.some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
     )
   }
-  if (type !== 'http') return []
-  return [...actions.http.named].flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
+  if (!isSinkType(type)) return []
+  const configured: ReadonlyMap<string, ActionSettings> = actions[type].named
+  return [...configured].flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
+}
+
+function isSinkType(type: string): type is SinkTypeName {
+  return Object.hasOwn(sinkTypes, type)
 }
 
 type Reports = QueryResult<'rules'>

@@ -4,12 +4,14 @@ import { appliedAtOnce, section } from '../../schema/setting.ts'
 import { databaseActions, databaseConnectors } from './database-settings.ts'
 import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
+import { kafkaActions, kafkaConnectors } from './kafka-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 
 export const connectors = appliedAtOnce(
   section('Services that actions send to.', {
     http: httpConnectors,
     ...databaseConnectors,
+    kafka_producer: kafkaConnectors,
     redis: redisConnectors,
     disk_log: diskLogConnectors,
   }),
@@ -19,6 +21,7 @@ export const actions = appliedAtOnce(
   section('What rules send to services. Each action stores messages until the service has confirmed them.', {
     http: httpActions,
     ...databaseActions,
+    kafka_producer: kafkaActions,
     redis: redisActions,
     disk_log: diskLogActions,
   }),

@@ -50,7 +50,7 @@ export const actionSettings = {
   connector: setting(maybeText, undefined, { description: 'Name of the connector, which has the type of the action.' }),
 }
 
-export const resourceOptions = section('How messages are stored and sent.', {
+const resourceOptionEntries = {
   batch_size: setting(integer({ min: 1, max: 10_000 }), 1, { description: 'Maximum messages sent together.' }),
   batch_time: setting(duration({ minMs: 0, maxMs: 60_000, bareUnitMs: 1 }), 0, {
     description: 'How long an incomplete batch waits for more messages.',
@@ -77,4 +77,16 @@ export const resourceOptions = section('How messages are stored and sent.', {
   health_check_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 15_000, {
     description: 'How often the service is checked while there is nothing to send.',
   }),
-})
+}
+
+export const resourceOptions = section('How messages are stored and sent.', resourceOptionEntries)
+
+/** For services that take many messages in one request. */
+export function resourceOptionsWith(defaults: { readonly batchSize: number; readonly inflightWindow: number }) {
+  const { batch_size, inflight_window } = resourceOptionEntries
+  return section('How messages are stored and sent.', {
+    ...resourceOptionEntries,
+    batch_size: { ...batch_size, default: defaults.batchSize },
+    inflight_window: { ...inflight_window, default: defaults.inflightWindow },
+  })
+}

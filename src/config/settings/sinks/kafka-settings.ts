@@ -1,0 +1,67 @@
+// connectors.kafka_producer, actions.kafka_producer: records for topics of Kafka.
+
+import { textMap } from '../../schema/collections.ts'
+import { size } from '../../schema/quantities.ts'
+import { section, setting } from '../../schema/setting.ts'
+import { choice, optional } from '../../schema/setting-type.ts'
+import { clientCertificates } from '../bridges.ts'
+import {
+  actionSettings,
+  anyText,
+  connectorSettings,
+  connectTimeout,
+  maybeText,
+  namedSinks,
+  resourceOptionsWith,
+  template,
+} from './sink-parts.ts'
+
+const kibibyte = 1_024
+const mebibyte = kibibyte * kibibyte
+
+const kafkaConnector = section('One Kafka cluster.', {
+  ...connectorSettings,
+  bootstrap_hosts: setting(maybeText, undefined, {
+    description: 'Brokers that are asked for the others, separated by commas, such as 10.0.0.1:9092,10.0.0.2:9092.',
+  }),
+  authentication: section('SASL.', {
+    mechanism: setting(choice(['none', 'plain', 'scram_sha_256', 'scram_sha_512']), 'none', {
+      description: 'Mechanism. Use plain with TLS only: it sends the password as it is.',
+    }),
+    username: setting(maybeText, undefined, { description: 'User name.' }),
+    password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  }),
+  connect_timeout: connectTimeout,
+  ssl: clientCertificates,
+})
+
+const kafkaAction = section('Records for one topic.', {
+  ...actionSettings,
+  parameters: section('The record. Texts of `message` are templates with ${...}.', {
+    topic: setting(anyText, '', { description: 'Topic of Kafka.' }),
+    message: section('One record.', {
+      key: setting(template, '${clientid}', {
+        description: 'Key. Records with the same key go to the same partition and keep their order. Empty: no key.',
+      }),
+      value: setting(optional(template, 'none'), undefined, {
+        description: 'Value.',
+        defaultWords: 'all columns as JSON',
+      }),
+      headers: setting(textMap, new Map(), { description: 'Headers.' }),
+    }),
+    required_acks: setting(choice(['all_isr', 'leader_only']), 'all_isr', {
+      description: 'Replicas that must have a record: all that are in sync, or the leader of the partition.',
+    }),
+    compression: setting(choice(['no_compression', 'gzip', 'zstd']), 'no_compression', {
+      description: 'Compression of batches.',
+    }),
+    max_batch_bytes: setting(size({ minBytes: kibibyte, maxBytes: 256 * mebibyte }), 896 * kibibyte, {
+      description:
+        'Maximum bytes of a batch before compression: at most message.max.bytes of the cluster. A larger record is refused.',
+    }),
+  }),
+  resource_opts: resourceOptionsWith({ batchSize: 1_000, inflightWindow: 1_000 }),
+})
+
+export const kafkaConnectors = namedSinks('Kafka.', kafkaConnector)
+export const kafkaActions = namedSinks('Kafka.', kafkaAction)

@@ -1,0 +1,228 @@
+// Records for topics of Kafka. A batch is one request; the order of records with one key is kept.
+
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { isForbiddenAddress } from '../../transports/index.ts'
+import { LazyConnection } from '../lazy-connection.ts'
+import { hostAndPort, tlsOf } from '../service-address.ts'
+import { messageOf, withTimeout } from '../service-answers.ts'
+import {
+  bytesOfText,
+  textOf,
+  type NamedValue,
+  type RuleData,
+  type Sink,
+  type SinkType,
+  type SpoolEntry,
+  type Template,
+  type WriteOutcome,
+} from '../sink.ts'
+import {
+  kafkaErrorType,
+  openKafkaProducer,
+  type KafkaClientSettings,
+  type KafkaProducer,
+  type KafkaProducerSettings,
+  type KafkaRecord,
+} from './kafka-library.ts'
+
+export type KafkaConnector = NamedValue<ConnectorsConfig['kafka_producer']>
+export type KafkaAction = NamedValue<ActionsConfig['kafka_producer']>
+
+const keyAttribute = 'key'
+const headerAttribute = 'header '
+const defaultPort = 9_092
+
+/** Kafka takes such a record at no time. */
+const refusals = [
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'INVALID_RECORD',
+  'CORRUPT_MESSAGE',
+  'INVALID_TIMESTAMP',
+]
+
+/** What a record takes beside its key, value and headers, at most. */
+const recordOverhead = 128
+
+const done: WriteOutcome = { outcome: 'done' }
+
+export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
+  problemOfConnector: problemOfKafka,
+  problemOfAction({ parameters: { topic } }) {
+    if (!/^[\w.-]{1,249}$/.test(topic) || topic === '.' || topic === '..')
+      return 'parameters.topic: write the name of a topic: up to 249 of the letters a-z, A-Z, 0-9, ".", "_" and "-"'
+    return undefined
+  },
+  renderer({ parameters: { message } }, compile, allColumns) {
+    const key = compile(message.key)
+    const value = message.value === undefined ? undefined : compile(message.value)
+    const headers = [...message.headers].map(([name, text]) => ({ name, text: compile(text) }))
+    return (data) => {
+      const attributes: (readonly [string, string])[] = []
+      const keyText = renderKey(key, data)
+      if (keyText !== '') attributes.push([keyAttribute, textOf(keyText, 'the key')])
+      for (const { name, text } of headers)
+        attributes.push([headerAttribute + name, textOf(text.render(data), `the header ${name}`)])
+      return { payload: bytesOfText(value === undefined ? allColumns(data) : value.render(data)), attributes }
+    }
+  },
+  open(connector, action, context) {
+    const settings: KafkaProducerSettings = {
+      ...kafkaClientSettings(connector, context.requestTimeoutMs),
+      acks: action.parameters.required_acks === 'all_isr' ? 'all' : 'leader',
+      compression: action.parameters.compression,
+    }
+    return new KafkaProducerSink(action, () => openKafkaProducer(settings), context.requestTimeoutMs)
+  },
+}
+
+/** Begins with the name of a setting. */
+export function problemOfKafka({ bootstrap_hosts: hosts, authentication }: KafkaConnector): string | undefined {
+  const brokers = brokersOf(hosts)
+  if (brokers.length === 0) return 'bootstrap_hosts: write the addresses of brokers, such as 127.0.0.1:9092'
+  for (const broker of brokers) {
+    const { host, port } = hostAndPort(broker, defaultPort)
+    if (host === '' || port < 1 || port > 65_535)
+      return `bootstrap_hosts: ${JSON.stringify(broker)} is no address such as 127.0.0.1:9092`
+    if (isForbiddenAddress(host)) return `bootstrap_hosts: the address ${host} is denied by node.denied_addresses`
+  }
+  const { mechanism, username, password } = authentication
+  if (mechanism !== 'none' && (username === undefined || password === undefined))
+    return `authentication: ${mechanism} needs a username and a password`
+  return undefined
+}
+
+export function kafkaClientSettings(
+  { bootstrap_hosts: hosts, authentication, connect_timeout: connectTimeoutMs, ssl }: KafkaConnector,
+  requestTimeoutMs: number,
+): KafkaClientSettings {
+  const { mechanism, username = '', password = '' } = authentication
+  const names = { plain: 'plain', scram_sha_256: 'scram-sha-256', scram_sha_512: 'scram-sha-512' } as const
+  const sasl = mechanism === 'none' ? undefined : { mechanism: names[mechanism], username, password }
+  return { brokers: brokersOf(hosts), tls: tlsOf(ssl), sasl: sasl, connectTimeoutMs, requestTimeoutMs }
+}
+
+function brokersOf(hosts: string | undefined): readonly string[] {
+  return (hosts ?? '')
+    .split(',')
+    .map((host) => host.trim())
+    .filter((host) => host !== '')
+}
+
+/** A placeholder alone that stands for nothing gives no key. */
+function renderKey(key: Template, data: RuleData): string | Uint8Array {
+  const isOnePlaceholder = key.parts.length === 1 && typeof key.parts[0] !== 'string'
+  if (isOnePlaceholder && (key.values(data)[0] ?? undefined) === undefined) return ''
+  return key.render(data)
+}
+
+/** Exported for tests with another producer. */
+export class KafkaProducerSink implements Sink {
+  readonly #topic: string
+  readonly #maxBatchBytes: number
+  readonly #requestTimeoutMs: number
+  readonly #producer: LazyConnection<KafkaProducer>
+  /** It has not answered once: the next request opens another. */
+  #broken: KafkaProducer | undefined
+
+  constructor(
+    { parameters: { topic, max_batch_bytes: maxBatchBytes } }: KafkaAction,
+    open: () => Promise<KafkaProducer>,
+    requestTimeoutMs: number,
+  ) {
+    this.#topic = topic
+    this.#maxBatchBytes = maxBatchBytes
+    this.#requestTimeoutMs = requestTimeoutMs
+    this.#producer = new LazyConnection(open, (producer) => producer.close())
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const outcomes: WriteOutcome[] = []
+    for (const part of partsOf(batch.map(recordOf), this.#maxBatchBytes)) {
+      const last = outcomes.at(-1)
+      // Records that come after others do not overtake them.
+      if (last?.outcome === 'retry') outcomes.push(...part.map(() => last))
+      else outcomes.push(...(await this.#send(part)))
+    }
+    return outcomes
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      await this.#use((producer) => producer.check(this.#topic))
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  close(): void {
+    this.#producer.close()
+  }
+
+  /** A limit of a batch and one record that is refused look the same: halves tell them apart. */
+  async #send(records: readonly KafkaRecord[]): Promise<readonly WriteOutcome[]> {
+    const [only] = records
+    if (records.length === 1 && bytesOf(only) > this.#maxBatchBytes) {
+      const why = `the record has ${bytesOf(only)} bytes, and max_batch_bytes is ${this.#maxBatchBytes}`
+      return [{ outcome: 'refused', why }]
+    }
+    try {
+      await this.#use((producer) => producer.send(this.#topic, records))
+      return records.map(() => done)
+    } catch (error) {
+      const why = messageOf(error)
+      if (!refusals.includes(kafkaErrorType(error) ?? '')) return records.map(() => ({ outcome: 'retry', why }))
+      if (records.length === 1) return [{ outcome: 'refused', why }]
+    }
+    const middle = Math.ceil(records.length / 2)
+    const first = await this.#send(records.slice(0, middle))
+    const rest = records.slice(middle)
+    const last = first.at(-1)
+    if (last?.outcome === 'retry') return [...first, ...rest.map(() => last)]
+    return [...first, ...(await this.#send(rest))]
+  }
+
+  async #use<Value>(work: (producer: KafkaProducer) => Promise<Value>): Promise<Value> {
+    const producer = await withTimeout(
+      this.#producer.get((open) => open !== this.#broken),
+      this.#requestTimeoutMs,
+    )
+    try {
+      return await withTimeout(work(producer), this.#requestTimeoutMs)
+    } catch (error) {
+      if (kafkaErrorType(error) === undefined) this.#broken = producer
+      throw error
+    }
+  }
+}
+
+function recordOf({ payload, attributes }: SpoolEntry): KafkaRecord {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of attributes) {
+    if (name.startsWith(headerAttribute)) headers[name.slice(headerAttribute.length)] = value
+  }
+  return { key: attributes.find(([name]) => name === keyAttribute)?.[1], value: payload, headers }
+}
+
+function bytesOf({ key, value, headers }: KafkaRecord): number {
+  let bytes = recordOverhead + value.length + Buffer.byteLength(key ?? '')
+  for (const [name, text] of Object.entries(headers)) bytes += Buffer.byteLength(name) + Buffer.byteLength(text)
+  return bytes
+}
+
+/** In order. A record that is larger stands alone. */
+function partsOf(records: readonly KafkaRecord[], maxBytes: number): readonly (readonly KafkaRecord[])[] {
+  const parts: KafkaRecord[][] = []
+  let bytes = maxBytes
+  for (const record of records) {
+    bytes += bytesOf(record)
+    const part = parts.at(-1)
+    if (part !== undefined && bytes <= maxBytes) part.push(record)
+    else {
+      parts.push([record])
+      bytes = bytesOf(record)
+    }
+  }
+  return parts
+}

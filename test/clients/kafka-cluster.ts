@@ -1,0 +1,112 @@
+// The mock cluster of librdkafka, which kcat opens: real brokers of the protocol, in memory, on loopback. Each stands behind a
+// relay, and what the cluster says of its ports is changed to those of the relays, so that a test can cut it off.
+
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { type Scope, WatchedProcess } from '../e2e/godwit-process.ts'
+import { Relay, type RelayState } from './relay.ts'
+
+const run = promisify(execFile)
+const lengthBytes = 4
+const host = Buffer.from('\0\u{9}127.0.0.1')
+
+export interface KafkaMessage {
+  readonly partition: number
+  readonly offset: number
+  readonly key: string | undefined
+  readonly value: string
+  readonly headers: readonly string[]
+}
+
+interface KcatMessage {
+  readonly partition: number
+  readonly offset: number
+  readonly key: string | null
+  readonly payload: string
+  readonly headers?: readonly string[]
+}
+
+export class KafkaCluster {
+  readonly #ports: readonly number[]
+  readonly #relays: readonly Relay[]
+
+  private constructor(ports: readonly number[], relays: readonly Relay[]) {
+    this.#ports = ports
+    this.#relays = relays
+  }
+
+  static async start(t: Scope, brokers = 3): Promise<KafkaCluster> {
+    // A producer whose input does not end keeps the cluster open.
+    const words = ['-b', 'unused', '-X', `test.mock.num.brokers=${brokers}`, '-d', 'mock', '-P', '-t', 'unused']
+    const kcat = new WatchedProcess('kcat', words)
+    t.after(() => kcat.stop('SIGKILL'))
+    const [, servers = ''] = await kcat.until(/bootstrap\.servers=(\S+)/)
+    const ports = servers.split(',').map((server) => Number(server.split(':')[1]))
+    const relays: Relay[] = []
+    for (const port of ports) relays.push(await Relay.start(t, port, () => portsChanged(ports, relays)))
+    return new KafkaCluster(ports, relays)
+  }
+
+  /** For `bootstrap_hosts`. */
+  get servers(): string {
+    return this.#relays.map(({ port }) => `127.0.0.1:${port}`).join(',')
+  }
+
+  async set(state: RelayState): Promise<void> {
+    for (const relay of this.#relays) await relay.set(state)
+  }
+
+  /** All that the topic holds. */
+  async read(topic: string): Promise<readonly KafkaMessage[]> {
+    const { stdout } = await run(
+      'kcat',
+      ['-b', this.#server, '-C', '-t', topic, '-e', '-q', '-J', '-X', 'fetch.wait.max.ms=10'],
+      {
+        maxBuffer: 1 << 30,
+      },
+    )
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => {
+        const { partition, offset, key, payload, headers = [] } = JSON.parse(line) as KcatMessage
+        return { partition, offset, key: key ?? undefined, value: payload, headers }
+      })
+  }
+
+  /** One record for each line. */
+  async write(topic: string, lines: readonly string[], key = ''): Promise<void> {
+    const keyWords = key === '' ? [] : ['-k', key]
+    const writer = new WatchedProcess('kcat', ['-b', this.#server, '-P', '-t', topic, ...keyWords])
+    writer.child.stdin?.end(lines.map((line) => `${line}\n`).join(''))
+    const code = await writer.ended
+    if (code !== 0) throw new Error(`kcat failed: ${writer.errors}`)
+  }
+
+  get #server(): string {
+    return `127.0.0.1:${this.#ports[0]}`
+  }
+}
+
+/** In whole frames, as a port may be cut in two. */
+function portsChanged(ports: readonly number[], relays: readonly Relay[]): (chunk: Buffer) => Buffer {
+  let pending = Buffer.alloc(0)
+  return (chunk) => {
+    pending = Buffer.concat([pending, chunk])
+    let end = 0
+    while (pending.length >= end + lengthBytes) {
+      const next = end + lengthBytes + pending.readUInt32BE(end)
+      if (pending.length < next) break
+      end = next
+    }
+    const frames = Buffer.from(pending.subarray(0, end))
+    pending = pending.subarray(end)
+    for (let at = frames.indexOf(host); at !== -1; at = frames.indexOf(host, at + 1)) {
+      const portAt = at + host.length
+      if (portAt + 4 > frames.length) break
+      const relay = relays[ports.indexOf(frames.readUInt32BE(portAt))]
+      if (relay !== undefined) frames.writeUInt32BE(relay.port, portAt)
+    }
+    return frames
+  }
+}

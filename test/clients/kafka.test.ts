@@ -1,0 +1,66 @@
+// Actions of rules with a cluster of Kafka: the mock of librdkafka, which kcat opens and reads.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KafkaCluster } from './kafka-cluster.ts'
+import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
+
+const action = 'kafka_producer:records'
+const options = 'resource_opts={retry_interval=100ms,max_retries=1,request_timeout=1s,health_check_interval=200ms}'
+
+const configuration = (cluster: KafkaCluster, parameters: string): readonly string[] => [
+  `connectors.kafka_producer.plant={bootstrap_hosts="${cluster.servers}",connect_timeout=1s}`,
+  `actions.kafka_producer.records={connector=plant,parameters={topic=readings,${parameters}},${options}}`,
+  ruleTo(action),
+]
+
+test('Kafka gets every record, with key, value and headers, and those of one key in order', async (t) => {
+  const cluster = await KafkaCluster.start(t)
+  const message = 'message={key="${payload.number}",value="${payload}",headers={from="${topic}"}}'
+  const { broker, client } = await startWith(t, configuration(cluster, `${message},compression=zstd`))
+  for (let round = 0; round < 5; round++) await publishAll(client, 0, 40)
+  await until(broker, action, async () => (await cluster.read('readings')).length >= 200)
+  const records = await cluster.read('readings')
+  assert.equal(records.length, 200)
+  assert.ok(
+    hasAllNumbers(
+      records.map(({ value }) => value),
+      40,
+    ),
+  )
+  const partitionsOfKey = Map.groupBy(records, ({ key }) => key)
+  for (const [key, all] of partitionsOfKey)
+    assert.equal(new Set(all.map(({ partition }) => partition)).size, 1, `the key ${key} is in one partition`)
+  assert.ok(new Set(records.map(({ partition }) => partition)).size > 1, 'the keys are in several partitions')
+  assert.deepEqual(records[0].headers, ['from', 'readings/1'])
+})
+
+test('records wait while Kafka is away or silent, and all arrive; one that is too large is set aside', async (t) => {
+  const cluster = await KafkaCluster.start(t)
+  const { broker, client } = await startWith(
+    t,
+    configuration(cluster, 'message={value="${payload}"},max_batch_bytes=16KB'),
+  )
+  await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
+  await publishAll(client, 0, 50)
+  await cluster.set('refusing')
+  await publishAll(client, 50, 100)
+  await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
+  await cluster.set('forwarding')
+  await until(broker, action, async () => (await cluster.read('readings')).length >= 100)
+  await cluster.set('silent')
+  await publishAll(client, 100, 150)
+  await until(broker, action, async () => (await actionView(broker, action)).status !== 'connected')
+  await cluster.set('forwarding')
+  await client.publishAsync('readings/1', JSON.stringify({ text: 'x'.repeat(20_000) }), { qos: 1 })
+  await publishAll(client, 150, 200)
+  await until(broker, action, async () =>
+    hasAllNumbers(
+      (await cluster.read('readings')).map(({ value }) => value),
+      200,
+    ),
+  )
+  await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
+  const [letter] = await deadLettersOf(broker, action)
+  assert.match(letter.reason, /max_batch_bytes is 16384/)
+})

@@ -1,0 +1,66 @@
+// What tests of actions with real services have in common.
+
+import mqtt from 'mqtt'
+import type { Scope } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+
+export async function startWith(
+  t: Scope,
+  set: readonly string[],
+  dataDirectory?: string,
+): Promise<{ readonly broker: BrokerWithApi; readonly client: mqtt.MqttClient }> {
+  const place = dataDirectory === undefined ? {} : { dataDirectory }
+  const broker = await startBrokerWithApi(t, { ...place, set: ['node.shards=2', ...set] })
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return { broker, client }
+}
+
+const patienceMs = 30_000
+
+/** Looks again and again: an action has no end that could be waited for. */
+export async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {
+  const endMs = Date.now() + patienceMs
+  while (!(await look())) {
+    if (Date.now() > endMs) {
+      const { text } = await broker.ask(`/api/v5/actions/${action}/metrics`)
+      throw new Error(`not reached within ${patienceMs} ms: ${text}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+export interface ActionView {
+  readonly status: string
+  readonly status_reason: string
+}
+
+export async function actionView(broker: BrokerWithApi, action: string): Promise<ActionView> {
+  return (await broker.ask(`/api/v5/actions/${action}`)).json as ActionView
+}
+
+export async function publishAll(client: mqtt.MqttClient, from: number, to: number): Promise<void> {
+  for (let number = from; number < to; number++)
+    await client.publishAsync('readings/1', JSON.stringify({ number, text: `it's ${number}; --` }), { qos: 1 })
+}
+
+export function ruleTo(action: string): string {
+  return `rule_engine.rules.all={sql="SELECT * FROM \\"readings/#\\"",actions=["${action}"]}`
+}
+
+export interface DeadLetterView {
+  readonly reason: string
+}
+
+export async function deadLettersOf(broker: BrokerWithApi, action: string): Promise<readonly DeadLetterView[]> {
+  const { json } = await broker.ask(`/api/v5/actions/${action}/dead_letters`)
+  return (json as { readonly data: readonly DeadLetterView[] }).data
+}
+
+/** The numbers from 0, and no others, whatever their order; each at least once. */
+export function hasAllNumbers(values: Iterable<string>, count: number): boolean {
+  const numbers = new Set([...values].map((value) => (JSON.parse(value) as { readonly number: number }).number))
+  for (let number = 0; number < count; number++) if (!numbers.has(number)) return false
+  return numbers.size === count
+}
