@@ -17,6 +17,8 @@ export { publishingEndpoints, publishMessage, subscribeRequest, unsubscribeReque
 export { metricEndpoints } from './endpoints/metrics.ts'
 export { slowSubscriptionEndpoints } from './endpoints/slow-subscriptions.ts'
 export { traceEndpoints } from './endpoints/traces.ts'
+export { v4ResourceEndpoints } from './endpoints/v4-resources.ts'
+export { v4RuleEndpoints } from './endpoints/v4-rules.ts'
 export { type Metric, type MetricName, metrics } from './metrics.ts'
 export { subscriptionEndpoints } from './endpoints/subscriptions.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'

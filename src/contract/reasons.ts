@@ -13,6 +13,7 @@ export interface Reason {
 /** By the word itself. */
 export const reasons = {
   BAD_REQUEST: { result: 'invalidParameter', status: 400, sentence: 'something in the request is wrong' },
+  TEST_FAILED: { result: 'invalidParameter', status: 400, sentence: 'the service cannot be reached' },
   ERROR_PWD_NOT_MATCH: { result: 'wrongOldPassword', status: 400, sentence: 'the old password is wrong' },
   NOT_ALLOWED: { result: 'adminCannotBeDeleted', status: 400, sentence: 'nobody may do that with this account' },
   AUTHORIZATION_HEADER_ERROR: { result: 'emptyCredentials', status: 401, sentence: 'the request says not who asks' },

@@ -74,7 +74,11 @@ export function refuseFor(reason: ReasonName, message: string): ApiError {
   return new ApiError({ code: resultCodes[result].code, status, message, reason })
 }
 
+/** Reasons that version 4 says as well. */
+const reasonsOfBoth: ReadonlySet<ReasonName> = new Set<ReasonName>(['NOT_MATCH'])
+
 /** As it is sent to who asked for `url`. */
 export function bodyOfError({ code, reason, message, parts }: ApiError, url: string): string {
-  return JSON.stringify(/^\/api\/v5(?![^/?#])/.test(url) ? { code, reason, message, parts } : { code, message })
+  const hasReason = /^\/api\/v5(?![^/?#])/.test(url) || reasonsOfBoth.has(reason)
+  return JSON.stringify(hasReason ? { code, reason, message, parts } : { code, message })
 }

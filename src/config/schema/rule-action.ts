@@ -18,12 +18,14 @@ export type RuleActionConfig =
   /** `id`: type and name, such as `http:events`. */
   | { readonly kind: 'action'; readonly id: string }
   | { readonly kind: 'console' }
+  | { readonly kind: 'do-nothing' }
   | { readonly kind: 'republish'; readonly arguments: RepublishArguments }
 
 /** Actions of one rule. */
 const maxActions = 64
 
-const name = 'a list of actions: "type:name", {function = republish, args {...}} or {function = console}'
+const name =
+  'a list of actions: "type:name", {function = republish, args {...}}, {function = console} or {function = do_nothing}'
 
 /** The actions of a rule. */
 export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
@@ -36,7 +38,7 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
         { type: 'string' },
         {
           type: 'object',
-          properties: { function: { enum: ['republish', 'console'] }, args: { type: 'object' } },
+          properties: { function: { enum: ['republish', 'console', 'do_nothing'] }, args: { type: 'object' } },
           required: ['function'],
         },
       ],
@@ -60,6 +62,7 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
 export function plainAction(action: RuleActionConfig): PlainValue {
   if (action.kind === 'action') return action.id
   if (action.kind === 'console') return { function: 'console', args: {} }
+  if (action.kind === 'do-nothing') return { function: 'do_nothing', args: {} }
   const { topic, qos, retain, payload, mqttProperties, userProperties } = action.arguments
   const args = { topic, qos, retain, payload, mqtt_properties: mqttProperties, user_properties: userProperties }
   return { function: 'republish', args }
@@ -71,6 +74,7 @@ function readAction(value: ConfigValue): ReadValue<RuleActionConfig> {
   if (!isObject(plain)) return notA(name, value)
   const written = plain['function']
   if (written === 'console') return { value: { kind: 'console' } }
+  if (written === 'do_nothing') return { value: { kind: 'do-nothing' } }
   if (written !== 'republish')
     return { problem: 'an action with arguments is {function = republish, ...} or {function = console}' }
   const { args } = plain

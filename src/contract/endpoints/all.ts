@@ -18,6 +18,8 @@ import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 import { traceEndpoints } from './traces.ts'
+import { v4ResourceEndpoints } from './v4-resources.ts'
+import { v4RuleEndpoints } from './v4-rules.ts'
 import { actionEndpoints } from './v5/actions.ts'
 import { ruleEndpoints } from './v5/rules.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
@@ -55,6 +57,8 @@ export const endpoints = {
   ...loginEndpoints,
   ...userEndpoints,
   ...namespaceEndpoints,
+  ...v4RuleEndpoints,
+  ...v4ResourceEndpoints,
   ...ruleEndpoints,
   ...actionEndpoints,
   ...gatewayEndpoints,

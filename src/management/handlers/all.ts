@@ -22,6 +22,8 @@ import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 import { traceHandlers } from './traces.ts'
+import { v4ResourceHandlers } from './v4-resources.ts'
+import { v4RuleHandlers } from './v4-rules.ts'
 import { actionHandlers } from './v5/actions.ts'
 import { ruleHandlers } from './v5/rules.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
@@ -56,6 +58,8 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
     ...ruleHandlers(operations.rules),
+    ...v4RuleHandlers(operations.rules),
+    ...v4ResourceHandlers(operations.rules),
     ...actionHandlers(operations.rules),
     ...gatewayHandlers(operations.gateways, operations.clients),
     ...apiKeyHandlers(operations.accounts),

@@ -25,7 +25,15 @@ export interface RuleMetrics {
   readonly actionsSuccess: number
   readonly actionsFailed: number
   readonly actionsDiscarded: number
+  /** Of actions that are functions, by their place in the list of actions. */
+  readonly functions: readonly FunctionMetrics[]
   readonly lastError: string
+}
+
+export interface FunctionMetrics {
+  readonly taken: number
+  readonly success: number
+  readonly failed: number
 }
 
 export interface ActionMetrics {
@@ -97,10 +105,16 @@ export interface RuleOperations {
   /** Creates or replaces it; `settings` undefined: deletes it. Undefined: done. */
   putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<RuleProblem | undefined>
   ruleMetrics(id: string): Promise<RuleMetrics>
+  /** Of all rules, by ID. */
+  metricsOfRules(): Promise<ReadonlyMap<string, RuleMetrics>>
   resetRule(id: string): Promise<void>
   test(sql: string, context: Readonly<Record<string, unknown>>): SqlTestOutcome
   /** The message: the SQL is no rule. */
   explain(sql: string, context: Readonly<Record<string, unknown>>): ExplainedRule | string
+  /** Why it is no rule, with line and column; undefined: it is one. */
+  problemOfSql(sql: string): string | undefined
+  /** Keys of each field that the SQL selects; undefined: it selects everything. The SQL is a rule. */
+  selectedFields(sql: string): readonly (readonly string[])[] | undefined
   convert(sql: string): { readonly sql: string; readonly warnings: readonly string[] } | string
   events(): {
     event: string
@@ -110,6 +124,8 @@ export interface RuleOperations {
     columns: string[]
     sql_example: string
   }[]
+  /** Types of connectors and actions that there are. */
+  serviceTypes(): readonly string[]
   resources(kind: ResourceKind): readonly Resource[]
   /** As `putRule`. A setting that is shown masked is sent masked to keep it. */
   putResource(
@@ -118,6 +134,12 @@ export interface RuleOperations {
     settings: Readonly<Record<string, unknown>> | undefined,
     by: Caller,
   ): Promise<RuleProblem | undefined>
+  /** Asks the service whether it is there; nothing is stored. Undefined: it is. */
+  probe(
+    kind: ResourceKind,
+    at: { readonly type: string; readonly name: string },
+    settings: Readonly<Record<string, unknown>>,
+  ): Promise<string | undefined>
   /** What uses it, by name. */
   usersOf(kind: ResourceKind, at: { readonly type: string; readonly name: string }): readonly string[]
   actionMetrics(): Promise<ReadonlyMap<string, ActionMetrics>>

@@ -19,10 +19,12 @@ import {
   decodeJson,
   eventDefinitions,
   explainRule,
+  type HostFunctions,
   RuleCompileError,
   RuleError,
   type RuleMap,
   sampleEvent,
+  selectedNames,
   testRule,
   valueAsJson,
 } from '../../rules/index.ts'
@@ -36,16 +38,19 @@ import {
 } from '../../shard/index.ts'
 import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
+import { probeService } from '../rules/probe-service.ts'
+import { problemOfSql } from '../rules/rule-config.ts'
 import { SettingWriter } from './setting-writer.ts'
 import { queryShard, type ShardQueries } from './query-shard.ts'
 
 export interface RuleFacts {
   readonly nodeName: string
+  readonly dataDirectory: string
   readonly configuration: LiveConfig
   readonly supervisor: ShardQueries
 }
 
-export function ruleOperations({ nodeName, configuration, supervisor }: RuleFacts): RuleOperations {
+export function ruleOperations({ nodeName, dataDirectory, configuration, supervisor }: RuleFacts): RuleOperations {
   const host = ruleHost(Date.now)
   const shards = new AllShards(supervisor)
   const writer = new SettingWriter(configuration)
@@ -61,7 +66,39 @@ export function ruleOperations({ nodeName, configuration, supervisor }: RuleFact
     },
     ruleMetrics: async (id) =>
       sumOfRule((await shards.reports()).flatMap(({ rules }) => rules).filter((rule) => rule.id === id)),
+    metricsOfRules: async () => {
+      const byId = Map.groupBy(
+        (await shards.reports()).flatMap(({ rules }) => rules),
+        ({ id }) => id,
+      )
+      return new Map([...byId].map(([id, reports]) => [id, sumOfRule(reports)]))
+    },
     resetRule: (rule) => shards.tell({ question: 'reset-rule', rule }),
+    ...sqlOperations(host),
+    serviceTypes: () => Object.keys(sinkTypes),
+    resources: (kind) => resourcesIn(configuration.config, kind),
+    putResource: (kind, { type, name }, settings, by) => writer.put([kind, type, name], settings, by),
+    probe: (kind, { type, name }, settings) =>
+      probeService(
+        { configuration, dataDirectory },
+        { kind, type, settings: writer.unmasked([kind, type, name], settings) },
+      ),
+    usersOf: (kind, at) => usersIn(configuration.config, kind, at),
+    actionMetrics: async () => sumOfActions((await shards.reports()).flatMap(({ actions }) => actions)),
+    resetAction: (action) => shards.tell({ question: 'reset-action', action }),
+    controlAction: (action, what) => shards.tell({ question: 'control-action', action, what }),
+    discardAction: (action) => shards.tell({ question: 'discard-action', action }),
+    deadLetters: (action) => shards.deadLetters(action),
+    deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
+    retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
+  }
+}
+
+/** What is done with SQL alone. */
+function sqlOperations(
+  host: HostFunctions,
+): Pick<RuleOperations, 'test' | 'explain' | 'problemOfSql' | 'selectedFields' | 'convert' | 'events'> {
+  return {
     test: (sql, context) => {
       try {
         return outcomeOf(testRule(sql, contextOf(context), host))
@@ -86,6 +123,8 @@ export function ruleOperations({ nodeName, configuration, supervisor }: RuleFact
         return messageOf(error)
       }
     },
+    problemOfSql,
+    selectedFields: selectedNames,
     convert: (sql) => {
       try {
         const converted = convertRuleSql(sql)
@@ -95,16 +134,6 @@ export function ruleOperations({ nodeName, configuration, supervisor }: RuleFact
       }
     },
     events,
-    resources: (kind) => resourcesIn(configuration.config, kind),
-    putResource: (kind, { type, name }, settings, by) => writer.put([kind, type, name], settings, by),
-    usersOf: (kind, at) => usersIn(configuration.config, kind, at),
-    actionMetrics: async () => sumOfActions((await shards.reports()).flatMap(({ actions }) => actions)),
-    resetAction: (action) => shards.tell({ question: 'reset-action', action }),
-    controlAction: (action, what) => shards.tell({ question: 'control-action', action, what }),
-    discardAction: (action) => shards.tell({ question: 'discard-action', action }),
-    deadLetters: (action) => shards.deadLetters(action),
-    deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
-    retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
   }
 }
 
@@ -253,8 +282,23 @@ function sumOfRule(reports: readonly RuleReport[]): RuleMetrics {
     actionsSuccess: sum(({ counters }) => counters.actionsSuccess),
     actionsFailed: sum(({ counters }) => counters.actionsFailed),
     actionsDiscarded: sum(({ counters }) => counters.actionsDiscarded),
+    functions: sumOfFunctions(reports),
     lastError: reports.find(({ lastError }) => lastError !== '')?.lastError ?? '',
   }
+}
+
+function sumOfFunctions(reports: readonly RuleReport[]): RuleMetrics['functions'] {
+  const places = Math.max(0, ...reports.map(({ functions }) => functions.length))
+  return Array.from({ length: places }, (_, place) => {
+    const all = reports.flatMap(({ functions }) => functions[place] ?? [])
+    const sum = (of: (counters: (typeof all)[number]) => number): number =>
+      all.reduce((total, one) => total + of(one), 0)
+    return {
+      taken: sum(({ taken }) => taken),
+      success: sum(({ success }) => success),
+      failed: sum(({ failed }) => failed),
+    }
+  })
 }
 
 function sumOfActions(reports: readonly ActionReport[]): ReadonlyMap<string, ActionMetrics> {

@@ -23,7 +23,7 @@ export class SettingWriter {
       author: { name, by, address },
       name: `${settings === undefined ? 'delete' : 'set'} ${path.join('.')}`,
     }
-    const read = settings === undefined ? undefined : fromPlain(this.#unmasked(path, settings), 'request')
+    const read = settings === undefined ? undefined : fromPlain(this.unmasked(path, settings), 'request')
     if (read !== undefined && 'faults' in read)
       return { problem: read.faults.map(({ message }) => message).join('; '), isAbout: 'settings' }
     const outcome = await this.#configuration.putNamed(path, read?.value, act)
@@ -32,7 +32,7 @@ export class SettingWriter {
   }
 
   /** A secret that is sent as it was shown stays what it is. */
-  #unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     const stored = valueAt(this.#configuration.written.values, path)
     return replaceMasks(settings, stored === undefined ? undefined : toPlain(stored)) as Readonly<
       Record<string, unknown>

@@ -43,9 +43,17 @@ export interface RuleCounters {
   actionsDiscarded: number
 }
 
+export interface FunctionCounters {
+  taken: number
+  success: number
+  failed: number
+}
+
 export interface RuleReport {
   readonly id: string
   readonly counters: Readonly<RuleCounters>
+  /** Of actions that are functions, by their place in the list of actions. */
+  readonly functions: readonly FunctionCounters[]
   /** Messages in a second: in the last second, at most, and over five minutes. */
   readonly rate: number
   readonly rateMax: number

@@ -24,16 +24,13 @@ import type { Log } from '../../telemetry/index.ts'
 import type { RuleAssignment, RuleReport } from '../messages/rule-plan.ts'
 import { MessageColumns, type MessageColumnsContext, type PublisherFacts } from './message-columns.ts'
 import { compileRepublish } from './republish.ts'
-import { RuleStatistics } from './rule-statistics.ts'
+import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
 
 /** Rules that republish to each other: so many publications within one. */
 const maxRuleDepth = 16
 
 /** Characters of an output that the action `console` writes. */
 const maxConsoleLength = 10_000
-
-/** What an action did with one output. */
-type ActionOutcome = 'success' | 'spooled' | 'discarded' | { readonly failure: string }
 
 type RunAction = (output: RuleMap, message: Message, actions: RuleActions) => ActionOutcome
 
@@ -144,7 +141,9 @@ export class RuleRunner implements RuleHook {
       return spool === undefined ? [] : [spool]
     })
     const actions = assignment.actions.map((action) => this.#compileAction(id, action))
-    return { id, spools, compiled, actions, statistics: known?.statistics ?? new RuleStatistics(), isRunning: false }
+    const statistics = known?.statistics ?? new RuleStatistics()
+    statistics.setActionCount(actions.length)
+    return { id, spools, compiled, actions, statistics, isRunning: false }
   }
 
   #compileAction(rule: string, action: RuleActionConfig): RunAction {
@@ -156,6 +155,8 @@ export class RuleRunner implements RuleHook {
           log.info('rule output', { rule, output: text.slice(0, maxConsoleLength) })
           return 'success'
         }
+      case 'do-nothing':
+        return () => 'success'
       case 'republish': {
         const make = compileRepublish(action.arguments)
         return (output, message, actions) => {
@@ -196,9 +197,11 @@ export class RuleRunner implements RuleHook {
     }
     counters.passed++
     for (const output of result.outputs) {
-      for (const action of rule.actions) {
+      for (const [place, action] of rule.actions.entries()) {
         counters.actionsTotal++
-        this.#noteOutcome(rule, runAction(action, output, { message, actions }))
+        const outcome = runAction(action, output, { message, actions })
+        statistics.noteFunction(place, outcome)
+        this.#noteOutcome(rule, outcome)
       }
     }
   }

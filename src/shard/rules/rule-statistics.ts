@@ -1,17 +1,31 @@
 // Counters and rates of one rule in one shard.
 
-import type { RuleCounters, RuleReport } from '../messages/rule-plan.ts'
+import type { FunctionCounters, RuleCounters, RuleReport } from '../messages/rule-plan.ts'
 
 const secondsInFiveMinutes = 300
 const maxErrorLength = 500
 
+/** What an action did with one output. */
+export type ActionOutcome = 'success' | 'spooled' | 'discarded' | { readonly failure: string }
+
 export class RuleStatistics {
   counters: RuleCounters = newCounters()
+  /** By the place of the action; the places of what sends to a service stay zero. */
+  functions: FunctionCounters[] = []
   #rate = 0
   #rateMax = 0
   #rateLast5m = 0
   #matchedBefore = 0
   #lastError = ''
+
+  /** What is spooled is counted by the action that sends it. */
+  noteFunction(place: number, outcome: ActionOutcome): void {
+    const counters = this.functions[place]
+    if (counters === undefined || outcome === 'spooled' || outcome === 'discarded') return
+    counters.taken++
+    if (outcome === 'success') counters.success++
+    else counters.failed++
+  }
 
   noteError(text: string): void {
     this.#lastError = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength)}…` : text
@@ -25,7 +39,13 @@ export class RuleStatistics {
     this.#rateLast5m += (this.#rate - this.#rateLast5m) / secondsInFiveMinutes
   }
 
+  /** The list of actions has so many. */
+  setActionCount(count: number): void {
+    if (this.functions.length !== count) this.functions = newFunctionCounters(count)
+  }
+
   reset(): void {
+    this.functions = newFunctionCounters(this.functions.length)
     this.counters = newCounters()
     this.#rate = this.#rateMax = this.#rateLast5m = this.#matchedBefore = 0
     this.#lastError = ''
@@ -33,8 +53,13 @@ export class RuleStatistics {
 
   report(id: string): RuleReport {
     const rates = { rate: this.#rate, rateMax: this.#rateMax, rateLast5m: this.#rateLast5m }
-    return { id, counters: { ...this.counters }, ...rates, lastError: this.#lastError }
+    const functions = this.functions.map((one) => ({ ...one }))
+    return { id, counters: { ...this.counters }, functions, ...rates, lastError: this.#lastError }
   }
+}
+
+function newFunctionCounters(count: number): FunctionCounters[] {
+  return Array.from({ length: count }, () => ({ taken: 0, success: 0, failed: 0 }))
 }
 
 function newCounters(): RuleCounters {

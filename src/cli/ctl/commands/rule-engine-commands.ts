@@ -112,7 +112,7 @@ function createRule({ client, words: [id = '', sql = '', ...given] }: CtlCall): 
     if ('usage' in read) return read
     actions.push(read.value)
   }
-  const body = { id, sql, actions: actions as (string | { function: 'republish' | 'console' })[] }
+  const body = { id, sql, actions: actions as (string | { function: 'republish' | 'console' | 'do_nothing' })[] }
   return doneAs(client.add_rule({ body }), `${id} is created`)
 }
 
@@ -158,6 +158,18 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
           const call = { body: { ...settings, type, name } }
           const asked = kind === 'connectors' ? client.add_connector(call) : client.add_action(call)
           return doneAs(asked, `${id} is created`)
+        }),
+    },
+    {
+      name: `${kind} probe`,
+      description: `ask the service of a ${one} whether it is there; nothing is stored`,
+      arguments: ['<type>'],
+      options: [settingsOption],
+      run: ({ client, words: [type = ''], options }) =>
+        withJson(options['settings'], (settings) => {
+          const call = { body: { ...settings, type } }
+          const asked = kind === 'connectors' ? client.probe_connector(call) : client.probe_action(call)
+          return doneAs(asked, 'the service answers')
         }),
     },
     {

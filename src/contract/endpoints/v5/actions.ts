@@ -23,6 +23,10 @@ const newOne = Type.Object(
   { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
   { additionalProperties: true, description: 'With settings as in the configuration.' },
 )
+const probed = Type.Object(
+  { type: Type.String(), name: Type.Optional(Type.String()) },
+  { additionalProperties: true, description: 'With settings as in the configuration.' },
+)
 const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
 const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
 const letterQuery = Type.Object({ letter: Type.Optional(Type.String({ description: 'One of them; unsaid: all.' })) })
@@ -97,6 +101,27 @@ export const actionEndpoints = {
     path: '/connectors/:id/enable/:enable',
     summary: 'Enables or disables a connector. Its actions store messages while it is disabled.',
     params: Type.Object({ id: Type.String(), enable: Type.Union([Type.Literal('true'), Type.Literal('false')]) }),
+  }),
+  probe_connector: endpoint({
+    ...noContent,
+    version: 'v5',
+    method: 'POST',
+    path: '/connectors_probe',
+    summary: 'Asks a service whether it is there. Nothing is stored.',
+    body: probed,
+    reasons: ['TEST_FAILED'],
+    audit: 'never',
+  }),
+  probe_action: endpoint({
+    ...noContent,
+    version: 'v5',
+    method: 'POST',
+    path: '/actions_probe',
+    summary:
+      'Checks the settings of an action, and asks the service of its connector whether it is there. Nothing is stored.',
+    body: probed,
+    reasons: ['TEST_FAILED'],
+    audit: 'never',
   }),
   get_actions: endpoint({
     version: 'v5',

@@ -6,7 +6,7 @@ import { Type } from '../../schema.ts'
 const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Up to 64 letters, digits, `_` and `-`.' })
 const sql = Type.String({ minLength: 1, maxLength: 65_536, description: 'The SQL statement: see RULES.' })
 const republish = Type.Object({
-  function: Type.Union([Type.Literal('republish'), Type.Literal('console')]),
+  function: Type.Union([Type.Literal('republish'), Type.Literal('console'), Type.Literal('do_nothing')]),
   args: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 })
 const actions = Type.Array(Type.Union([Type.String(), republish]), {

@@ -21,6 +21,8 @@ export function actionHandlers(rules: RuleOperations): Handlers<Known> {
     remove_connector: ({ params: { id }, caller }) => resources.remove('connectors', id, caller),
     enable_connector: ({ params: { id, enable }, caller }) =>
       resources.enable('connectors', id, enable === 'true', caller),
+    probe_connector: ({ body }) => resources.probe('connectors', body),
+    probe_action: ({ body }) => resources.probe('actions', body),
     get_actions: () => resources.list('actions'),
     add_action: ({ body, caller }) => resources.add('actions', body, caller),
     get_action: ({ params: { id } }) => resources.show('actions', id),
@@ -94,6 +96,14 @@ class Resources {
     if ('settings' in this.find(kind, id))
       return refuseFor('CONFLICT', `there is a ${nameOf(kind)} ${id} already: change it with PUT`)
     return this.#put(kind, { type, name }, withoutStatus(settings), by)
+  }
+
+  async probe(
+    kind: ResourceKind,
+    { type, name = '', ...settings }: { readonly type: string; readonly name?: string },
+  ): Promise<null | ApiError> {
+    const problem = await this.#rules.probe(kind, { type, name }, withoutStatus(settings))
+    return problem === undefined ? null : refuseFor('TEST_FAILED', problem)
   }
 
   async change(kind: ResourceKind, id: string, settings: object, by: Caller): Promise<Written | ApiError> {

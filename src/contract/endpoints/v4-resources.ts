@@ -1,0 +1,130 @@
+// Services of rules in the shapes of version 4 of EMQX: a resource is a connector of `v5/actions.ts`.
+
+import { answer, endpoint, noContent } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const object = Type.Record(Type.String(), Type.Unknown())
+const status = Type.Object({
+  node: Type.String(),
+  is_alive: Type.Boolean(),
+  reason: Type.String({ description: 'Why it is not; empty: it is.' }),
+})
+const resource = {
+  id: Type.String({ description: '`resource:NAME`, or `TYPE:NAME` where several connectors have the name.' }),
+  type: Type.String(),
+  description: Type.String(),
+  config: Type.Record(Type.String(), Type.Unknown(), { description: 'Settings. Secrets are masked.' }),
+}
+const sent = {
+  type: Type.String({ description: 'One of `GET /resource_types`.' }),
+  config: Type.Optional(object),
+  description: Type.Optional(Type.String({ maxLength: 65_535 })),
+}
+const kind = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  description: Type.String(),
+  connector: Type.String({ description: 'The type of connector that it is.' }),
+})
+const params = Type.Object({ id: Type.String() })
+const ofOne = {
+  params,
+  failures: ['invalidParameter'],
+  otherStatuses: [['invalidParameter', 404]],
+} as const
+
+export const v4ResourceEndpoints = {
+  list_actions: endpoint({
+    method: 'GET',
+    path: '/actions',
+    summary: 'Lists kinds of actions that a rule of version 4 can have.',
+    reply: answer(
+      Type.Array(
+        Type.Object({
+          name: Type.String(),
+          for: Type.String(),
+          types: Type.Array(Type.String(), { description: 'Types of resources that it needs one of.' }),
+          title: Type.String(),
+          description: Type.String(),
+          params: Type.Record(Type.String(), Type.String(), { description: 'Parameters, each with what it means.' }),
+        }),
+      ),
+    ),
+    access: 'read',
+  }),
+  list_resources: endpoint({
+    method: 'GET',
+    path: '/resources',
+    summary: 'Lists connectors as resources.',
+    reply: answer(Type.Array(Type.Object(resource))),
+    access: 'read',
+  }),
+  create_resource: endpoint({
+    method: 'POST',
+    path: '/resources',
+    summary: 'Creates a resource.',
+    body: Type.Object({
+      id: Type.Optional(Type.String({ description: '`resource:NAME` or `NAME`. Absent: a random one.' })),
+      ...sent,
+    }),
+    reply: answer(Type.Object(resource)),
+    failures: ['missingParameter', 'invalidParameter'],
+    access: 'change',
+  }),
+  show_resource: endpoint({
+    ...ofOne,
+    method: 'GET',
+    path: '/resources/:id',
+    summary: 'Returns a resource with its state. If no action uses it, the service is asked.',
+    reply: answer(Type.Object({ ...resource, status: Type.Array(status) })),
+    access: 'read',
+  }),
+  update_resource: endpoint({
+    ...ofOne,
+    method: 'PUT',
+    path: '/resources/:id',
+    summary: 'Changes a resource. What is left out stays.',
+    body: Type.Object({ ...sent, type: Type.Optional(sent.type) }),
+    reply: answer(Type.Object(resource)),
+    access: 'change',
+  }),
+  start_resource: endpoint({
+    ...ofOne,
+    method: 'POST',
+    path: '/resources/:id',
+    summary: 'Starts the actions of a resource anew.',
+    reply: noContent,
+    access: 'change',
+  }),
+  delete_resource: endpoint({
+    ...ofOne,
+    method: 'DELETE',
+    path: '/resources/:id',
+    summary: 'Deletes a resource that no action uses.',
+    reply: noContent,
+    access: 'change',
+  }),
+  get_resource_status: endpoint({
+    ...ofOne,
+    method: 'GET',
+    path: '/resource_status/:id',
+    summary: 'Returns the state of a resource. If no action uses it, the service is asked.',
+    reply: answer(status),
+    access: 'read',
+  }),
+  list_resource_types: endpoint({
+    method: 'GET',
+    path: '/resource_types',
+    summary: 'Lists types of resources.',
+    reply: answer(Type.Array(kind)),
+    access: 'read',
+  }),
+  show_resource_type: endpoint({
+    ...ofOne,
+    method: 'GET',
+    path: '/resource_types/:id',
+    summary: 'Returns a type of resources.',
+    reply: answer(kind),
+    access: 'read',
+  }),
+}

@@ -1,0 +1,154 @@
+// Rules in the shapes of version 4 of EMQX, and in those of NanoMQ. The rules are those of `v5/rules.ts`.
+
+import { answer, endpoint, noContent } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const count = Type.Number({ minimum: 0 })
+const object = Type.Record(Type.String(), Type.Unknown())
+const rawsql = Type.String({ minLength: 1, maxLength: 65_536, description: 'The SQL statement: see RULES.' })
+const description = Type.String({ maxLength: 65_535 })
+const actionMetrics = Type.Object({ node: Type.String(), success: count, failed: count, taken: count })
+const action = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  params: object,
+  fallbacks: Type.Array(Type.Unknown()),
+  metrics: Type.Array(actionMetrics),
+})
+const rule = Type.Object({
+  id: Type.String({ description: '`rule:` and the ID that version 5 of the API has.' }),
+  rawsql: Type.String(),
+  for: Type.Array(Type.String(), { description: 'What stands after FROM.' }),
+  enabled: Type.Boolean(),
+  description: Type.String(),
+  on_action_failed: Type.Literal('continue'),
+  created_at: Type.Integer({ minimum: 0, description: 'Milliseconds since 1970; 0: a file configures it.' }),
+  metrics: Type.Array(
+    Type.Object({
+      node: Type.String(),
+      matched: count,
+      passed: count,
+      failed: count,
+      exception: count,
+      no_result: count,
+      speed: count,
+      speed_max: count,
+      speed_last5m: count,
+    }),
+  ),
+  actions: Type.Array(action),
+})
+const sentAction = Type.Object({
+  id: Type.Optional(Type.String({ description: 'Of an action that the rule has, to keep it.' })),
+  name: Type.String({
+    description: 'One of `GET /actions`, or `repub`, `sqlite`, `mysql`, `postgresql`, `timescaledb`.',
+  }),
+  params: Type.Optional(object),
+})
+const changes = {
+  actions: Type.Optional(Type.Array(sentAction, { maxItems: 64 })),
+  enabled: Type.Optional(Type.Boolean()),
+  description: Type.Optional(description),
+  on_action_failed: Type.Optional(Type.Union([Type.Literal('continue'), Type.Literal('stop')])),
+}
+const ofNanoMq = Type.Object({
+  code: Type.Literal(0),
+  data: Type.Object({ rawsql: Type.String(), id: Type.Integer({ minimum: 1 }), enabled: Type.Boolean() }),
+  actions: Type.Array(Type.Unknown()),
+})
+const params = Type.Object({ id: Type.String({ description: '`rule:ID` or `ID`.' }) })
+const ofOne = {
+  params,
+  failures: ['invalidParameter'],
+  otherStatuses: [['invalidParameter', 404]],
+} as const
+
+export const v4RuleEndpoints = {
+  list_rules: endpoint({
+    method: 'GET',
+    path: '/rules',
+    summary: 'Lists rules.',
+    reply: answer(Type.Array(rule)),
+    access: 'read',
+  }),
+  create_rule: endpoint({
+    method: 'POST',
+    path: '/rules',
+    summary:
+      'Creates a rule. With `test=true` it runs SQL on sample data in place of that. Actions of NanoMQ are understood.',
+    query: Type.Object({ test: Type.Optional(Type.Boolean()) }),
+    body: Type.Object({
+      id: Type.Optional(Type.String({ description: '`rule:ID` or `ID`. Absent: a random one.' })),
+      rawsql,
+      ctx: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Of a test: columns.' })),
+      ...changes,
+    }),
+    reply: Type.Union([answer(rule), ofNanoMq, answer(Type.Union([object, Type.Array(object)]))]),
+    failures: ['missingParameter', 'invalidParameter', 'pluginClosed'],
+    otherStatuses: [['invalidParameter', 404]],
+    access: 'change',
+  }),
+  show_rule: endpoint({
+    ...ofOne,
+    method: 'GET',
+    path: '/rules/:id',
+    summary: 'Returns a rule with its counters.',
+    reply: answer(rule),
+    access: 'read',
+  }),
+  update_rule: endpoint({
+    ...ofOne,
+    method: 'PUT',
+    path: '/rules/:id',
+    summary: 'Changes a rule. What is left out stays.',
+    body: Type.Object({ rawsql: Type.Optional(rawsql), ...changes }),
+    reply: answer(rule),
+    access: 'change',
+  }),
+  delete_rule: endpoint({
+    ...ofOne,
+    method: 'DELETE',
+    path: '/rules/:id',
+    summary:
+      'Deletes a rule and the actions that were created with it. If messages are stored for these, `force=true` discards them.',
+    query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
+    reply: noContent,
+    access: 'change',
+  }),
+  reset_metrics: endpoint({
+    ...ofOne,
+    method: 'PUT',
+    path: '/rules/:id/reset_metrics',
+    summary: 'Sets the counters of a rule and of its actions to zero.',
+    reply: noContent,
+    access: 'change',
+  }),
+  convert_sql: endpoint({
+    method: 'POST',
+    path: '/rules/convert',
+    summary: 'Converts SQL of version 3 of EMQX. SQL of later versions stays as it is.',
+    body: Type.Object({ rawsql }),
+    reply: answer(Type.Object({ rawsql: Type.String(), warnings: Type.Array(Type.String()) })),
+    failures: ['invalidParameter'],
+    access: 'read',
+    audit: 'never',
+  }),
+  list_events: endpoint({
+    method: 'GET',
+    path: '/rule_events',
+    summary: 'Lists events with their columns.',
+    reply: answer(
+      Type.Array(
+        Type.Object({
+          event: Type.String(),
+          title: Type.String(),
+          description: Type.String(),
+          test_columns: Type.Record(Type.String(), Type.String()),
+          columns: Type.Array(Type.String()),
+          sql_example: Type.String(),
+        }),
+      ),
+    ),
+    access: 'read',
+  }),
+}

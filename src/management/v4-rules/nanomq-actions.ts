@@ -1,0 +1,98 @@
+// Actions of rules as the API of NanoMQ has them: each says where the service is. It becomes a connector and an action of the
+// configuration, which go with the rule.
+
+import { type ApiError, refuse } from '../api-error.ts'
+import type { RuleOperations } from '../operations/rules.ts'
+import { type OwnAction, nanoMqPrefix, type SentAction } from './actions.ts'
+
+/** An action with the connector that it has for itself. */
+export interface NanoMqAction {
+  readonly connector: OwnAction
+  readonly action: OwnAction
+}
+
+interface Kind {
+  readonly type: string
+  readonly required: readonly string[]
+  readonly optional: readonly string[]
+}
+
+const database = { required: ['table', 'username', 'password', 'host'], optional: ['database', 'port'] } as const
+const kinds: Readonly<Record<string, Kind>> = {
+  repub: {
+    type: 'mqtt',
+    required: ['topic', 'address'],
+    optional: ['proto_ver', 'keepalive', 'clientid', 'username', 'password', 'clean_start'],
+  },
+  sqlite: { type: 'sqlite', required: ['table'], optional: [] },
+  mysql: { type: 'mysql', ...database },
+  postgresql: { type: 'pgsql', ...database },
+  timescaledb: { type: 'timescale', ...database },
+}
+const tableForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
+/** Columns of a rule that selects everything. */
+const allColumns = ['qos', 'id', 'topic', 'clientid', 'username', 'timestamp', 'payload']
+
+/** Whether a rule is written in the way of NanoMQ. */
+export function isForNanoMq(actions: readonly SentAction[] | undefined): boolean {
+  return actions?.some(({ name }) => Object.hasOwn(kinds, name)) === true
+}
+
+/** What the actions of rule `number` are made of, or why they cannot be. */
+export function readNanoMqActions(
+  actions: readonly SentAction[],
+  { number, sql, rules }: { readonly number: number; readonly sql: string; readonly rules: RuleOperations },
+): readonly NanoMqAction[] | ApiError {
+  const read: NanoMqAction[] = []
+  for (const [place, { name, params = {} }] of actions.entries()) {
+    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
+    if (kind === undefined || !rules.serviceTypes().includes(kind.type))
+      return refuse('pluginClosed', `${JSON.stringify(name)} is not an action that this broker has`)
+    const problem = problemOf(name, kind, params)
+    if (problem !== undefined) return problem
+    const own = `${nanoMqPrefix}${number}_${place}`
+    const service = kind.type === 'mqtt' ? repub(params) : tableOf(params, rules.selectedFields(sql))
+    read.push({
+      connector: { type: kind.type, name: own, settings: service.connector },
+      action: { type: kind.type, name: own, settings: { connector: own, parameters: service.parameters } },
+    })
+  }
+  return read
+}
+
+function problemOf(
+  name: string,
+  { required, optional }: Kind,
+  params: Readonly<Record<string, unknown>>,
+): ApiError | undefined {
+  const missing = required.find((key) => params[key] === undefined)
+  if (missing !== undefined) return refuse('missingParameter', `${name} needs ${missing} in params`)
+  const unknown = Object.keys(params).find((key) => !required.includes(key) && !optional.includes(key))
+  if (unknown !== undefined) return refuse('invalidParameter', `${name} has no parameter ${JSON.stringify(unknown)}`)
+  const { table } = params
+  if (table === undefined || (typeof table === 'string' && tableForm.test(table))) return undefined
+  return refuse('invalidParameter', 'table is up to 63 letters, digits and _')
+}
+
+interface Service {
+  readonly connector: Readonly<Record<string, unknown>>
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+function repub(params: Readonly<Record<string, unknown>>): Service {
+  const { topic, address, clientid, ...rest } = params
+  const id = clientid === undefined ? {} : { clientid_prefix: clientid }
+  return { connector: { server: address, ...id, ...rest }, parameters: { topic, payload: '${.}' } }
+}
+
+function tableOf(
+  { table, host, port, ...rest }: Readonly<Record<string, unknown>>,
+  selected: readonly (readonly string[])[] | undefined,
+): Service {
+  const fields = selected ?? allColumns.map((column) => [column])
+  const columns = fields.map((path) => path.join('_').replaceAll(/[^A-Za-z0-9_]/g, '_'))
+  const values = fields.map((path) => `\${${path.join('.')}}`)
+  const sql = `INSERT INTO ${String(table)} (${columns.join(', ')}) VALUES (${values.join(', ')})`
+  const server = typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : host
+  return { connector: { server, ...rest }, parameters: { sql } }
+}

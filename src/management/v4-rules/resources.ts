@@ -1,0 +1,102 @@
+// Connectors as resources of version 4 of EMQX.
+
+import type { ReplyOf, v4ResourceEndpoints } from '../../contract/index.ts'
+import { type ApiError, refuse } from '../api-error.ts'
+import type { Resource, RuleOperations } from '../operations/rules.ts'
+import { namesOfType, renamed, reversed, type ServiceNames } from './service-names.ts'
+
+type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number]
+
+const idPrefix = 'resource:'
+const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
+/** Settings of `ssl`, by the names that version 4 has for them beside the other settings. */
+const tlsNames: Readonly<Record<string, string>> = {
+  ssl: 'enable',
+  cacertfile: 'cacertfile',
+  certfile: 'certfile',
+  keyfile: 'keyfile',
+  key_password: 'key_password',
+  verify: 'verify_peer',
+}
+
+/** The connectors, each with the ID that version 4 knows it by. */
+export class V4Resources {
+  readonly #rules: RuleOperations
+
+  constructor(rules: RuleOperations) {
+    this.#rules = rules
+  }
+
+  all(): readonly Resource[] {
+    return this.#rules.resources('connectors')
+  }
+
+  /** Types that connectors can have. */
+  types(): readonly ServiceNames[] {
+    return this.#rules.serviceTypes().map(namesOfType)
+  }
+
+  typeOf(resourceType: string): ServiceNames | undefined {
+    return this.types().find(({ resource, type }) => resource === resourceType || type === resourceType)
+  }
+
+  idOf({ type, name }: Pick<Resource, 'type' | 'name'>): string {
+    const isUnique = this.all().filter((other) => other.name === name).length <= 1
+    return isUnique ? idPrefix + name : `${type}:${name}`
+  }
+
+  find(id: string): Resource | undefined {
+    return this.all().find(
+      (one) => this.idOf(one) === id || `${one.type}:${one.name}` === id || idPrefix + one.name === id,
+    )
+  }
+
+  /** The name of a connector with this ID, or why there cannot be one. */
+  nameFor(id: string): string | ApiError {
+    const name = id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id
+    if (!nameForm.test(name))
+      return refuse('invalidParameter', 'id is resource:NAME with up to 64 letters, digits, _ and - in NAME')
+    const known = this.all().find((one) => one.name === name)
+    return known === undefined
+      ? name
+      : refuse('invalidParameter', `there is a resource ${id} already: change it with PUT`)
+  }
+
+  written(resource: Resource): Written {
+    const { settings } = namesOfType(resource.type)
+    const { description = '', enable: _, ssl = {}, ...rest } = resource.settings
+    const tls = Object.entries(reversed(tlsNames)).flatMap(([key, name]) => {
+      const value = (ssl as Readonly<Record<string, unknown>>)[key]
+      return value === undefined || value === null ? [] : [[name, value] as const]
+    })
+    return {
+      id: this.idOf(resource),
+      type: namesOfType(resource.type).resource,
+      description: String(description),
+      config: { ...renamed(rest, reversed(settings)), ...Object.fromEntries(tls) },
+    }
+  }
+}
+
+/** The settings of a connector, from what version 4 calls its `config`. */
+export function settingsOf(
+  { settings: names }: ServiceNames,
+  config: Readonly<Record<string, unknown>>,
+  description: string | undefined,
+): Readonly<Record<string, unknown>> {
+  const own: [string, unknown][] = []
+  const ssl: [string, unknown][] = []
+  for (const [key, value] of Object.entries(config)) {
+    const inTls = Object.hasOwn(tlsNames, key) && !isObject(value) ? tlsNames[key] : undefined
+    if (inTls === undefined) own.push([key, value])
+    // Forms of version 4 send what was left empty.
+    else if (value !== '') ssl.push([inTls, value])
+  }
+  const told = description === undefined ? {} : { description }
+  const tls = ssl.length === 0 ? {} : { ssl: Object.fromEntries(ssl) }
+  return { ...renamed(Object.fromEntries(own), names), ...tls, ...told }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}

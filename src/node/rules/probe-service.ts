@@ -1,0 +1,73 @@
+// Asks a service whether it is there, with settings that are in no configuration. Nothing is stored, and no message is sent.
+
+import { emptyObject, fromPlain, type GodwitConfig, putValue } from '../../config/index.ts'
+import type { ResourceKind } from '../../management/index.ts'
+import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+
+/** The service gets so long to answer. */
+const timeoutMs = 5_000
+/** Of what is probed, where the request names nothing. */
+const probeName = 'probe'
+
+export interface Probed {
+  readonly kind: ResourceKind
+  readonly type: string
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
+/** Undefined: the service is there. */
+export async function probeService(
+  { configuration, dataDirectory }: { readonly configuration: LiveConfig; readonly dataDirectory: string },
+  probed: Probed,
+): Promise<string | undefined> {
+  const { kind, type, settings } = probed
+  if (!Object.hasOwn(sinkTypes, type))
+    return `there is no type ${JSON.stringify(type)}: known are ${Object.keys(sinkTypes).join(', ')}`
+  const read = fromPlain(settings, 'request')
+  if ('faults' in read) return read.faults.map(({ message }) => message).join('; ')
+  const place = { file: 'request', line: 0, column: 0 }
+  const connector = kind === 'connectors' ? probeName : String(settings['connector'])
+  const user = fromPlain({ connector }, 'request')
+  if ('faults' in user) return user.faults.map(({ message }) => message).join('; ')
+  const asAction = putValue(
+    emptyObject(place),
+    ['actions', type, probeName],
+    kind === 'actions' ? read.value : user.value,
+  )
+  const wanted = kind === 'actions' ? asAction : putValue(asAction, ['connectors', type, probeName], read.value)
+  const foreseen = configuration.foresee(wanted, { texts: new Map() })
+  if (!foreseen.isDone) return foreseen.message
+  return ask(foreseen.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
+}
+
+interface Question {
+  readonly kind: ResourceKind
+  readonly type: SinkTypeName
+  readonly connector: string
+  readonly dataDirectory: string
+}
+
+async function ask(
+  config: GodwitConfig,
+  { kind, type, connector, dataDirectory }: Question,
+): Promise<string | undefined> {
+  const connectors: ReadonlyMap<string, ConnectorSettings> = config.connectors[type].named
+  const actions: ReadonlyMap<string, ActionSettings> = config.actions[type].named
+  const service = connectors.get(connector)
+  const action = actions.get(probeName)
+  if (service === undefined || action === undefined) return `there is no connector ${type}:${connector}`
+  const sinkType = sinkTypes[type]
+  const ofAction = kind === 'actions' ? sinkType.problemOfAction(action) : undefined
+  const problem = sinkType.problemOfConnector(service) ?? ofAction
+  if (problem !== undefined) return problem
+  const sink = sinkType.open(service, action, { requestTimeoutMs: timeoutMs, dataDirectory, shard: 0 })
+  const timer = Promise.withResolvers<string>()
+  const late = setTimeout(() => timer.resolve(`the service does not answer within ${timeoutMs} ms`), timeoutMs)
+  try {
+    return await Promise.race([sink.check(), timer.promise])
+  } finally {
+    clearTimeout(late)
+    sink.close()
+  }
+}

@@ -1,0 +1,26 @@
+// What a rule selects, by name: for a table with a column for each field.
+
+import { parseStatement } from './sql/parse-statement.ts'
+import type { Expression, Field, Path } from './sql/syntax.ts'
+
+/**
+ * Returns the keys that lead to each field of the outputs of a rule; undefined: it selects everything, or fields without a fixed
+ * name. Throws RuleCompileError.
+ */
+export function selectedNames(sql: string): readonly (readonly string[])[] | undefined {
+  const statement = parseStatement(sql)
+  const fields = statement.kind === 'select' ? statement.fields : statement.perItem
+  const names = fields?.map(pathOf)
+  const known = names?.filter((path) => path !== undefined)
+  return known?.length === names?.length ? known : undefined
+}
+
+function pathOf(field: Field): readonly string[] | undefined {
+  return field.kind === 'all' ? undefined : keysOf(field.alias ?? field.expression)
+}
+
+function keysOf(target: Path | Expression): readonly string[] | undefined {
+  if (!('root' in target)) return undefined
+  const keys = target.segments.flatMap((segment) => (segment.kind === 'key' ? [segment.key] : []))
+  return keys.length === target.segments.length ? [target.root, ...keys] : undefined
+}
