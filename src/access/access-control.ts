@@ -211,7 +211,7 @@ export class AccessControl {
   #recordResponse({ identity, action, topic }: AuthorizationRequest, decision: HttpDecision): void {
     if (decision.says === 'nothing') {
       const { clientId } = identity
-      this.#dependencies.log.warn('nobody says what a client may do', { clientId, why: decision.why })
+      this.#dependencies.log.warn('no authorization source configured', { clientId, why: decision.why })
     }
     this.permissions.recordResponse(identity, action, topic, decisionsByResponse[decision.says])
   }

@@ -97,7 +97,7 @@ async function runNode(configured: Loaded, { options, program, terminal, signals
   const isShipped = file !== undefined && file === join(program.installation.root, 'etc', 'godwit.conf')
   const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile }))
-  node.log.info('the node serves', {
+  node.log.info('node started', {
     version: program.version,
     node: node.name,
     profile: config.node.securityProfile,
@@ -138,7 +138,7 @@ async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Te
   const wished = node.wished.then((wish): NodeResult => ({ end: wish === 'stop' ? 'stopped' : wish }))
   const life = await Promise.race([stopped, broken, wished])
   if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
-  node.log.info('the node stops', { why: life.end === 'problem' ? life.problem : life.end })
+  node.log.info('node stopping', { why: life.end === 'problem' ? life.problem : life.end })
   await node.stop()
   return life
 }
@@ -162,7 +162,7 @@ async function reload(node: RunningNode): Promise<void> {
   const outcome = await node.reloadConfiguration()
   if (outcome.isDone) return
   for (const problem of outcome.message.split('\n')) {
-    node.log.error('the configuration cannot be loaded', { problem })
+    node.log.error('configuration not loaded', { problem })
   }
 }
 
@@ -203,7 +203,7 @@ function exitOnInternalErrors(signals: Signals): void {
   const end = (error: unknown): void => {
     const log = signals.node?.log
     const stack = error instanceof Error ? error.stack : String(error)
-    log?.error('the node fails', { stack })
+    log?.error('node failed', { stack })
     void Promise.resolve(log?.close()).finally(() => process.exit(exitCodes.failed))
   }
   process.on('uncaughtException', end)

@@ -121,7 +121,7 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status < 500) return replyWithError(reply, refuse('invalidParameter', error.message))
-    options.log.error('a request of the API failed', { path: request.url, stack: error.stack })
+    options.log.error('API request failed', { path: request.url, stack: error.stack })
     return replyWithError(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
   })
   return {

@@ -3,7 +3,7 @@
 
 import type { BrokerOptions } from '../core/index.ts'
 import type { ShardStart } from './messages/messages.ts'
-import { retainedElsewhere } from './observe/shard-counters.ts'
+import { retainedOnPeersOf } from './observe/shard-counters.ts'
 import { NamespaceTable } from './runtime/namespace-table.ts'
 
 type SharedOptions = Pick<BrokerOptions, 'namespaces' | 'quotas' | 'retainedOnPeers' | 'brokerName'>
@@ -14,7 +14,7 @@ export function sharedWithNode(start: ShardStart, { own, count }: { own: number;
   return {
     namespaces,
     quotas: table && new NamespaceTable(table, { shards: count, own }),
-    retainedOnPeers: retainedElsewhere(start),
+    retainedOnPeers: retainedOnPeersOf(start),
     brokerName,
   }
 }

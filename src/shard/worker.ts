@@ -6,7 +6,15 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { resolveNamespace } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/index.ts'
-import { counterCells, Counters, ForwardingLog, memoryOfThread, Histograms, monitorLoop } from '../telemetry/index.ts'
+import {
+  type AlarmName,
+  counterCells,
+  Counters,
+  ForwardingLog,
+  memoryOfThread,
+  Histograms,
+  monitorLoop,
+} from '../telemetry/index.ts'
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
@@ -357,11 +365,11 @@ async function stop({ shard, store, listeners, rules, gateways }: Running): Prom
   post({ kind: 'stopped' })
 }
 
-function alarm(name: string, message: string): void {
+function alarm(name: AlarmName, message: string): void {
   post({ kind: 'alarm', name, message })
 }
 
-function alarmOver(name: string, message: string): void {
+function alarmOver(name: AlarmName, message: string): void {
   post({ kind: 'alarm-over', name, message })
 }
 

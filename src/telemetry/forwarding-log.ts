@@ -84,7 +84,7 @@ export class ForwardingLog implements Log {
     let second = this.#seconds.get(event)
     if (second !== undefined && nowMs < second.endsAtMs) return second
     if (second !== undefined && second.leftOut > 0) {
-      this.#hand(level, 'lines were left out', { of: event, lines: second.leftOut })
+      this.#hand(level, 'log lines dropped', { of: event, lines: second.leftOut })
     }
     second = { endsAtMs: nowMs + secondMs, lines: 0, leftOut: 0 }
     this.#seconds.set(event, second)

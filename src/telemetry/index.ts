@@ -1,5 +1,6 @@
-// The door of telemetry: what others call to be seen.
+// Entry point of the module telemetry.
 
+export type { AlarmName } from './alarm-names.ts'
 export type { Log, LogFields, LogLevel } from './log.ts'
 export { escapeInvisible } from './json-log.ts'
 export { createLogger, type Console, type Logger, type LoggerOptions, type LogTargets } from './logger.ts'

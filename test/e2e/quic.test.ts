@@ -24,7 +24,7 @@ test('a machine without the library starts, says which listener it does not serv
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   assert.match(
     godwit.output + godwit.errors,
-    /a listener is not served.*quic:plant.*@currentspace\/http3 is not installed/,
+    /listener not available.*quic:plant.*@currentspace\/http3 is not installed/,
   )
   assert.doesNotMatch(godwit.output, /mqtt-quic:/)
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 })

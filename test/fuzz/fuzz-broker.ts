@@ -115,7 +115,7 @@ export function residentMib({ child }: WatchedProcess): number {
 
 function check(broker: WatchedProcess, { residentMib: { warm, after } }: FuzzOutcome): void {
   const said = `${broker.output}\n${broker.errors}`
-  const bad = said.split('\n').find((line) => /shard died|alarm|cannot start|uncaught/i.test(line))
+  const bad = said.split('\n').find((line) => /shard failed|alarm|did not start|uncaught/i.test(line))
   if (bad !== undefined) throw new Error(`the broker said: ${bad}`)
   const allowed = warm * toleratedShare + toleratedMib
   if (after > allowed) throw new Error(`memory went from ${warm.toFixed(1)} to ${after.toFixed(1)} MiB`)

@@ -63,7 +63,7 @@ test('whoever may only look does not end the broker, and the log says who did', 
     assert.deepEqual([refused.status, refused.json.code], [403, 103])
   }
   await broker.ask('/api/v4/ctrl/stop', { method: 'POST' })
-  await broker.process.until(/the broker is told to end.*"wish":"stop","by":"admin","address":"127\.0\.0\.1"/)
+  await broker.process.until(/shutdown requested.*"wish":"stop","by":"admin","address":"127\.0\.0\.1"/)
   assert.equal(await broker.process.ended, 0)
 })
 

@@ -227,12 +227,12 @@ test('a stored password counts instead of the one in the configuration, and the 
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), 0)
   const body = { username: 'alice', password: 'from the API' }
   promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
-  await broker.process.until(/a stored credential counts instead of the one in the configuration/)
+  await broker.process.until(/configured credential shadowed by a stored one/)
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), wrongPassword)
   promised('delete_auth_username', await broker.ask('/auth_username/alice', { method: 'DELETE' }))
   promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the API' }), 0)
   const { output, errors } = broker.process
-  assert.equal((output + errors).split('counts instead of').length - 1, 1)
+  assert.equal((output + errors).split('shadowed by a stored one').length - 1, 1)
   assert.ok(!/from the (file|API)/.test(output + errors))
 })

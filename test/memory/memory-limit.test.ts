@@ -64,7 +64,7 @@ test(
     t.diagnostic(`${Math.round(most)} MiB at most, with a limit of ${limitMib}`)
     assert.ok(most < mostMib, `${most} MiB at most`)
     for (const client of [...readers, publisher]) client.drop()
-    await broker.process.until(/"event":"alarm is over","name":"memory"/)
+    await broker.process.until(/"event":"alarm ended","name":"memory"/)
     await isServed(healthy)
     const late = await enter('late')
     await late.subscribe(['late'])

@@ -57,12 +57,12 @@ test('an operator ends an alarm by its name, and one that does not hold is not e
 test('the history keeps the last alarms and no more', () => {
   const { alarms } = stage(3)
   for (let number = 0; number < 5; number++) {
-    alarms.raise(`trouble-${number}`, '')
-    alarms.over(`trouble-${number}`, '')
+    alarms.raise(`bridge:${number}`, '')
+    alarms.over(`bridge:${number}`, '')
   }
   assert.deepEqual(
     alarms.history().map(({ name }) => name),
-    ['trouble-4', 'trouble-3', 'trouble-2'],
+    ['bridge:4', 'bridge:3', 'bridge:2'],
   )
 })
 

@@ -112,5 +112,5 @@ test('a place that nobody has named is done without', async () => {
   machine.missing.add('127.0.0.1')
   assert.equal(await served.change({ ...at('127.0.0.1', 1), isNamed: false }, some), undefined)
   assert.equal(served.address, undefined)
-  assert.deepEqual(errors, ['the API is not served over HTTP'])
+  assert.deepEqual(errors, ['HTTP API not available'])
 })

@@ -91,6 +91,6 @@ test('where it cannot be written it is said, and the history goes on in memory',
   const { kept, step, warnings } = await history(t, '/dev/null/nowhere')
   for (let at = 0; at < 6; at++) step(1)
   await kept.stop()
-  assert.deepEqual(warnings, ['the history of rates cannot be written'])
+  assert.deepEqual(warnings, ['rate history not written'])
   assert.equal(kept.latest(60_000).length, 6)
 })

@@ -213,16 +213,16 @@ test('a shard that cannot start ends the start with its sentence, and nothing is
 test('a shard that breaks while it starts ends the start with one line', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { behaviour: 'breaks at the start' })
-  assert.equal(told, 'a shard cannot start: Error: the double breaks')
+  assert.equal(told, 'a shard did not start: Error: the double breaks')
   const log = await readFile(join(folder, 'data', 'log', 'godwit.log'), 'utf8')
-  assert.match(log, /a shard cannot start.*double-shard\.ts/, 'the log has the stack')
+  assert.match(log, /shard did not start.*double-shard\.ts/, 'the log has the stack')
 })
 
 test('a shard that throws is started again on the same ports, and the log says so', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies once' })
-  await untilLogged(node, 'a shard is back')
-  const died = (await logLines(node)).find((line) => line.event === 'a shard died and is started again')
+  await untilLogged(node, 'shard restarted')
+  const died = (await logLines(node)).find((line) => line.event === 'shard failed and is restarting')
   assert.match(String(died?.lastWords), /the double breaks/)
   const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
   assert.equal(lives.length, 2)
@@ -233,7 +233,7 @@ test('a shard that throws is started again on the same ports, and the log says s
 test('a shard that keeps dying is given up and the node says that it is broken', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies always' })
-  assert.equal(await node.broken, 'a shard died 4 times in a row: Error: the double breaks; the log has more')
+  assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double breaks; the log has the stack')
   const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
   assert.equal(lives.length, 1 + quickRestarts.maxDeathsInARow)
 })
@@ -242,7 +242,7 @@ test('a shard that does not stop in time is ended', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'ignores stop', shardStopMs: 20 })
   await node.stop()
-  assert.ok((await logLines(node)).some((line) => line.event === 'a shard did not stop in time and is ended'))
+  assert.ok((await logLines(node)).some((line) => line.event === 'shard terminated: it did not stop in time'))
   await running(t, folder, { behaviour: 'obeys' })
 })
 
@@ -303,7 +303,7 @@ test('each shard has its thread, its number, a link to every other one and all p
 test('what is said through a link arrives at its other end, also when one of both has been started again', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 1 dies once' })
-  await untilLogged(node, 'a shard is back')
+  await untilLogged(node, 'shard restarted')
   const pairs = [
     ['0 in life 1', '1 in life 2'],
     ['2 in life 1', '1 in life 2'],

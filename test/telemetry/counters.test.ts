@@ -99,10 +99,10 @@ test('a flood of one event is cut to its number a second, and the next second te
   clock.nowMs = 1_000
   log.warn('message dropped')
   assert.deepEqual(posted.slice(-2), [
-    { level: 'warn', event: 'lines were left out', fields: { of: 'message dropped', lines: 7 } },
+    { level: 'warn', event: 'log lines dropped', fields: { of: 'message dropped', lines: 7 } },
     { level: 'warn', event: 'message dropped', fields: undefined },
   ])
   clock.nowMs = 2_000
   log.warn('message dropped')
-  assert.equal(posted.filter((line) => line.event === 'lines were left out').length, 1)
+  assert.equal(posted.filter((line) => line.event === 'log lines dropped').length, 1)
 })

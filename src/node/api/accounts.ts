@@ -32,7 +32,7 @@ export function accountOperations(dependencies: AccountDependencies): AccountOpe
       refused = planned
       return nothing
     })
-    if (refused === undefined) log.warn('who may use the API was changed', { what, by: by.name, address: by.address })
+    if (refused === undefined) log.warn('API accounts changed', { what, by: by.name, address: by.address })
     return refused
   }
   return { ...userOperations(dependencies, carryOut), ...appOperations(dependencies, carryOut) }

@@ -102,7 +102,7 @@ class BackupOperator {
     this.#folder = new BackupFolder(dependencies.dataDirectory, dependencies.nodeName)
     this.progress = undefined
     this.#folder.removeUnfinished().catch((error: unknown) => {
-      dependencies.log.warn('the backup directory cannot be tidied', { why: (error as Error).message })
+      dependencies.log.warn('backup directory not cleaned', { why: (error as Error).message })
     })
   }
 
@@ -134,7 +134,7 @@ class BackupOperator {
   }
 
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined> {
-    this.#dependencies.log.warn('a backup file is deleted', { filename: quoted(filename), ...authorOf(scope) })
+    this.#dependencies.log.warn('backup deleted', { filename: quoted(filename), ...authorOf(scope) })
     return this.#folder.remove(scope, filename)
   }
 
@@ -165,7 +165,7 @@ class BackupOperator {
   async makeScheduled(keep: number): Promise<void> {
     const { log } = this.#dependencies
     const made = await this.export(itself, { tableSets: undefined, rootKeys: undefined }, scheduledPrefix)
-    if ('symbol' in made) return log.error('the scheduled backup was not made', { why: made.message })
+    if ('symbol' in made) return log.error('scheduled backup failed', { why: made.message })
     const files = await this.#folder.list(itself)
     if ('symbol' in files) return
     const own = files.filter(({ filename }) => filename.startsWith(`${scheduledPrefix}-export-`))
@@ -178,7 +178,7 @@ class BackupOperator {
     return this.#runExclusively('export', async () => {
       const file = await exportArchive(this.#exportGround(), plan)
       if ('symbol' in file) return file
-      this.#dependencies.log.info('a backup was made', { ...file, ...authorOf(scope) })
+      this.#dependencies.log.info('backup created', { ...file, ...authorOf(scope) })
       return { ...file, tables: plan.tables }
     })
   }
@@ -236,9 +236,8 @@ class BackupOperator {
   #logOutcome(scope: BackupScope, { filename }: ImportRequest, outcome: ImportOutcome | BackupRefusal): void {
     const { log } = this.#dependencies
     const about = { filename: quoted(filename), ...authorOf(scope) }
-    if ('symbol' in outcome)
-      log.warn('a backup was not carried out, or not all of it', { ...about, why: outcome.message })
-    else log.warn('a backup was carried out', about)
+    if ('symbol' in outcome) log.warn('backup not restored completely', { ...about, why: outcome.message })
+    else log.warn('backup restored', about)
   }
 
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal> {
@@ -354,7 +353,7 @@ class BackupOperator {
       return await work()
     } catch (error) {
       if (!(error instanceof StorageFailure) && (error as NodeJS.ErrnoException).code === undefined) throw error
-      this.#dependencies.log.error('a backup failed', { job, why: (error as Error).message })
+      this.#dependencies.log.error('backup failed', { job, why: (error as Error).message })
       return refusal('INTERNAL_ERROR', `the disk refuses: ${(error as Error).message}`)
     } finally {
       this.progress = undefined

@@ -21,7 +21,7 @@ export function shutdownRequests(
 ): ShutdownRequests {
   const { promise: requested, resolve } = Promise.withResolvers<ShutdownRequest>()
   const note = (wish: ShutdownRequest, { name, address }: Requester): void => {
-    log.warn('the broker is told to end', { wish, by: name, address })
+    log.warn('shutdown requested', { wish, by: name, address })
     setTimeout(resolve, responseGraceMs, wish)
   }
   return {

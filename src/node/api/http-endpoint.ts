@@ -83,14 +83,14 @@ export class HttpEndpoint {
 
   #judge(failed: Problem, place: HttpPlace): Problem | undefined {
     if (place.isNamed || this.#open !== undefined) return failed
-    this.#log.error('the API is not served over HTTP', { why: failed.problem })
+    this.#log.error('HTTP API not available', { why: failed.problem })
     return undefined
   }
 
   async #reopen({ address, place, settings }: OpenPlace): Promise<void> {
     const again = await this.#tryOpen({ ...place, hosts: [address.host], port: address.port }, settings)
     if (!('problem' in again)) this.#open = { ...again, place }
-    else this.#log.error('the API is not served over HTTP', { why: again.problem })
+    else this.#log.error('HTTP API not available', { why: again.problem })
   }
 
   /** Requests under way are answered, among them the one that has asked for this. */

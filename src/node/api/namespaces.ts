@@ -35,7 +35,7 @@ export function namespaceOperations(
 ): NamespaceOperations {
   const { accessRecords: records, log } = dependencies
   const tell = (what: string, { name, address }: Requester): void =>
-    log.warn('namespaces were changed', { what, by: name, address })
+    log.warn('namespaces changed', { what, by: name, address })
   const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
   const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
   return {

@@ -245,10 +245,10 @@ async function serveSocket(
         await place.remove()
       }
     }
-    log.error('godwit ctl cannot reach this node', { why: listening.problem })
+    log.error('control socket not available', { why: listening.problem })
     await place.remove()
   } catch (error) {
-    log.error('godwit ctl cannot reach this node', { why: (error as Error).message })
+    log.error('control socket not available', { why: (error as Error).message })
   }
   return () => server.close(closeGraceMs)
 }

@@ -121,12 +121,9 @@ export async function startNode(options: NodeOptions): Promise<NodeStart> {
   const { node } = started
   if (directory.isOpenToOthers) warnOpenDirectory(node)
   if (locked.wasLeftBehind)
-    node.log.warn(
-      'the last run did not end in good order: it was killed, or the machine went down; nothing is to be done',
-      {
-        directory: directory.path,
-      },
-    )
+    node.log.warn('previous run did not stop cleanly', {
+      directory: directory.path,
+    })
   return started
 }
 
@@ -136,7 +133,7 @@ function dataDirectoryOf({ config, installation }: NodeOptions): string {
 }
 
 function warnOpenDirectory(node: RunningNode): void {
-  node.log.warn('other accounts may look into the data directory', {
+  node.log.warn('data directory readable by other accounts', {
     directory: node.dataDirectory,
     remedy: `chmod 700 ${node.dataDirectory}`,
   })

@@ -77,7 +77,7 @@ export interface ConfigChange {
 }
 
 /** What a change would do. */
-export interface ForeseenChange {
+export interface PreviewedChange {
   readonly isDone: true
   /** What would be wanted then. */
   readonly config: GodwitConfig
@@ -271,7 +271,7 @@ export class LiveConfig {
   foresee(
     settings: ConfigObject,
     { texts, passesOverFiles = false }: { texts: ReadonlyMap<string, string>; passesOverFiles?: boolean },
-  ): ForeseenChange | ConfigRefusal {
+  ): PreviewedChange | ConfigRefusal {
     const layers = { ...this.#layers, untilRestart: mergeObjects(this.#layers.untilRestart, settings) }
     const { dependencies, paths } = this.#options
     const files = { paths, texts, passesOverFiles }
@@ -470,7 +470,7 @@ export class LiveConfig {
 
   #tell({ name, author }: Act, { live, needsRestart }: Record<'live' | 'needsRestart', readonly Difference[]>): void {
     const { log } = this.#options
-    const event = name === 'reload' ? 'the configuration was read again' : 'the configuration was changed'
+    const event = name === 'reload' ? 'configuration reloaded' : 'configuration changed'
     const by = { by: author.by, name: author.name, address: author.address }
     log.warn(event, { act: name, ...by, changes: live.length, needRestart: needsRestart.length })
     for (const { key, old, new: now, takes } of [...live, ...needsRestart]) {
@@ -493,7 +493,7 @@ export class LiveConfig {
       await history.add({ atMs: Date.now(), author, act: name, ...state })
     } catch (error) {
       // It holds all the same: a history that cannot be written is no reason to take it back.
-      log.error('the history of configurations cannot be written', { why: (error as Error).message })
+      log.error('configuration history not written', { why: (error as Error).message })
     }
   }
 }

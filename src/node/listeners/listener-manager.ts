@@ -218,7 +218,7 @@ export class ListenerManager {
     const difference = { opened, changed, closed: done.opened.map(({ number }) => number) }
     await this.#options.tell('learn', difference)
     const late = await this.#options.tell('settle', difference, this.dealt)
-    if (late !== undefined) this.#options.log.error('a listener could not be opened again', { why: late })
+    if (late !== undefined) this.#options.log.error('listener not reopened', { why: late })
     return { problem }
   }
 

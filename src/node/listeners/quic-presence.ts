@@ -11,7 +11,7 @@ export async function withoutMissingQuic(
   const problem = overQuic.length === 0 ? undefined : await problemOfQuic()
   if (problem === undefined) return listeners
   for (const { name, port } of overQuic) {
-    log.warn('a listener is not served', { listener: `quic:${name}`, port, why: problem })
+    log.warn('listener not available', { listener: `quic:${name}`, port, why: problem })
   }
   return listeners.filter(({ kind }) => kind !== 'quic')
 }

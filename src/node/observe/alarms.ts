@@ -5,7 +5,7 @@
 // The names are our own, so there are few; what stands behind a name may be the trouble of several at once (shards,
 // listeners), and it is over when it is over for all of them.
 
-import type { Logger } from '../../telemetry/index.ts'
+import type { AlarmName, Logger } from '../../telemetry/index.ts'
 
 export interface Alarm {
   readonly name: string
@@ -56,7 +56,7 @@ export class Alarms {
   }
 
   /** `source`: whose trouble it is, where several may have the same. */
-  raise(name: string, message: string, source = ''): void {
+  raise(name: AlarmName, message: string, source = ''): void {
     let active = this.#active.get(name)
     if (active === undefined) {
       if (this.#active.size >= mostActive) return
@@ -109,7 +109,7 @@ export class Alarms {
     const alarm = alarmOf(name, active, this.#nowMs())
     this.#history.push(alarm)
     if (this.#history.length > (this.#options.mostInHistory ?? defaultMostInHistory)) this.#history.shift()
-    this.#options.log.warn('alarm is over', { name, message })
+    this.#options.log.warn('alarm ended', { name, message })
     this.#tell('deactivate', alarm)
   }
 

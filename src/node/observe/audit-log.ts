@@ -91,7 +91,7 @@ class Keeper {
       await work()
     } catch (error) {
       const why = (error as Error).message
-      this.#log.error('what was changed could not be written to the audit log', { why, lines })
+      this.#log.error('audit log not written', { why, lines })
     } finally {
       this.#writing = undefined
     }

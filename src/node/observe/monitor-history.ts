@@ -135,7 +135,7 @@ export class MonitorHistory {
 
   /** History is no promise of the broker: it goes on in memory. */
   #warn(error: unknown): void {
-    this.#options.log.warn('the history of rates cannot be written', {
+    this.#options.log.warn('rate history not written', {
       file: this.#path,
       why: (error as Error).message,
       remedy: 'free space in the data directory',

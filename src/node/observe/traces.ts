@@ -51,7 +51,7 @@ export class Traces implements TraceOperations {
       const files = await readdir(this.#directory)
       for (const file of files.filter((name) => name.endsWith(extension))) await this.#find(file)
     } catch (error) {
-      this.#options.log.error('traces of before cannot be looked at', { why: (error as Error).message })
+      this.#options.log.error('trace directory not readable', { why: (error as Error).message })
     }
   }
 
@@ -60,7 +60,7 @@ export class Traces implements TraceOperations {
       const found = foundTrace(file.slice(0, -extension.length), await beginningOf(join(this.#directory, file)))
       if (found !== undefined) this.#traces.set(found.name, found)
     } catch (error) {
-      this.#options.log.warn('a trace of before cannot be read', { file, why: (error as Error).message })
+      this.#options.log.warn('trace file not readable', { file, why: (error as Error).message })
     }
   }
 
@@ -87,7 +87,7 @@ export class Traces implements TraceOperations {
     const what = { name, namespace, type, value, startedAtMs, endsAtMs }
     const trace: StoredTrace = { ...what, bytes: 0, stream, timer }
     stream.on('error', (error) => {
-      this.#options.log.error('a trace cannot be written and is ended', { trace: name, error: error.message })
+      this.#options.log.error('trace not written and stopped', { trace: name, error: error.message })
       trace.stream = undefined
       void this.#end(name)
     })
@@ -104,7 +104,7 @@ export class Traces implements TraceOperations {
     const text = `${escapeInvisible(JSON.stringify(line))}\n`
     const bytes = Buffer.byteLength(text)
     if (trace.bytes + bytes > maxTraceBytes) {
-      this.#options.log.warn('a trace is as large as one may be and is ended', { trace: name, bytes: trace.bytes })
+      this.#options.log.warn('trace size limit reached', { trace: name, bytes: trace.bytes })
       return void this.#end(name)
     }
     trace.bytes += bytes

@@ -48,7 +48,7 @@ export class ShadowedCredentials implements ConfigConsumer {
     if (!this.#presets.has(word) || this.#told.has(word)) return
     this.#told.add(word)
     const { by, id } = stored
-    this.#log.warn('a stored credential counts instead of the one in the configuration', {
+    this.#log.warn('configured credential shadowed by a stored one', {
       [by === 'username' ? 'username' : 'clientId']: id,
       remedy: `delete it by DELETE /api/v4/auth_${by} where the configuration is to count`,
     })

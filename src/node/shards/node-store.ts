@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
+import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 
 export interface NodeStore {
@@ -30,7 +31,7 @@ export interface NodeStoreOptions {
 export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStore> {
   const { dataDirectory, shards, sync, syncIntervalMs, recoveredExpirySeconds, alarms } = options
   const directory = join(dataDirectory, 'store')
-  const onAlarm = ({ alarm, text }: { alarm: string; text: string }): void => alarms.raise(alarm, text)
+  const onAlarm = ({ alarm, text }: { alarm: AlarmName; text: string }): void => alarms.raise(alarm, text)
   const owner = await openStoreOwner({ directory, shards, recoveredExpirySeconds, onAlarm })
   const storeClient = new StoreClient((request) => kept.handleRequest(request))
   const kept = owner.storeClient((notice) => storeClient.handleNotice(notice))

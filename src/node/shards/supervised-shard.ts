@@ -195,7 +195,7 @@ export class SupervisedShard {
     return new Promise<void>((resolve) => {
       this.#settleStop = resolve
       this.#timer = setTimeout(() => {
-        this.#say('warn', 'a shard did not stop in time and is ended', undefined)
+        this.#say('warn', 'shard terminated: it did not stop in time', undefined)
         resolve()
       }, deadlineMs)
       this.send({ kind: 'stop' })
@@ -271,7 +271,7 @@ export class SupervisedShard {
     if (this.#state !== 'starting') return
     this.#state = 'running'
     if (this.#failuresInARow > 0) {
-      this.#say('warn', 'a shard is back', undefined)
+      this.#say('warn', 'shard restarted', undefined)
       this.#options.alarms.over('shard-restarting', `${this.#source} serves again`, this.#source)
     }
     this.#settleFirstStart?.({ ready: true })
@@ -303,10 +303,10 @@ export class SupervisedShard {
   #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
     this.#settleFirstStart = undefined
     if (this.#state !== 'stopping') this.#state = 'stopped'
-    if (this.#isInternalError) this.#say('error', 'a shard cannot start', lastWords)
+    if (this.#isInternalError) this.#say('error', 'shard did not start', lastWords)
     settle({
       ready: false,
-      message: this.#isInternalError ? `a shard cannot start: ${firstLine(lastWords)}` : lastWords,
+      message: this.#isInternalError ? `a shard did not start: ${firstLine(lastWords)}` : lastWords,
     })
   }
 
@@ -317,17 +317,17 @@ export class SupervisedShard {
     this.#failuresInARow = isForgiven ? 1 : this.#failuresInARow + 1
     if (this.#failuresInARow > restarts.maxDeathsInARow) {
       this.#state = 'stopped'
-      this.#say('error', 'a shard died too often and is given up', lastWords)
+      this.#say('error', 'shard restart limit reached', lastWords)
       if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
       this.#options.onGivenUp(
-        `a shard died ${this.#failuresInARow} times in a row: ${firstLine(lastWords)}; the log has more`,
+        `a shard failed ${this.#failuresInARow} times in a row: ${firstLine(lastWords)}; the log has the stack`,
       )
       return
     }
     const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#failuresInARow - 1))
     this.#state = 'waiting'
     this.#restarts += 1
-    this.#say('error', 'a shard died and is started again', lastWords)
+    this.#say('error', 'shard failed and is restarting', lastWords)
     const text = `${this.#source} died and is started again: ${firstLine(lastWords)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
     const isAway = this.#quarantineSecond(suspect)

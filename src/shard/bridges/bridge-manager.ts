@@ -17,7 +17,7 @@ import {
 } from '../../bridges/index.ts'
 import { bridgeClientId, type BrokerCore, type PeerNumber, shardOf } from '../../core/index.ts'
 import { assert } from '../../protocol/index.ts'
-import type { Log } from '../../telemetry/index.ts'
+import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import { BridgeDialer } from './bridge-dialer.ts'
 import { BridgeRates } from './bridge-rates.ts'
@@ -44,8 +44,8 @@ export interface BridgeManagerDependencies {
   nowMs(): number
   /** Of what clients may send, and how much of it at a time. */
   limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
-  alarm(name: string, message: string): void
-  alarmOver(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
+  alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
   /** To all other shards. */
   tellFilters(notice: FilterNotice): void
@@ -236,15 +236,15 @@ export class BridgeManager {
     const { log } = dependencies
     if (event.event === 'connected') {
       const { server, sessionPresent, version } = event
-      log.info('a bridge is connected', { bridge: name, server, sessionPresent, mqtt: version })
+      log.info('bridge connected', { bridge: name, server, sessionPresent, mqtt: version })
       dependencies.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
     } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
     else if (event.event === 'notice') log.info('a bridge', { bridge: name, notice: event.text })
     else {
       const { server, why, isNew } = event
       const fields = { bridge: name, server, why }
-      if (!isNew) return log.debug('a bridge is not connected', fields)
-      log.warn('a bridge is not connected', fields)
+      if (!isNew) return log.debug('bridge disconnected', fields)
+      log.warn('bridge disconnected', fields)
       dependencies.alarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
     }
   }
@@ -291,7 +291,7 @@ function isTransparent({ config }: BridgeAssignment): boolean {
   return config.enable && config.transparent
 }
 
-function alarmOf(name: string): string {
+function alarmOf(name: string): AlarmName {
   return `bridge:${name}`
 }
 

@@ -22,7 +22,7 @@ import {
   writeAdvertise,
 } from '../../gateways/index.ts'
 import { type PacketLimits, type QoS, TopicTable } from '../../protocol/index.ts'
-import type { Log } from '../../telemetry/index.ts'
+import type { AlarmName, Log } from '../../telemetry/index.ts'
 import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -53,8 +53,8 @@ export interface GatewayManagerDependencies {
   accept(stream: ByteStream, listener: ShardListener): void
   /** Of all connections of the node: gateway clients count like others. */
   readonly budget: Pick<ConnectionLimit, 'reasonToRefuse' | 'acquire' | 'release'>
-  alarm(name: string, message: string): void
-  alarmOver(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
+  alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
 }
 
@@ -135,7 +135,7 @@ export class GatewayManager {
 
   async #openSocket(gateway: RunningGateway): Promise<void> {
     const { listener } = gateway.assignment
-    const name = `gateway:${gateway.assignment.type}:${listener.name}`
+    const name: AlarmName = `gateway:${gateway.assignment.type}:${listener.name}`
     const where = `${listener.kind} ${listener.host}:${listener.port}`
     const retryLater = (error: Error): void => {
       gateway.socket = undefined
@@ -148,7 +148,7 @@ export class GatewayManager {
       if (gateway.isClosed) return await socket.close()
       gateway.socket = socket
       this.#dependencies.alarmOver(name, `the gateway receives on ${where}`)
-      this.#dependencies.log.info('a gateway is open', {
+      this.#dependencies.log.info('gateway opened', {
         gateway: gateway.assignment.type,
         listener: listener.name,
         where,

@@ -10,6 +10,7 @@
 // A listener that was open once and cannot be opened again (its files are damaged meanwhile, its port is taken) holds up no
 // other: it is told as an alarm, and tried again.
 
+import type { AlarmName } from '../../telemetry/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../messages/messages.ts'
 import type { OpenListener, ListenerFactory, PreparedChange } from './open-listener.ts'
 
@@ -19,8 +20,8 @@ export interface ListenerSetOwner {
   readonly own: number
   /** Resolves when whoever came in by them has been told to go. */
   disconnectClients(listeners: ReadonlySet<number>): Promise<void>
-  alarm(name: string, message: string): void
-  alarmOver(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
+  alarmOver(name: AlarmName, message: string): void
 }
 
 /** So long the address of a QUIC listener may take to become free when its clients have been sent away. */
@@ -226,7 +227,7 @@ export class ListenerSet {
   }
 }
 
-function alarmOf({ kind, name }: ShardListener): string {
+function alarmOf({ kind, name }: ShardListener): AlarmName {
   return `listener-closed:${kind}:${name}`
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { WebSocketConfig } from '../../config/index.ts'
 import { failedAssertion } from '../../protocol/index.ts'
-import { ListenerCounters, type Log } from '../../telemetry/index.ts'
+import { type AlarmName, ListenerCounters, type Log } from '../../telemetry/index.ts'
 import {
   type ByteStream,
   type ReconfigurableListener,
@@ -37,8 +37,8 @@ export interface ListenerDependencies {
   noteRefused(): void
   /** See `TlsGateOptions`. */
   storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
-  alarm(name: string, message: string): void
-  alarmOver(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
+  alarmOver(name: AlarmName, message: string): void
 }
 
 /** A listener of this shard that lets clients in. */
@@ -224,7 +224,7 @@ export class ListenerFactory {
 }
 
 /** Each listener its own: what is in order at one says nothing of the others. */
-function alarmOfFiles({ kind, name }: ShardListener): string {
+function alarmOfFiles({ kind, name }: ShardListener): AlarmName {
   return `certificates:${kind}:${name}`
 }
 

@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../../access/index.ts'
 import type { CoreSettings, FilterChange, MemoryLevel, NamespaceSettings, PeerNumber } from '../../core/index.ts'
 import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
-import type { LogFields, LogLevel } from '../../telemetry/index.ts'
+import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
 import type { GatewayPlan } from './gateway-plan.ts'
 import type { RulePlan } from './rule-plan.ts'
@@ -132,13 +132,13 @@ export type ShardToNode =
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
   | { readonly kind: 'trace'; readonly name: string; readonly line: TraceLine }
   /** Something that the operator must know of. */
-  | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
+  | { readonly kind: 'alarm'; readonly name: AlarmName; readonly message: string }
   /** Of what clients are subscribed to, for all other shards. */
   | { readonly kind: 'client-filters'; readonly notice: FilterNotice }
   /** How the bridges of this shard are; every second, while there are any. */
   | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
   /** It is in order again. */
-  | { readonly kind: 'alarm-over'; readonly name: string; readonly message: string }
+  | { readonly kind: 'alarm-over'; readonly name: AlarmName; readonly message: string }
   /** To the keeper of the store that all shards share. */
   | { readonly kind: 'store'; readonly request: StoreRequest }
   /** What the node has asked, by its number. */

@@ -71,7 +71,7 @@ export class EventLog {
       case 'session-taken-over':
         return log.info('session taken over', named(event.clientId))
       case 'queue-records-skipped':
-        return log.error('queue reading skipped stored messages; they were read again', {
+        return log.error('queue read skipped stored messages and was repeated', {
           ...named(event.clientId),
           fromSequence: event.fromSequence,
         })

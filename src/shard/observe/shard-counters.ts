@@ -37,7 +37,7 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
 }
 
 /** What the other shards remember, as they last said; undefined: there are none. */
-export function retainedElsewhere({ counters, shardNumber, shards = 1 }: ShardStart): (() => number) | undefined {
+export function retainedOnPeersOf({ counters, shardNumber, shards = 1 }: ShardStart): (() => number) | undefined {
   if (shards === 1) return undefined
   const rows = Array.from({ length: shards }, (_, shard) => new Counters(counters, shard))
   const others = rows.filter((_, shard) => shard !== shardNumber)

@@ -36,7 +36,7 @@ import {
   type SpoolEntry,
   type WriteOutcome,
 } from '../../sinks/index.ts'
-import type { Log } from '../../telemetry/index.ts'
+import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import { bridgeListener } from '../bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
@@ -56,8 +56,8 @@ export interface ActionManagerDependencies {
   readonly dataDirectory: string
   readonly log: Log
   nowMs(): number
-  alarm(name: string, message: string): void
-  alarmOver(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
+  alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
   noteDelivered(rule: string, isDone: boolean, why: string): void
 }
@@ -474,6 +474,6 @@ function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterRepor
   return { id, why, atMs, rule, attributes: entry.attributes, payload: entry.payload }
 }
 
-function alarmOf(id: string): string {
+function alarmOf(id: string): AlarmName {
   return `action:${id}`
 }

@@ -2,7 +2,7 @@
 
 import type { RuleHook } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
-import type { Counters, Log } from '../../telemetry/index.ts'
+import type { AlarmName, Counters, Log } from '../../telemetry/index.ts'
 import type { Time } from './clock.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
 
@@ -20,9 +20,9 @@ export interface ShardDependencies {
   readonly identity: string
   /** At the end of the turn that brought the first message of all, from a client or from another shard. */
   noteFirstMessage(): void
-  alarm(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
   /** What the alarm of that name was about is in order again. */
-  alarmOver(name: string, message: string): void
+  alarmOver(name: AlarmName, message: string): void
   /** A mistake of ours: the thread ends and is started again. */
   fail(error: unknown): void
 }

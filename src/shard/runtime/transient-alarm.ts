@@ -1,13 +1,15 @@
 // An alarm about something that happens again and again for a while: raised when it does, said again after a minute if it
 // goes on, and over when it has not happened for a minute.
 
+import type { AlarmName } from '../../telemetry/index.ts'
+
 export interface TransientAlarmDependencies {
-  alarm(name: string, message: string): void
-  alarmOver(name: string, message: string): void
+  alarm(name: AlarmName, message: string): void
+  alarmOver(name: AlarmName, message: string): void
 }
 
 export interface TransientAlarmTexts {
-  readonly name: string
+  readonly name: AlarmName
   /** What is said when it is over. */
   readonly over: string
 }

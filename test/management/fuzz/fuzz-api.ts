@@ -107,7 +107,7 @@ function noteWhatTheBrokerSaid({ process: broker }: Broker, run: FuzzRun): void 
   const said = `${broker.output}\n${broker.errors}`
   const bad = said
     .split('\n')
-    .filter((line) => /shard died|cannot start|uncaught|a request of the API failed/i.test(line))
+    .filter((line) => /shard failed|shard did not start|uncaught|API request failed/i.test(line))
   for (const line of bad.slice(0, maxFaults)) run.noteFault(`log ${line.slice(0, 300)}`, '')
 }
 

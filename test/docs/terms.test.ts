@@ -1,0 +1,109 @@
+// Words that the glossary replaces do not come back: in documents, in comments, in log events, in names.
+
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { parseSync } from 'oxc-parser'
+import { findLogEvents } from './log-events.ts'
+import { checkout, markdownFiles, proseLines, readPage, type Finding } from './markdown.ts'
+import { documentsToRewrite, modulesToRewrite, replacedInNames, replacedInProse } from './replaced-terms.ts'
+
+const sources = globSync('src/**/*.ts', { cwd: checkout })
+
+test('no document uses a word that the glossary replaces', () => {
+  const findings = markdownFiles().flatMap((file) => findInPage(file, readPage(file)))
+  assert.deepEqual(
+    findings.filter(({ file }) => !documentsToRewrite.includes(file)),
+    [],
+  )
+  const open = new Set(findings.map(({ file }) => file))
+  assert.deepEqual(
+    documentsToRewrite.filter((file) => !open.has(file)),
+    [],
+    'rewritten: delete it from the list',
+  )
+})
+
+test('no comment in src/ uses a word that the glossary replaces', () => {
+  const findings = sources.flatMap((file) => findInComments(file, readFileSync(join(checkout, file), 'utf8')))
+  assert.deepEqual(
+    findings.filter(({ file }) => !modulesToRewrite.includes(moduleOf(file))),
+    [],
+  )
+  const open = new Set(findings.map(({ file }) => moduleOf(file)))
+  assert.deepEqual(
+    modulesToRewrite.filter((name) => !open.has(name)),
+    [],
+    'rewritten: delete it from the list',
+  )
+})
+
+test('no log event uses a word that the glossary replaces', () => {
+  const events = [...findLogEvents(join(checkout, 'src'))]
+  assert.deepEqual(
+    events.flatMap((event) => findInLine('src', 1, event)),
+    [],
+  )
+})
+
+test('no file name and no exported name in src/ has a word that the glossary replaces', () => {
+  const names = sources.flatMap((file) => [
+    { file, name: basename(file, '.ts') },
+    ...exportedNames(readFileSync(join(checkout, file), 'utf8')).map((name) => ({ file, name })),
+  ])
+  assert.ok(names.length > 2_000, `only ${names.length} names`)
+  assert.deepEqual(
+    names.filter(({ name }) => replacedPartOf(name) !== undefined),
+    [],
+  )
+})
+
+test('a replaced word is found in prose, and not in code', () => {
+  const found = (text: string): string[] => findInPage('a.md', text).map(({ line, text: word }) => `${line} ${word}`)
+  assert.deepEqual(found('Nobody knows.\nIt waits for a Vow.'), ['1 Nobody', '2 Vow'])
+  assert.deepEqual(found('`nobody`\n```\nroom\n```\nroom/1, a mushroom'), [])
+  assert.deepEqual(
+    findInComments('a.ts', "const nobody = 'nobody'\n/** Whoever\n * waits. */").map(({ line }) => line),
+    [2],
+  )
+})
+
+test('a replaced word is found as a part of a name', () => {
+  assert.equal(replacedPartOf('storeKeeper'), 'keeper')
+  assert.equal(replacedPartOf('store-keeper'), 'keeper')
+  assert.equal(replacedPartOf('floorplan'), undefined)
+  assert.deepEqual(exportedNames('export const a = 1\nexport async function b() {}\nconst c = 1'), ['a', 'b'])
+})
+
+const wordsInProse = new RegExp(String.raw`(?<![\w/$-])(?:${Object.keys(replacedInProse).join('|')})(?![\w/-])`, 'gi')
+
+function findInLine(file: string, line: number, text: string): Finding[] {
+  const prose = text.replaceAll(/`[^`]*`/g, '').replaceAll(/\]\([^)]*\)/g, '')
+  return [...prose.matchAll(wordsInProse)].map(([word]) => ({ file, line, text: word }))
+}
+
+function findInPage(file: string, text: string): Finding[] {
+  return proseLines(text).flatMap((line, index) => findInLine(file, index + 1, line))
+}
+
+function findInComments(file: string, text: string): Finding[] {
+  return parseSync(file, text).comments.flatMap(({ start, value }) => {
+    const line = text.slice(0, start).split('\n').length
+    return value.split('\n').flatMap((part, index) => findInLine(file, line + index, part))
+  })
+}
+
+function exportedNames(text: string): string[] {
+  const pattern = /^export (?:declare |abstract |async )*(?:function\*?|const|let|class|interface|type) (\w+)/gm
+  return [...text.matchAll(pattern)].map((match) => match[1])
+}
+
+function replacedPartOf(name: string): string | undefined {
+  const parts = name.split(/[-_]|(?=[A-Z])/).map((part) => part.toLowerCase())
+  return parts.find((part) => Object.hasOwn(replacedInNames, part))
+}
+
+function moduleOf(file: string): string {
+  return file.split('/')[1]
+}
