@@ -60,9 +60,8 @@ test('no file name and no exported name in src/ has a word that the glossary rep
 })
 
 test('a replaced word is found in prose, and not in code', () => {
-  const found = (text: string): string[] => findInPage('a.md', text).map(({ line, text: word }) => `${line} ${word}`)
-  assert.deepEqual(found('Nobody knows.\nIt waits for a Vow.'), ['1 Nobody', '2 Vow'])
-  assert.deepEqual(found('`nobody`\n```\nroom\n```\nroom/1, a mushroom'), [])
+  assert.deepEqual(wordsFound('Nobody knows.\nIt waits for a Vow.'), ['1 Nobody', '2 Vow'])
+  assert.deepEqual(wordsFound('`nobody`\n```\nroom\n```\nroom/1, a mushroom'), [])
   assert.deepEqual(
     findInComments('a.ts', "const nobody = 'nobody'\n/** Whoever\n * waits. */").map(({ line }) => line),
     [2],
@@ -85,6 +84,10 @@ function findInLine(file: string, line: number, text: string): Finding[] {
 
 function findInPage(file: string, text: string): Finding[] {
   return proseLines(text).flatMap((line, index) => findInLine(file, index + 1, line))
+}
+
+function wordsFound(text: string): string[] {
+  return findInPage('a.md', text).map(({ line, text: word }) => `${line} ${word}`)
 }
 
 function findInComments(file: string, text: string): Finding[] {
