@@ -36,6 +36,7 @@ import type { Batch, Outputs } from './model/outputs.ts'
 import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
 import type { CoreSettings } from './model/settings.ts'
 import { rateLimiterFor } from './model/rate-limiter.ts'
+import { runRuleTriggers } from './publish/route-message.ts'
 import { handleTick } from './time/handle-tick.ts'
 import { restore, restoreQueue } from './time/restore.ts'
 import { BrokerView } from './views/broker-view.ts'
@@ -77,7 +78,8 @@ export class BrokerCore {
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
   takeOutputs(): Outputs {
-    const { peerTable } = this.#state
+    const { peerTable, ruleTriggers } = this.#state
+    if (ruleTriggers.hasWaiting) runRuleTriggers(this.#state)
     if (peerTable !== undefined) syncPeers(this.#state, peerTable)
     return this.#state.outputs
   }
@@ -167,7 +169,10 @@ function handleRare(
       state.clientFilters = input.areWanted ? (state.clientFilters ?? new ClientFilters()) : undefined
       return
     case 'rules':
-      return state.setRules(input.rules)
+      return state.setRules(input.rules, input.triggers)
+    case 'rule-trigger':
+      if (state.ruleTriggers.wanted[input.trigger.kind]) state.ruleTriggers.add(input.trigger)
+      return
     case 'shutdown':
       return shutDown(state)
     default:

@@ -13,6 +13,7 @@ export * from './model/message.ts'
 export * from './model/inputs.ts'
 export * from './model/outputs.ts'
 export * from './model/rule-hook.ts'
+export * from './model/rule-trigger.ts'
 export * from './model/send-list.ts'
 export {
   actionClientId,

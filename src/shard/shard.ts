@@ -379,8 +379,8 @@ export class Shard implements ClientOutputOwner {
   /** What the core has put out since the last time. */
   #carryOut(): void {
     const outputs = this.core.takeOutputs()
-    // Answers at hand come back in the same turn, and bring outputs of their own.
-    while (outputs.requests.length > 0) this.#answerQuestions(outputs.requests.splice(0))
+    // Answers at hand come back in the same turn, and bring outputs of their own and events for rules.
+    for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#answerQuestions(outputs.requests.splice(0))
     this.#drain(outputs.sends)
     for (const { connection, isPaused } of outputs.readScheduler)
       this.#readScheduler.change(connection.output as ClientOutput, isPaused)

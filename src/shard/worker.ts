@@ -273,6 +273,7 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
     const taken = listeners.apply(message.step, message.difference)
     taken.then((problem) => post({ kind: 'changed', change, problem }), fail)
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
+  else if (message.kind === 'alarm') shard.input({ kind: 'rule-trigger', trigger: message.trigger })
   else if (message.kind === 'ask') {
     const { ask } = message
     handleQuery(queriedParts(shard, rules, gateways), message.question, clock.nowMs()).then(

@@ -76,7 +76,7 @@ export class ShardStage {
     }
     this.shard = new Shard({
       identity: 'stage',
-      ruleHook: { run: () => {} },
+      ruleHook: { run: () => {}, runTriggers: (triggers) => triggers.length, noteLost: () => {} },
       start: {
         shardNumber: 0,
         dataDirectory: '/nowhere',

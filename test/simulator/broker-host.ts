@@ -17,6 +17,7 @@ import type {
   NamespaceSettings,
   Permissions,
   CoreRequest,
+  RuleHook,
 } from '../../src/core/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
@@ -51,6 +52,8 @@ export interface HostTraits {
   brokerName?: string
   /** Drops that it tells of in a tenth of a second; as many as the broker likes if not said. */
   mostDropEvents?: number
+  /** What runs rules on shard `own`; no rules if not said. */
+  ruleHook?: (own: number) => RuleHook
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
   mayDo?: (question: MayDoQuestion) => number
   /** What clients that come from now on find. */

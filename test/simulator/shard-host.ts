@@ -150,6 +150,7 @@ export class ShardHost {
       brokerName: around.traits.brokerName,
       memory: this.memory,
       maxDropEvents: around.traits.mostDropEvents,
+      ruleHook: around.traits.ruleHook?.(shard.own),
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),

@@ -92,6 +92,8 @@ function routeToSubscribers(
   const dealtBefore = countSharedDeliveries(state)
   const matched = matchedHere + routeToPeers(state, message, publisher, 0, true)
   if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
+  if (matched === 0 && state.ruleTriggers.wanted['message-dropped'])
+    state.ruleTriggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   const now = countsOf(state)
   // A shared subscription with members on several shards may have been served here as well.
   deliveries.matched += matchedHere + countSharedDeliveries(state) - dealtBefore

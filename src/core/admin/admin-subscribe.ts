@@ -17,7 +17,7 @@ import type { CommandFailure, CommandResult } from '../model/outputs.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { refusalOf, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
+import { recordSubscription, refusalOf, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 type Subscribing = Extract<Command, { name: 'subscribe' }>
@@ -77,6 +77,8 @@ function subscribeNow(
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
   const seen = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, [mounted])
   completeAfterCommit(state, question, { session, result: { done: true, matched: 1 }, seen })
+  if (state.ruleTriggers.wanted['session-subscribed'])
+    recordSubscription(state, 'session-subscribed', session, { filter: mounted, qos: granted, properties: undefined })
   startRetainedReplay(state, session, mounted, added)
 }
 

@@ -4,6 +4,7 @@ import { bareFilter, reasonCodes, type SubscribePacket } from '../../protocol/in
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
+import { recordAuthorization } from '../publish/authorize-publish.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { resolvedPermission, waitForAuthorization, type AuthorizationQuery } from './authorization-wait.ts'
@@ -19,7 +20,10 @@ export function deniedFilters(
 ): ReadonlySet<number> | undefined {
   const { permissions } = state
   const { identity } = open.session
-  if (identity.isSuperuser || (permissions.allowsEverything && !targetsNamespaces(packet))) return nothing
+  if (identity.isSuperuser || (permissions.allowsEverything && !targetsNamespaces(packet))) {
+    if (state.ruleTriggers.wanted.authorization) recordAll(state, connection, open, { packet, denied: nothing })
+    return nothing
+  }
   const denied = new Set<number>()
   const unknown: AuthorizationQuery[] = []
   for (const [place, { filter, qos }] of packet.subscriptions.entries()) {
@@ -28,14 +32,32 @@ export function deniedFilters(
     if (permission === 'deny') denied.add(place)
     if (permission === 'ask') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
     if (permission === 'disconnect') {
+      if (state.ruleTriggers.wanted.authorization)
+        recordAuthorization(state, connection, open.session, { action: 'subscribe', topic: bare, isAllowed: false })
       const text = 'not allowed to subscribe'
       endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
       return undefined
     }
   }
-  if (unknown.length === 0) return denied
+  if (unknown.length === 0) {
+    if (state.ruleTriggers.wanted.authorization) recordAll(state, connection, open, { packet, denied })
+    return denied
+  }
   waitForAuthorization(state, connection, open, packet, unknown)
   return undefined
+}
+
+/** For rules. */
+function recordAll(
+  state: BrokerState,
+  connection: Connection,
+  { session }: Open,
+  { packet, denied }: { readonly packet: SubscribePacket; readonly denied: ReadonlySet<number> },
+): void {
+  for (const [place, { filter }] of packet.subscriptions.entries()) {
+    const what = { action: 'subscribe', topic: bareFilter(filter), isAllowed: !denied.has(place) } as const
+    recordAuthorization(state, connection, session, what)
+  }
 }
 
 /** Also where nobody belongs to one any more: what clients of namespaces have left there is nobody else's. */

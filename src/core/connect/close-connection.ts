@@ -5,10 +5,13 @@ import {
   reasonCodes,
   type ConnackPacket,
   type DisconnectPacket,
+  type DisconnectProperties,
   type ReasonCode,
 } from '../../protocol/index.ts'
+import type { DisconnectTrigger } from '../model/rule-trigger.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
+import type { Session } from '../state/sessions/session.ts'
 import { detachSession } from '../sessions/end-session.ts'
 import { closeStream, dropDeferredAcks, deferredUntil } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
@@ -23,6 +26,10 @@ export interface Ending {
   /** For the log and, in 5.0, the reason string. */
   readonly text: string
   readonly publishWill: boolean
+  /** For rules. */
+  readonly cause?: DisconnectTrigger['cause']
+  /** Of the client's DISCONNECT. */
+  readonly properties?: DisconnectProperties | undefined
 }
 
 /** We end it. A 5.0 client that has been let in is told why [MQTT5-4.13.1-1]; before that there is nothing to say. */
@@ -72,6 +79,7 @@ export function refuseConnect(
   connection: Connection,
   refusal: { code: number; reason: ReasonCode; clientId: string; text: string },
 ): void {
+  recordRefused(state, connection, refusal)
   cancelRequest(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
   // [MQTT5-3.1.2-24] Whose Maximum Packet Size has no room for five bytes is closed without a word.
@@ -86,6 +94,20 @@ export function refuseConnect(
     reason: refusal.reason,
     text: refusal.text,
   })
+}
+
+/** For rules. */
+function recordRefused(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, reason }: { readonly clientId: string; readonly reason: ReasonCode },
+): void {
+  if (!state.ruleTriggers.wanted['client-connack'] || connection.listener.isBridge === true) return
+  const now = stateOf(connection)
+  const connect = 'connect' in now ? now.connect : undefined
+  const username = 'connect' in now ? now.username : undefined
+  const about = { keepAliveSeconds: connect?.keepAliveSeconds, expirySeconds: undefined, atMs: state.nowMs }
+  state.ruleTriggers.add({ kind: 'client-connack', connection, clientId, username, reason, connect, ...about })
 }
 
 /** In words as well for a 5.0 client, as far as it takes packets of that size [MQTT5-3.2.2-19] [MQTT5-3.14.2-3]. */
@@ -104,6 +126,7 @@ export function handleConnectionClosed(state: BrokerState, connection: Connectio
       reason: reasonCodes.unspecifiedError,
       text: 'the connection was lost',
       publishWill: true,
+      cause: 'lost',
     })
   } else {
     cancelRequest(state, connection)
@@ -136,8 +159,21 @@ export function detachConnection(state: BrokerState, connection: Connection, end
     reason: ending.reason,
     text: ending.text,
   })
+  if (state.ruleTriggers.wanted['client-disconnected']) recordDisconnected(state, connection, session, ending)
   detachSession(state, session, ending)
   wakeFirstWaiting(state, session.clientId)
+}
+
+/** For rules. */
+function recordDisconnected(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, identity: { username } }: Session,
+  { reason, cause, properties }: Ending,
+): void {
+  if (connection.listener.isBridge === true) return
+  const what = { reason, cause, properties, atMs: state.nowMs }
+  state.ruleTriggers.add({ kind: 'client-disconnected', connection, clientId, username, ...what })
 }
 
 function cancelRequest(state: BrokerState, connection: Connection): void {

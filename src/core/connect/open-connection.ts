@@ -89,7 +89,19 @@ export function openConnection(
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
   announceBrokerName(state, connection)
   state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: isKnown })
+  recordConnected(state, connection, session, connect)
   resumeDelivery(state, session, connection)
+}
+
+/** For rules. Bridges and spools of this broker are no clients. */
+function recordConnected(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+  const { wanted } = state.ruleTriggers
+  if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isBridge === true) return
+  const { clientId, identity, keepAliveSeconds: seconds, expirySeconds } = session
+  const reason = reasonCodes.success
+  const how = { connection, clientId, username: identity.username, connect, reason, atMs: state.nowMs }
+  for (const kind of ['client-connack', 'client-connected'] as const)
+    if (wanted[kind]) state.ruleTriggers.add({ kind, ...how, keepAliveSeconds: seconds, expirySeconds })
 }
 
 function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): boolean {
@@ -143,6 +155,7 @@ function takeOverConnection(
     reason: reasonCodes.sessionTakenOver,
     text: 'another client has connected with the same client id',
     publishWill: true,
+    cause: connect.cleanStart ? 'discarded' : undefined,
   })
 }
 

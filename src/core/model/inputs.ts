@@ -10,6 +10,7 @@ import type { MemoryLevel } from './memory-account.ts'
 import type { Message } from './message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { MatchedRule, RulePublication } from './rule-hook.ts'
+import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 import type { CoreSettings } from './settings.ts'
 
 /** Names a question among the outputs; its answer carries the same. Never used twice in one life of the broker. */
@@ -90,7 +91,14 @@ export type Input =
   /** What clients are subscribed to is to be counted, or no longer: see `BrokerCore.clientFilters`. */
   | { readonly kind: 'client-filters'; readonly areWanted: boolean }
   /** Messages lead to these rules from here on, by their topic filters. */
-  | { readonly kind: 'rules'; readonly rules: readonly (readonly [filter: TopicFilter, rule: MatchedRule])[] }
+  | {
+      readonly kind: 'rules'
+      readonly rules: readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
+      /** What is to be recorded for rules beside messages. */
+      readonly triggers: ReadonlySet<RuleTriggerKind>
+    }
+  /** Something has happened outside of the core that rules may run for: an alarm. */
+  | { readonly kind: 'rule-trigger'; readonly trigger: RuleTrigger }
   /** The broker stops: open connections get DISCONNECT 0x8B and are closed, durable sessions are kept. */
   | { readonly kind: 'shutdown' }
 

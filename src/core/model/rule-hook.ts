@@ -3,6 +3,7 @@
 
 import type { QoS, MessageProperties } from '../../protocol/index.ts'
 import type { Message } from './message.ts'
+import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 
 /** A rule that a topic filter leads to. */
 export interface MatchedRule {
@@ -45,4 +46,8 @@ export interface RuleActions {
 export interface RuleHook {
   /** `message`: as it was published; its bytes may belong to a chunk that is reused after the call. */
   run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): void
+  /** Runs rules for triggers, in order. Returns for how many it had time: the others come again. At least one. */
+  runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number
+  /** So many came faster than rules ran for them, and are lost. */
+  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void
 }

@@ -88,6 +88,7 @@ export function handleAuthenticationResult(
   const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
   if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
+  if (state.ruleTriggers.wanted.authentication) recordAuthentication(state, connection, now, verdict)
   if (verdict.allowed) {
     if (acceptConnect(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
     return
@@ -96,6 +97,20 @@ export function handleAuthenticationResult(
     reason: verdict.reason,
     text: verdict.reasonString ?? 'not allowed to connect',
   })
+}
+
+/** For rules. */
+function recordAuthentication(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, username }: AwaitingAuthentication,
+  verdict: Exclude<AuthenticationResult, { allowed: 'not-yet' }>,
+): void {
+  if (connection.listener.isBridge === true) return
+  const reason = verdict.allowed ? reasonCodes.success : verdict.reason
+  const identity = verdict.allowed ? verdict.identity : undefined
+  const who = { connection, clientId, username: identity?.username ?? username, identity }
+  state.ruleTriggers.add({ kind: 'authentication', ...who, reason, atMs: state.nowMs })
 }
 
 /** Somebody has said whether the will of a client is allowed. */

@@ -25,7 +25,8 @@ export function handleDisconnect(
   }
   // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] The will goes with a normal good-bye, unless the client asks for it.
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
-  detachConnection(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
+  const { reasonCode: reason, properties } = packet
+  detachConnection(state, connection, { reason, text: 'the client has disconnected', publishWill, properties })
   closeAfterAcks(state, connection, packet.reasonCode)
 }
 

@@ -12,7 +12,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
-import { authorizePublish } from '../publish/authorize-publish.ts'
+import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
 import { everyPeerTakes, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
@@ -23,6 +23,7 @@ import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.t
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../model/message.ts'
+import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -46,6 +47,8 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     if (permission === undefined) return
     isDenied = permission === 'deny'
   }
+  if (state.ruleTriggers.wanted.authorization)
+    recordAuthorization(state, connection, session, { action: 'publish', topic: topic.name, isAllowed: !isDenied })
   const target = connection.hasPlainPublishes ? topic : prepare(state, connection, packet, topic)
   if (target === undefined) return
   if (
@@ -129,6 +132,8 @@ function permissionFor(
     waitForAuthorization(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
     return undefined
   }
+  if (state.ruleTriggers.wanted.authorization)
+    recordAuthorization(state, connection, session, { action: 'publish', topic: topic.name, isAllowed: false })
   const text = 'not allowed to publish'
   endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   return undefined
@@ -236,6 +241,7 @@ function canAcceptPublish(
     return false
   }
   if (!isRepeated && packet.qos === 2 && hasMaxAwaitingRelease(state, connection, open.session)) {
+    recordDropped(state, message, 'receive-maximum-exceeded')
     refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
     return false
   }
@@ -361,6 +367,7 @@ function acceptExactlyOnce(
   const isStored = session.stored !== undefined
   const incoming = session.unreleased()
   if (incoming.has(packetId)) {
+    if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
     const isRefused = refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
@@ -376,6 +383,12 @@ function acceptExactlyOnce(
   const waits = state.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
+}
+
+/** For rules. */
+function recordDropped(state: BrokerState, message: Message, reason: MessageDroppedTrigger['reason']): void {
+  const { ruleTriggers, nowMs } = state
+  if (ruleTriggers.wanted['message-dropped']) ruleTriggers.addMessageDropped(message, reason, nowMs)
 }
 
 /** A bridge is told what is not allowed: that is counted, and passes no one by. */

@@ -12,9 +12,11 @@ import {
   type SubscriptionRequest,
   type TopicFilter,
   type UnsubscribePacket,
+  type UnsubscribeProperties,
 } from '../../protocol/index.ts'
+import type { SubscriptionTrigger } from '../model/rule-trigger.ts'
 import type { SubscriptionRecord } from '../../records/index.ts'
-import { raisedQoSIn } from '../model/bridge-client-id.ts'
+import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
@@ -64,8 +66,28 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     properties: undefined,
   } as const
   sendSubackWhenSeen(state, connection, { session, suback, granted })
-  for (const outcome of outcomes)
-    if (typeof outcome !== 'number') startRetainedReplay(state, session, outcome.filter, outcome)
+  for (const outcome of outcomes) {
+    if (typeof outcome === 'number') continue
+    const { filter, options } = outcome
+    if (state.ruleTriggers.wanted['session-subscribed'])
+      recordSubscription(state, 'session-subscribed', session, {
+        filter,
+        qos: options.qos,
+        properties: packet.properties,
+      })
+    startRetainedReplay(state, session, filter, outcome)
+  }
+}
+
+/** For rules. */
+export function recordSubscription(
+  state: BrokerState,
+  kind: SubscriptionTrigger['kind'],
+  { clientId, identity: { username }, connection }: Session,
+  what: Pick<SubscriptionTrigger, 'filter' | 'qos' | 'properties'>,
+): void {
+  if (isBridgeClient(clientId)) return
+  state.ruleTriggers.add({ kind, clientId, username, connection, ...what, atMs: state.nowMs })
 }
 
 /** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group of a shared filter are not among its levels. */
@@ -180,7 +202,7 @@ export function handleUnsubscribe(
   if (!canSendResponse(state, connection, { type: 'unsuback', count: packet.filters.length })) return
   const found = packet.filters.map((filter) => {
     const mounted = mountedFilter(connection.mountpoint, filter)
-    return mounted !== undefined && unsubscribe(state, session, mounted)
+    return mounted !== undefined && unsubscribe(state, session, mounted, packet.properties)
   })
   const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
   sendPacket(
@@ -197,7 +219,12 @@ export function handleUnsubscribe(
 }
 
 /** True if there was such a subscription. */
-export function unsubscribe(state: BrokerState, session: Session, filter: TopicFilter): boolean {
+export function unsubscribe(
+  state: BrokerState,
+  session: Session,
+  filter: TopicFilter,
+  properties?: UnsubscribeProperties,
+): boolean {
   const before = session.subscriptions?.get(filter)
   if (before === undefined) return false
   session.subscriptions?.delete(filter)
@@ -210,5 +237,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   cancelReplays(state, session, filter)
   if (session.stored !== undefined) deleteRecord(state, { kind: 'subscription', clientId: session.clientId, filter })
   state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
+  if (state.ruleTriggers.wanted['session-unsubscribed'])
+    recordSubscription(state, 'session-unsubscribed', session, { filter, qos: before.qos, properties })
   return true
 }

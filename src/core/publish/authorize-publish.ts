@@ -3,6 +3,8 @@
 
 import type { Topic } from '../../protocol/index.ts'
 import type { Identity, Permission } from '../model/identity.ts'
+import type { AuthorizationTrigger } from '../model/rule-trigger.ts'
+import type { Session } from '../state/sessions/session.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { AuthorizationCache, type PublishOptions } from '../model/authorization-cache.ts'
@@ -24,4 +26,16 @@ export function authorizePublish(
   const permission = permissions.canPublish(identity, topic, how)
   if (permission !== 'ask') connection.authorizationCache.set(how, permission)
   return permission
+}
+
+/** For rules. */
+export function recordAuthorization(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, identity }: Pick<Session, 'clientId' | 'identity'>,
+  what: Pick<AuthorizationTrigger, 'action' | 'topic' | 'isAllowed'>,
+): void {
+  if (connection.listener.isBridge === true) return
+  const who = { connection, clientId, identity, username: identity.username }
+  state.ruleTriggers.add({ kind: 'authorization', ...who, ...what, atMs: state.nowMs })
 }

@@ -115,7 +115,10 @@ function deliver(
 /** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */
 function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
-  if (effective === undefined) return false
+  if (effective === undefined) {
+    if (state.ruleTriggers.wanted['delivery-dropped']) recordNoLocal(state, recipient, message)
+    return false
+  }
   enqueueForSession(state, recipient.subscriber, message, {
     qos: effectiveQoS(state, message.qos, effective.qos),
     retain: effective.retainAsPublished && message.retain,
@@ -123,6 +126,14 @@ function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>
     group: undefined,
   })
   return true
+}
+
+/** For rules. */
+function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): void {
+  const qos = effectiveQoS(state, message.qos, recipient.qos)
+  const { retain } = message
+  const of = { message, qos, retain, reason: 'no-local', atMs: state.nowMs } as const
+  state.ruleTriggers.addDelivery('delivery-dropped', recipient.subscriber, of)
 }
 
 /**

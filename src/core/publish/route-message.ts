@@ -8,7 +8,7 @@ import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from './forward-to-peers.ts'
 import { deliverLocally } from './deliver-locally.ts'
-import { runMatchedRules } from './run-rules.ts'
+import { runMatchedRules, runTriggeredRules } from './run-rules.ts'
 import { setRetained } from '../retained/retained-messages.ts'
 
 /**
@@ -23,7 +23,14 @@ export function routeMessage(
 ): number {
   const matched = deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
   if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
+  if (matched === 0 && state.ruleTriggers.wanted['message-dropped'])
+    state.ruleTriggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   return matched
+}
+
+/** Runs rules for what has been recorded beside messages. */
+export function runRuleTriggers(state: BrokerState): void {
+  runTriggeredRules(state, routeMessage)
 }
 
 /**

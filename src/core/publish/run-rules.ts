@@ -3,7 +3,7 @@
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import { Message, never } from '../model/message.ts'
-import type { RuleActionFailure, RulePublication } from '../model/rule-hook.ts'
+import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
 import { maxStoredOf } from '../queues/persistent-queue.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
@@ -18,10 +18,25 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   const { matchedRules, ruleHook } = state
   if (matchedRules === undefined) return
   state.matchedRules = undefined
-  ruleHook?.run(matchedRules, message, {
+  ruleHook?.run(matchedRules, message, actionsIn(state, route))
+}
+
+/** Runs rules for what has been recorded. Their actions are in the batch of what they ran for, unless time runs out. */
+export function runTriggeredRules(state: BrokerState, route: Route): void {
+  const { ruleTriggers, ruleHook } = state
+  const lost = ruleTriggers.takeLost()
+  if (lost !== undefined) ruleHook?.noteLost(lost)
+  const triggers = ruleTriggers.take()
+  if (triggers.length === 0 || ruleHook === undefined) return
+  const done = ruleHook.runTriggers(triggers, actionsIn(state, route))
+  if (done < triggers.length) ruleTriggers.keep(triggers.slice(done), state.buffers)
+}
+
+function actionsIn(state: BrokerState, route: Route): RuleActions {
+  return {
     publish: (publication) => publishForRule(state, publication, route),
     spool: (clientId, publication) => spool(state, clientId, publication),
-  })
+  }
 }
 
 /** A publication of its own: it is matched like any other, also by rules. The rule hook limits how deep that goes. */

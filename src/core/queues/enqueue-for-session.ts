@@ -60,7 +60,11 @@ function sendAtMostOnce(
   how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   const connection = session.connection
-  if (connection === undefined) return
+  const { wanted } = state.ruleTriggers
+  if (connection === undefined) {
+    if (wanted['delivery-dropped']) recordNotConnected(state, session, message, how.retain)
+    return
+  }
   if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
   if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
     return state.countDrop(session, message, 'too-large')
@@ -77,6 +81,22 @@ function sendAtMostOnce(
       subscriptionIdentifiers: how.subscriptionIdentifiers,
     })
   }
+  if (wanted['message-delivered']) recordDelivered(state, session, message, { qos: 0, retain: how.retain })
+}
+
+/** For rules. */
+function recordDelivered(
+  state: BrokerState,
+  session: Session,
+  message: Message,
+  { qos, retain }: { readonly qos: QoS; readonly retain: boolean },
+): void {
+  state.ruleTriggers.addDelivery('message-delivered', session, { message, qos, retain, atMs: state.nowMs })
+}
+
+function recordNotConnected(state: BrokerState, session: Session, message: Message, retain: boolean): void {
+  const reason = 'not-connected'
+  state.ruleTriggers.addDelivery('delivery-dropped', session, { message, qos: 0, retain, reason, atMs: state.nowMs })
 }
 
 /** QoS 1 and 2. A stored session keeps it whatever becomes of it next. */
@@ -202,6 +222,7 @@ export function sendFirst(
   state.counts.publishesSent++
   session.sentMessages++
   transmit(state, session, connection, delivery, message)
+  if (state.ruleTriggers.wanted['message-delivered']) recordDelivered(state, session, message, delivery)
   if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
 }
 

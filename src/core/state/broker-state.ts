@@ -32,6 +32,8 @@ import type { SessionWill } from './sessions/session-will.ts'
 import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
+import type { RuleTriggerKind } from '../model/rule-trigger.ts'
+import { RuleTriggers } from './rule-triggers.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
 import type { RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
@@ -196,6 +198,8 @@ export class BrokerState {
   readonly ruleHook: RuleHook | undefined
   /** Of the message that is being routed; undefined: none. */
   matchedRules: readonly MatchedRule[] | undefined = undefined
+  /** What has happened that rules ask for, beside messages. */
+  readonly ruleTriggers = new RuleTriggers()
   /** Connections that are not read from until the actions of rules have stored less. */
   readonly waitingForActions = new Set<Connection>()
   /** A session that was full is so no longer: who waits for actions tries again. */
@@ -254,8 +258,12 @@ export class BrokerState {
   }
 
   /** From here on messages run these. */
-  setRules(rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>): void {
+  setRules(
+    rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>,
+    triggers: ReadonlySet<RuleTriggerKind>,
+  ): void {
     this.router.setRules(rules)
+    this.ruleTriggers.setWanted(triggers)
     // Who waits for actions may have nothing to wait for.
     this.hasActionRoom = true
   }
@@ -328,6 +336,8 @@ export class BrokerState {
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
     this.counts.dropped[reason]++
     if (session !== undefined) countDropOf(session, reason)
+    const { wanted } = this.ruleTriggers
+    if (wanted['delivery-dropped'] || wanted['message-dropped']) this.#recordDrop(session, message, reason)
     if (this.nowMs - this.#dropEventsSinceMs >= dropEventWindowMs) {
       this.#dropEvents = 0
       this.#dropEventsSinceMs = this.nowMs
@@ -339,6 +349,16 @@ export class BrokerState {
       message,
       reason,
     })
+  }
+
+  #recordDrop(session: Session | undefined, message: Message, reason: DropReason): void {
+    const { nowMs: atMs, ruleTriggers } = this
+    const { qos, retain } = message
+    if (session === undefined) {
+      if (ruleTriggers.wanted['message-dropped']) ruleTriggers.addMessageDropped(message, reason, atMs)
+    } else if (ruleTriggers.wanted['delivery-dropped']) {
+      ruleTriggers.addDelivery('delivery-dropped', session, { message, qos, retain, reason, atMs })
+    }
   }
 }
 

@@ -40,6 +40,7 @@ export class BrokerView {
     const { peerTable, replaying, accessChecks, clientFilters, endingSessions, reliefFrom } = this.#state
     if (replaying.size > 0 || accessChecks !== undefined || endingSessions.length > 0 || reliefFrom !== undefined)
       return true
+    if (this.#state.ruleTriggers.hasWaiting) return true
     if (this.#state.hasActionRoom && this.#state.waitingForActions.size > 0) return true
     return (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) || clientFilters?.isComplete === false
   }

@@ -44,6 +44,7 @@ import { shutdownRequests, type ShutdownRequest } from '../api/control.ts'
 import { type NodeStore, openNodeStore } from '../shards/node-store.ts'
 import { observeNode } from '../api/monitoring.ts'
 import { GatewayConfig, GatewayPlanner } from '../gateways/gateway-config.ts'
+import { runRulesForAlarm } from '../rules/alarm-rules.ts'
 import { planRules, RuleConfig } from '../rules/rule-config.ts'
 import { withoutMissingQuic } from '../listeners/quic-presence.ts'
 import { quarantineText } from '../data-dir/quarantine.ts'
@@ -242,6 +243,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, supervisor: () => supervisor })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
+  alarms.listen((what, alarm) => runRulesForAlarm(supervisor, what, alarm))
   const bridges = liveBridges(foundation, supervisor)
   const rules = liveRules(foundation, supervisor)
   const gateways = liveGateways(foundation, supervisor)

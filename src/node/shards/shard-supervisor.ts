@@ -94,6 +94,11 @@ export class ShardSupervisor {
     this.#shards[shard]?.send(message)
   }
 
+  /** To the first shard that serves. */
+  sendToOne(message: NodeToShard): void {
+    this.#shards.find(({ isRunning }) => isRunning)?.send(message)
+  }
+
   /** What the shard answers; undefined where it is not there. */
   ask<Name extends QueryName>(shard: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     return this.#shards[shard].ask(++this.#lastAsk, question)

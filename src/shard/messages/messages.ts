@@ -2,7 +2,14 @@
 
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../../access/index.ts'
-import type { CoreSettings, FilterChange, MemoryLevel, NamespaceSettings, PeerNumber } from '../../core/index.ts'
+import type {
+  AlarmTrigger,
+  CoreSettings,
+  FilterChange,
+  MemoryLevel,
+  NamespaceSettings,
+  PeerNumber,
+} from '../../core/index.ts'
 import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
@@ -156,6 +163,8 @@ export type NodeToShard =
   | { readonly kind: 'reload-files' }
   /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */
   | { readonly kind: 'tell'; readonly messages: readonly BrokerMessage[] }
+  /** An alarm was raised or is over: rules run for it, on this shard alone. */
+  | { readonly kind: 'alarm'; readonly trigger: AlarmTrigger }
   /** Answered by `answer` with the same number. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuery }
   /** How short the memory of the node is: when that changes, and once a second while it is. `collects`: garbage, at once. */

@@ -1,11 +1,12 @@
 // Messages for a page that looks at topics. A watch is a topic filter in the match plan, as a rule is; without one nothing of this
 // costs anything. What a watch has no room for is left out and counted: no publisher and no subscriber waits for a page.
 
-import type { MatchedRule, Message, RuleActions, RuleHook } from '../../core/index.ts'
+import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch, LiveMessage } from '../messages/live-batch.ts'
 
 type Rules = readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
+type SetRules = (rules: Rules, triggers: ReadonlySet<RuleTriggerKind>) => void
 
 /** Messages that wait for the node to take them. */
 const maxWaiting = 200
@@ -30,19 +31,21 @@ export interface WatchQuery {
 
 export class LiveWatches implements RuleHook {
   readonly #next: RuleHook
-  readonly #setRules: (rules: Rules) => void
+  readonly #setRules: SetRules
   readonly #watches = new Map<string, Watch>()
   #rules: Rules = []
+  #triggers: ReadonlySet<RuleTriggerKind> = new Set()
 
   /** `next`: runs the rules that are no watches. */
-  constructor(next: RuleHook, setRules: (rules: Rules) => void) {
+  constructor(next: RuleHook, setRules: SetRules) {
     this.#next = next
     this.#setRules = setRules
   }
 
   /** Those of the configuration. */
-  setRules(rules: Rules): void {
+  setRules(rules: Rules, triggers: ReadonlySet<RuleTriggerKind>): void {
     this.#rules = rules
+    this.#triggers = triggers
     this.#tell()
   }
 
@@ -55,6 +58,14 @@ export class LiveWatches implements RuleHook {
       else rules.push(rule)
     }
     if (rules.length > 0) this.#next.run(rules, message, actions)
+  }
+
+  runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {
+    return this.#next.runTriggers(triggers, actions)
+  }
+
+  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+    this.#next.noteLost(lost)
   }
 
   /** Gives what has come since the last time. The first time begins the watch. */
@@ -84,7 +95,7 @@ export class LiveWatches implements RuleHook {
 
   #tell(): void {
     const watches = [...this.#watches.values()].map((watch) => [watch.filter, watch] as const)
-    this.#setRules([...this.#rules, ...watches])
+    this.#setRules([...this.#rules, ...watches], this.#triggers)
   }
 }
 

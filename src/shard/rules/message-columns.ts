@@ -3,6 +3,7 @@
 import { splitNamespacedName, type Message } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { EventFields, RuleMap, RuleValue } from '../../rules/index.ts'
+import { userProperties } from './packet-properties.ts'
 
 /** What is known of the publisher while it is connected. */
 export interface PublisherFacts {
@@ -64,7 +65,7 @@ export class MessageColumns implements EventFields {
       case 'node':
         return this.#context.nodeName
       case 'client_attrs':
-        return noAttributes
+        return attributesOf(message.publisher)
       case 'id':
         return (this.#id ??= this.#context.nextMessageId())
       case 'pub_props':
@@ -98,6 +99,12 @@ export class MessageColumns implements EventFields {
   }
 }
 
+/** A client of a namespace has the namespace as the attribute `tns`. `session`: the name of its session. */
+export function attributesOf(session: string): RuleMap {
+  const { namespace } = splitNamespacedName(session)
+  return namespace === undefined ? noAttributes : { tns: namespace }
+}
+
 function peerName(facts: PublisherFacts | undefined): string | undefined {
   if (facts === undefined) return undefined
   const { peerAddress, peerPort } = facts
@@ -109,19 +116,12 @@ export function publishProperties(properties: MessageProperties | undefined): Ru
   if (properties === undefined) return noAttributes
   const { payloadFormatIndicator, messageExpiryIntervalSeconds, contentType, responseTopic, correlationData } =
     properties
-  const pairs = properties.userProperties ?? []
   return {
     'Payload-Format-Indicator': payloadFormatIndicator,
     'Message-Expiry-Interval': messageExpiryIntervalSeconds,
     'Content-Type': contentType,
     'Response-Topic': responseTopic,
     'Correlation-Data': correlationData === undefined ? undefined : Buffer.from(correlationData),
-    'User-Property': mapOfPairs(pairs),
-    'User-Property-Pairs': pairs.length === 0 ? undefined : pairs.map(([key, value]) => ({ key, value })),
+    ...userProperties(properties.userProperties),
   }
-}
-
-/** The last of several pairs with one name. `__proto__` is a name like others. */
-function mapOfPairs(pairs: readonly (readonly [string, string])[]): RuleMap {
-  return Object.fromEntries(pairs)
 }

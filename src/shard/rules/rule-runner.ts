@@ -9,7 +9,18 @@
 
 import { randomBytes } from 'node:crypto'
 import type { RuleActionConfig } from '../../config/index.ts'
-import type { MatchedRule, Message, RuleActionFailure, RuleActions, RuleHook } from '../../core/index.ts'
+import {
+  messageOfTrigger,
+  ruleTriggerKinds,
+  type AuthorizationTrigger,
+  type MatchedRule,
+  type Message,
+  type RuleActionFailure,
+  type RuleActions,
+  type RuleHook,
+  type RuleTrigger,
+  type RuleTriggerKind,
+} from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import {
   compileRule,
@@ -22,9 +33,10 @@ import {
 } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { RuleAssignment, RuleReport } from '../messages/rule-plan.ts'
-import { MessageColumns, type MessageColumnsContext, type PublisherFacts } from './message-columns.ts'
+import { MessageColumns, type PublisherFacts } from './message-columns.ts'
 import { compileRepublish } from './republish.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
+import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from './trigger-columns.ts'
 
 /** Rules that republish to each other: so many publications within one. */
 const maxRuleDepth = 16
@@ -32,7 +44,16 @@ const maxRuleDepth = 16
 /** Characters of an output that the action `console` writes. */
 const maxConsoleLength = 10_000
 
-type RunAction = (output: RuleMap, message: Message, actions: RuleActions) => ActionOutcome
+/** What a publication takes over where the action says nothing else. */
+type Original = Pick<Message, 'qos' | 'retain'>
+
+type RunAction = (output: RuleMap, original: Original, actions: RuleActions) => ActionOutcome
+
+/** Rules run for triggers so long at one time, and the clock is looked at after so many. Clients are served in between. */
+const maxTriggerTurnMs = 2
+const triggersBetweenLooks = 16
+
+const noOriginal: Original = { qos: 0, retain: false }
 
 interface RunningRule extends MatchedRule {
   readonly compiled: CompiledRule
@@ -58,15 +79,20 @@ export interface RuleRunnerDependencies {
   readonly host: HostFunctions
   readonly nodeName: string
   publisher(clientId: string): PublisherFacts | undefined
+  /** What decides about an action of a client, by the names of the column `authz_source`. */
+  authorizationSource(trigger: AuthorizationTrigger): string
+  /** For the time that rules take. */
+  monotonicMs(): number
   readonly sinks: RuleSinks
   /** To the core. */
-  setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[]): void
+  setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[], triggers: ReadonlySet<RuleTriggerKind>): void
 }
 
 export class RuleRunner implements RuleHook {
   readonly #dependencies: RuleRunnerDependencies
-  readonly #context: MessageColumnsContext
+  readonly #context: TriggerColumnsContext
   #rules = new Map<string, RunningRule>()
+  #rulesByTrigger: ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> = new Map()
   #depth = 0
   #messageIds = 0
   readonly #idPrefix = randomBytes(10).toString('hex').toUpperCase()
@@ -77,6 +103,7 @@ export class RuleRunner implements RuleHook {
     this.#context = {
       nodeName: dependencies.nodeName,
       publisher: (clientId) => dependencies.publisher(clientId),
+      authorizationSource: (trigger) => dependencies.authorizationSource(trigger),
       nextMessageId: () => this.#idPrefix + (++this.#messageIds).toString(16).toUpperCase().padStart(12, '0'),
     }
   }
@@ -94,7 +121,11 @@ export class RuleRunner implements RuleHook {
       }
     }
     this.#rules = rules
-    this.#dependencies.setRules(filters)
+    this.#rulesByTrigger = rulesByTrigger(
+      assignments.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])),
+      rules,
+    )
+    this.#dependencies.setRules(filters, new Set(this.#rulesByTrigger.keys()))
     clearInterval(this.#seconds)
     if (rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
   }
@@ -102,11 +133,45 @@ export class RuleRunner implements RuleHook {
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
     if (this.#depth >= maxRuleDepth) return this.#noteDepth(matched as readonly RunningRule[])
     const event = new RuleEvent(new MessageColumns(message, this.#context))
+    this.#runAll(matched as readonly RunningRule[], event, { original: message, actions })
+  }
+
+  runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {
+    const startMs = this.#dependencies.monotonicMs()
+    let done = 0
+    for (const trigger of triggers) {
+      const rules = this.#rulesByTrigger.get(trigger.kind)
+      if (rules !== undefined) {
+        const original = messageOfTrigger(trigger) ?? noOriginal
+        this.#runAll(rules, new RuleEvent(triggerColumns(trigger, this.#context)), { original, actions })
+      }
+      done++
+      const isTimeToLook = done % triggersBetweenLooks === 0
+      if (isTimeToLook && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break
+    }
+    return done
+  }
+
+  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+    for (const [kind, count] of lost) {
+      for (const { statistics } of this.#rulesByTrigger.get(kind) ?? []) {
+        statistics.counters.matched += count
+        statistics.counters.exceptions += count
+        statistics.noteError(`${count} events ${eventOfTrigger[kind]} came faster than rules ran, and were left out`)
+      }
+    }
+  }
+
+  #runAll(
+    rules: readonly RunningRule[],
+    event: RuleEvent,
+    how: { readonly original: Original; readonly actions: RuleActions },
+  ): void {
     this.#depth++
-    for (const rule of matched as readonly RunningRule[]) {
+    for (const rule of rules) {
       if (rule.isRunning) continue
       rule.isRunning = true
-      this.#runOne(rule, event, { message, actions })
+      this.#runOne(rule, event, how)
       rule.isRunning = false
     }
     this.#depth--
@@ -159,13 +224,13 @@ export class RuleRunner implements RuleHook {
         return () => 'success'
       case 'republish': {
         const make = compileRepublish(action.arguments)
-        return (output, message, actions) => {
-          const failure = actions.publish(make(output, message))
+        return (output, original, actions) => {
+          const failure = actions.publish(make(output, original))
           return failure === undefined ? 'success' : { failure: `republish: ${failureText(failure)}` }
         }
       }
       case 'action':
-        return (output, _message, actions) => {
+        return (output, _original, actions) => {
           const failure = sinks.store(action.id, { rule, output, actions })
           if (failure === undefined) return 'spooled'
           return failure === 'spool-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
@@ -178,7 +243,7 @@ export class RuleRunner implements RuleHook {
   #runOne(
     rule: RunningRule,
     event: RuleEvent,
-    { message, actions }: { readonly message: Message; readonly actions: RuleActions },
+    how: { readonly original: Original; readonly actions: RuleActions },
   ): void {
     const { statistics, compiled } = rule
     const { counters } = statistics
@@ -199,7 +264,7 @@ export class RuleRunner implements RuleHook {
     for (const output of result.outputs) {
       for (const [place, action] of rule.actions.entries()) {
         counters.actionsTotal++
-        const outcome = runAction(action, output, { message, actions })
+        const outcome = runAction(action, output, how)
         statistics.noteFunction(place, outcome)
         this.#noteOutcome(rule, outcome)
       }
@@ -234,14 +299,34 @@ export class RuleRunner implements RuleHook {
   }
 }
 
+/** Rules that are enabled, by what they run for beside messages. A rule that names an event twice runs once. */
+function rulesByTrigger(
+  enabled: readonly string[],
+  rules: ReadonlyMap<string, RunningRule>,
+): ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> {
+  const found = new Map<RuleTriggerKind, RunningRule[]>()
+  for (const id of enabled) {
+    const rule = rules.get(id)
+    if (rule === undefined) continue
+    const events = new Set(rule.compiled.events)
+    for (const kind of ruleTriggerKinds) {
+      if (!events.has(eventOfTrigger[kind])) continue
+      const known = found.get(kind)
+      if (known === undefined) found.set(kind, [rule])
+      else known.push(rule)
+    }
+  }
+  return found
+}
+
 /** A template that cannot be rendered ends this action only. */
 function runAction(
   action: RunAction,
   output: RuleMap,
-  { message, actions }: { readonly message: Message; readonly actions: RuleActions },
+  { original, actions }: { readonly original: Original; readonly actions: RuleActions },
 ): ActionOutcome {
   try {
-    return action(output, message, actions)
+    return action(output, original, actions)
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
     throw error

@@ -1,6 +1,8 @@
 // Rules and actions of a shard: made before the shard, as its core runs the rules, and in force when the spools are open.
 
-import type { MatchedRule, Message, RuleActions, RuleHook } from '../../core/index.ts'
+import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
+import { performance } from 'node:perf_hooks'
+import type { AccessControl } from '../../access/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { ActionReport, DeadLetterReport, RulePlan, RuleReport } from '../messages/rule-plan.ts'
 import type { QueriedRules } from '../queries/queried-shard.ts'
@@ -15,12 +17,35 @@ export interface ShardRulesDependencies extends Omit<ActionManagerDependencies, 
   readonly log: Log
 }
 
+type Decision = NonNullable<ReturnType<AccessControl['explain']>>
+
+/** Values of the column `authz_source`. */
+const authorizationSources: Readonly<Record<Decision['because'], string>> = {
+  superuser: 'superuser',
+  namespace: 'namespace',
+  token: 'jwt',
+  'stored-rule': 'built_in_database',
+  'configured-rule': 'file',
+  'unusable-placeholder': 'file',
+  bridge: 'bridge',
+  service: 'http',
+  'no-match': 'default',
+}
+
 /** The hook of a core that has no rules yet. */
 export class LateRuleHook implements RuleHook {
   hook: RuleHook | undefined
 
   run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): void {
     this.hook?.run(rules, message, actions)
+  }
+
+  runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {
+    return this.hook?.runTriggers(triggers, actions) ?? triggers.length
+  }
+
+  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+    this.hook?.noteLost(lost)
   }
 }
 
@@ -47,10 +72,13 @@ export class ShardRules implements QueriedRules {
         const { username, address, port, version } = client
         return { username, peerAddress: address, peerPort: port, version }
       },
+      authorizationSource: ({ identity, action, topic }) =>
+        authorizationSources[shard.access.explain(identity, action, topic)?.because ?? 'service'],
+      monotonicMs: () => performance.now(),
       sinks: this.#actions,
-      setRules: (rules) => this.#live.setRules(rules),
+      setRules: (rules, triggers) => this.#live.setRules(rules, triggers),
     })
-    this.#live = new LiveWatches(this.#runner, (rules) => shard.input({ kind: 'rules', rules }))
+    this.#live = new LiveWatches(this.#runner, (rules, triggers) => shard.input({ kind: 'rules', rules, triggers }))
     hook.hook = this.#live
   }
 

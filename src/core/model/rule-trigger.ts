@@ -1,0 +1,136 @@
+// What rules run for beside messages: something has happened to a client, a delivery or the node. The core records only
+// what a rule has asked for.
+
+import type {
+  AckProperties,
+  ConnectPacket,
+  DisconnectProperties,
+  QoS,
+  ReasonCode,
+  SubscribeProperties,
+  UnsubscribeProperties,
+} from '../../protocol/index.ts'
+import type { Connection } from './connection.ts'
+import type { Identity } from './identity.ts'
+import type { Message } from './message.ts'
+import type { DropReason } from './outputs.ts'
+
+export const ruleTriggerKinds = [
+  'client-connected',
+  'client-connack',
+  'client-disconnected',
+  'authentication',
+  'authorization',
+  'session-subscribed',
+  'session-unsubscribed',
+  'message-delivered',
+  'message-acked',
+  'message-dropped',
+  'delivery-dropped',
+  'alarm-activated',
+  'alarm-deactivated',
+] as const
+
+export type RuleTriggerKind = (typeof ruleTriggerKinds)[number]
+
+/** A client, as it was when it happened. */
+interface ClientTrigger {
+  readonly atMs: number
+  /** Name of its session. */
+  readonly clientId: string
+  readonly username: string | undefined
+  /** Undefined: it is not connected. */
+  readonly connection: Connection | undefined
+}
+
+/** CONNECT was answered. */
+export interface ConnectTrigger extends ClientTrigger {
+  readonly kind: 'client-connected' | 'client-connack'
+  readonly connection: Connection
+  readonly reason: ReasonCode
+  /** Undefined: it was refused before it was read. */
+  readonly connect: ConnectPacket | undefined
+  /** In force, which may be other values than CONNECT has. */
+  readonly keepAliveSeconds: number | undefined
+  readonly expirySeconds: number | undefined
+}
+
+export interface DisconnectTrigger extends ClientTrigger {
+  readonly kind: 'client-disconnected'
+  readonly connection: Connection
+  readonly reason: ReasonCode
+  /** What reason codes do not tell; undefined: the reason code is all. */
+  readonly cause: 'discarded' | 'lost' | undefined
+  readonly properties: DisconnectProperties | undefined
+}
+
+export interface AuthenticationTrigger extends ClientTrigger {
+  readonly kind: 'authentication'
+  readonly connection: Connection
+  readonly reason: ReasonCode
+  /** Undefined: it was refused. */
+  readonly identity: Identity | undefined
+}
+
+export interface AuthorizationTrigger extends ClientTrigger {
+  readonly kind: 'authorization'
+  readonly identity: Identity
+  readonly action: 'publish' | 'subscribe'
+  /** Topic or topic filter as the client sent it, without its mount point. */
+  readonly topic: string
+  readonly isAllowed: boolean
+}
+
+export interface SubscriptionTrigger extends ClientTrigger {
+  readonly kind: 'session-subscribed' | 'session-unsubscribed'
+  readonly filter: string
+  readonly qos: QoS
+  readonly properties: SubscribeProperties | UnsubscribeProperties | undefined
+}
+
+/** A message and the client that was to have it. */
+export interface DeliveryTrigger extends ClientTrigger {
+  readonly kind: 'message-delivered' | 'message-acked' | 'delivery-dropped'
+  readonly message: Message
+  /** Of the delivery. */
+  readonly qos: QoS
+  readonly retain: boolean
+  /** Of an acknowledgement. */
+  readonly properties: AckProperties | undefined
+  /** Undefined: it was not dropped. */
+  readonly reason: DropReason | 'no-local' | 'not-connected' | undefined
+}
+
+/** Nobody got the message. */
+export interface MessageDroppedTrigger {
+  readonly kind: 'message-dropped'
+  readonly atMs: number
+  readonly message: Message
+  readonly reason: DropReason | 'no-subscribers' | 'receive-maximum-exceeded' | 'packet-identifier-in-use'
+}
+
+export interface AlarmTrigger {
+  readonly kind: 'alarm-activated' | 'alarm-deactivated'
+  readonly atMs: number
+  readonly name: string
+  readonly message: string
+  readonly activatedAtMs: number
+  /** Undefined: it holds. */
+  readonly deactivatedAtMs: number | undefined
+  readonly occurrences: number
+}
+
+export type RuleTrigger =
+  | ConnectTrigger
+  | DisconnectTrigger
+  | AuthenticationTrigger
+  | AuthorizationTrigger
+  | SubscriptionTrigger
+  | DeliveryTrigger
+  | MessageDroppedTrigger
+  | AlarmTrigger
+
+/** Returns the message that a trigger refers to, whose bytes may belong to a chunk that is reused. */
+export function messageOfTrigger(trigger: RuleTrigger): Message | undefined {
+  return 'message' in trigger && typeof trigger.message !== 'string' ? trigger.message : undefined
+}

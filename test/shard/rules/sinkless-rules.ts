@@ -1,0 +1,12 @@
+// What a runner of rules needs beside the broker, where nothing of it matters to a test.
+
+import type { RuleRunnerDependencies } from '../../../src/shard/rules/rule-runner.ts'
+
+const silent = (): void => {}
+
+export const sinklessRules: Pick<RuleRunnerDependencies, 'log' | 'sinks' | 'authorizationSource' | 'monotonicMs'> = {
+  log: { trace: silent, debug: silent, info: silent, warn: silent, error: silent } as RuleRunnerDependencies['log'],
+  sinks: { spoolOf: () => undefined, store: () => 'no-action' },
+  authorizationSource: () => 'file',
+  monotonicMs: () => 0,
+}
