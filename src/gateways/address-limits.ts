@@ -1,44 +1,86 @@
 // How much an address that has not shown itself may make a gateway answer [F8 of the gateway contract]: 10 answers per
-// second for each address, 1,000 for all together. A token bucket each; the table of addresses is bounded.
+// second for each address, 1,000 for all together; and how many clients it may have. All shards count in one table:
+//
+//   all answers | answers by address, hashed | shard 0: clients by address, hashed | shard 1: ...
+//
+// An answer cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a
+// cell share its limit.
 
 const perAddressPerSecond = 10
 const totalPerSecond = 1_000
-const maxAddresses = 4_096
+const msPerSecond = 1_000
+const answerCells = 4_096
+const clientCells = 8_192
+const bytesPerCell = 4
+/** Clients behind one address; addresses of this machine are free of it. */
+export const maxClientsPerAddress = 1_024
 
-interface Bucket {
-  tokens: number
-  atMs: number
+/** For the sockets of one listener on all shards. */
+export function createAddressTable(shards: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((1 + answerCells + shards * clientCells) * bytesPerCell)
 }
 
-export class AnswerLimits {
-  readonly #addresses = new Map<string, Bucket>()
-  readonly #total: Bucket = { tokens: totalPerSecond, atMs: 0 }
+/** The thread of the shard has ended, and its clients with it. */
+export function freeAddressTable(table: SharedArrayBuffer, shard: number): void {
+  const start = 1 + answerCells + shard * clientCells
+  new Int32Array(table).fill(0, start, start + clientCells)
+}
+
+export class AddressLimits {
+  readonly #cells: Int32Array
+  readonly #own: number
+  readonly #shards: number
+
+  constructor(table = createAddressTable(1), own = 0) {
+    this.#cells = new Int32Array(table)
+    this.#own = own
+    this.#shards = (this.#cells.length - 1 - answerCells) / clientCells
+  }
 
   /** Takes one answer for this address. False: nothing is to be answered. */
-  take(address: string, nowMs: number): boolean {
-    let bucket = this.#addresses.get(address)
-    if (bucket === undefined) {
-      if (this.#addresses.size >= maxAddresses) this.#forgetOldest()
-      bucket = { tokens: perAddressPerSecond, atMs: nowMs }
-    } else this.#addresses.delete(address)
-    // Behind all others: the first is the one that has been quiet longest.
-    this.#addresses.set(address, bucket)
-    return takeToken(bucket, perAddressPerSecond, nowMs) && takeToken(this.#total, totalPerSecond, nowMs)
+  takeAnswer(address: string, nowMs: number): boolean {
+    const isFree = takeToken(this.#cells, 1 + (hashOf(address) % answerCells), perAddressPerSecond, nowMs)
+    return isFree && takeToken(this.#cells, 0, totalPerSecond, nowMs)
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#addresses.keys()
-    if (oldest !== undefined) this.#addresses.delete(oldest)
+  /** False: there are as many clients behind the address as there may be. */
+  takeClient(address: string): boolean {
+    const cell = hashOf(address) % clientCells
+    let clients = 0
+    for (let shard = 0; shard < this.#shards; shard++)
+      clients += Atomics.load(this.#cells, 1 + answerCells + shard * clientCells + cell)
+    if (clients >= maxClientsPerAddress && !isLoopback(address)) return false
+    Atomics.add(this.#cells, this.#clientCell(cell), 1)
+    return true
+  }
+
+  releaseClient(address: string): void {
+    Atomics.sub(this.#cells, this.#clientCell(hashOf(address) % clientCells), 1)
+  }
+
+  #clientCell(cell: number): number {
+    return 1 + answerCells + this.#own * clientCells + cell
   }
 }
 
-function takeToken(bucket: Bucket, perSecond: number, nowMs: number): boolean {
-  const elapsedMs = Math.max(0, nowMs - bucket.atMs)
-  bucket.tokens = Math.min(perSecond, bucket.tokens + (elapsedMs * perSecond) / 1_000)
-  bucket.atMs = nowMs
-  if (bucket.tokens < 1) return false
-  bucket.tokens--
-  return true
+/** The cell says when the bucket is full, in ms modulo 2^32. */
+function takeToken(cells: Int32Array, cell: number, perSecond: number, nowMs: number): boolean {
+  const intervalMs = msPerSecond / perSecond
+  const now = nowMs | 0
+  for (;;) {
+    const fullAt = Atomics.load(cells, cell)
+    let leftMs = (fullAt - now) | 0
+    // Nothing is ever further ahead than a whole bucket: the cell has been quiet for so long that time has wrapped.
+    if (leftMs < 0 || leftMs > msPerSecond) leftMs = 0
+    if (leftMs + intervalMs > msPerSecond) return false
+    if (Atomics.compareExchange(cells, cell, fullAt, (now + leftMs + intervalMs) | 0) === fullAt) return true
+  }
+}
+
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return (hash ^ (hash >>> 15)) >>> 0
 }
 
 /** Addresses of this machine are free of limits for each address. */

@@ -15,6 +15,7 @@ import type {
   QoS,
   Topic,
 } from '../protocol/index.ts'
+import type { AddressLimits } from './address-limits.ts'
 
 /** Where a datagram came from, and where answers go. */
 export interface PeerAddress {
@@ -114,6 +115,8 @@ export interface GatewayDependencies {
   openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection
   /** `tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
   wakeAt(timeMs: number): void
+  /** Of all sockets of the listener. Not for streams. */
+  readonly addresses: AddressLimits
   readonly counters: GatewayCounters
 }
 

@@ -13,6 +13,7 @@ export {
   type MqttConnectionCallbacks,
   type PeerAddress,
 } from './gateway.ts'
+export { AddressLimits, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'
 export type { CoapSettings } from './coap/settings.ts'
 export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'
@@ -20,6 +21,8 @@ export type { MqttSnSettings } from './mqttsn/settings.ts'
 export { PredefinedTopics } from './mqttsn/topic-ids.ts'
 export { writeAdvertise } from './mqttsn/write-packet.ts'
 export { Lwm2mGateway } from './lwm2m/lwm2m-gateway.ts'
+export { type ObjectDefinition, parseObjectDefinition } from './lwm2m/object-definition.ts'
+export { ObjectDefinitions } from './lwm2m/objects.ts'
 export type { Lwm2mSettings } from './lwm2m/settings.ts'
 export { StompGateway } from './stomp/stomp-gateway.ts'
 export type { StompSettings } from './stomp/settings.ts'

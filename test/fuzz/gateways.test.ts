@@ -8,6 +8,7 @@ import {
   Lwm2mGateway,
   type DatagramGateway,
   MqttSnGateway,
+  ObjectDefinitions,
   PredefinedTopics,
   StompGateway,
 } from '../../src/gateways/index.ts'
@@ -132,6 +133,7 @@ const lwm2m = {
     register: translator,
     update: translator,
   },
+  objects: new ObjectDefinitions(),
   maxClients: 64,
   override: sn.override,
 } as const

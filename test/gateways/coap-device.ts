@@ -51,6 +51,14 @@ export class CoapDevice {
     this.#write(0, method, this.#takeMessageId(), Buffer.of(1), options, Buffer.from(body))
   }
 
+  /** A confirmable GET. Observe comes before the path. */
+  get(path: string, query: string, { token, observe }: { readonly token: number; readonly observe: number }): void {
+    const options: [number, Buffer][] = [[numbers.observe, unsigned(observe)]]
+    for (const part of path.split('/')) options.push([numbers.uriPath, Buffer.from(part)])
+    for (const part of query.split('&')) options.push([numbers.query, Buffer.from(part)])
+    this.#write(0, 1, this.#takeMessageId(), Buffer.of(token), options, Buffer.alloc(0))
+  }
+
   /** In the acknowledgement. */
   answer(request: Heard, code: string, said: Said = {}): void {
     this.#say(2, request.messageId, request, code, said)

@@ -1,6 +1,7 @@
 // A gateway without a socket: what it sends is kept, its clients speak to nobody, and time stands still.
 
 import {
+  AddressLimits,
   type GatewayDependencies,
   type MqttConnection,
   type MqttConnectionCallbacks,
@@ -28,6 +29,7 @@ export class GatewayStage {
     hasRoom: () => this.hasRoom,
     openMqtt: (_, callbacks) => this.#open(callbacks),
     wakeAt: () => {},
+    addresses: new AddressLimits(),
     counters: newGatewayCounters(),
   }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Lwm2mGateway, type Lwm2mSettings } from '../../src/gateways/index.ts'
+import { Lwm2mGateway, type Lwm2mSettings, ObjectDefinitions } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice, type Heard } from './coap-device.ts'
 import { GatewayStage } from './gateway-stage.ts'
@@ -24,6 +24,7 @@ const settings: Lwm2mSettings = {
     register: { topic: 'up/resp', qos: 0 },
     update: { topic: 'up/update', qos: 0 },
   },
+  objects: new ObjectDefinitions(),
   maxClients: 16,
   override: { clientId: undefined, username: undefined, password: undefined },
 }

@@ -11,11 +11,15 @@ const peer = { address: '192.0.2.7', port: 4_000 }
 const topics = new TopicTable(16)
 
 class Stage extends GatewayStage {
+  get resumesTopics(): boolean {
+    return false
+  }
+
   readonly gateway = new MqttSnGateway(
     {
       gatewayId: 1,
       allowsQosMinusOne: true,
-      resumesTopics: false,
+      resumesTopics: this.resumesTopics,
       predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
       retryIntervalMs: 10_000,
       maxRetries: 3,
@@ -27,8 +31,12 @@ class Stage extends GatewayStage {
   )
 
   receive(...octets: readonly (number | string)[]): void {
+    this.receiveFrom(peer.port, ...octets)
+  }
+
+  receiveFrom(port: number, ...octets: readonly (number | string)[]): void {
     const body = Buffer.concat(octets.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
-    this.gateway.handleDatagram(Buffer.concat([Buffer.of(body.length + 1), body]), peer)
+    this.gateway.handleDatagram(Buffer.concat([Buffer.of(body.length + 1), body]), { ...peer, port })
   }
 
   /** In hexadecimal, since the last time. */
@@ -222,6 +230,89 @@ describe('[F3] a client', () => {
     assert.deepEqual(stage.taken(), ['030501'])
     assert.equal(stage.connections.length, 0)
   })
+})
+
+class ResumingStage extends Stage {
+  override get resumesTopics(): boolean {
+    return true
+  }
+}
+
+describe('[F3] a client with a session', () => {
+  test('is told its topic ids again when it connects, where subs_resume says so: a few at a time', () => {
+    const stage = new ResumingStage()
+    stage.connected(60, 0)
+    for (let id = 1; id <= 6; id++) {
+      stage.receive(0x0a, 0, 0, 0, id, `topic/${id}`)
+      stage.taken()
+    }
+    stage.receive(0x18)
+    stage.taken()
+    stage.receive(0x04, 0, 1, 0, 60, 'dev')
+    stage.acceptAll()
+    const [connack, ...registers] = stage.taken()
+    assert.equal(connack, '030500')
+    assert.deepEqual(
+      registers.map((hex) => hex.slice(0, 8)),
+      ['0d0a0001', '0d0a0002', '0d0a0003', '0d0a0004'],
+    )
+    const messageId = Buffer.from(registers[0]?.slice(8, 12) ?? '', 'hex')
+    stage.receive(0x0b, 0, 1, ...messageId, 0)
+    assert.deepEqual(
+      stage.taken().map((hex) => hex.slice(0, 8)),
+      // 5 is predefined.
+      ['0d0a0006'],
+    )
+  })
+
+  test('that sleeps and connects from another port gets what has waited, at QoS 0 too', () => {
+    const stage = new Stage()
+    stage.connected(60, 0)
+    stage.receive(0x18, 0, 60)
+    stage.taken()
+    stage.deliver('ab', 0, 0)
+    stage.receiveFrom(4_001, 0x04, 0, 1, 0, 60, 'dev')
+    assert.deepEqual(
+      stage.sent.map(({ peer: { port } }) => port),
+      [4_001, 4_001],
+    )
+    assert.deepEqual(stage.taken(), ['030500', '080c026162000078'])
+    assert.equal(stage.gateway.clients, 1)
+  })
+
+  test('that sleeps is answered a ping without its id, and sleeps on', () => {
+    const stage = new Stage()
+    stage.connected(60, 0)
+    stage.receive(0x18, 0, 60)
+    stage.taken()
+    stage.deliver('ab', 0, 0)
+    stage.receive(0x16)
+    assert.deepEqual(stage.taken(), ['0217'])
+  })
+
+  test('hears of its new will when the broker has it', () => {
+    const stage = new Stage()
+    stage.connected(60, 0)
+    stage.receive(0x1a, 0, 'will/topic')
+    assert.deepEqual(stage.taken(), [])
+    stage.acceptAll()
+    assert.deepEqual(stage.taken(), ['031b00'])
+    stage.receive(0x1c, 'gone')
+    assert.deepEqual(stage.taken(), [])
+    stage.acceptAll()
+    assert.deepEqual(stage.taken(), ['031d00'])
+  })
+})
+
+test('[F8] one address has 1,024 clients at most, and 10 answers to SEARCHGW per second', () => {
+  const stage = new Stage()
+  const limits = stage.dependencies.addresses
+  for (let client = 0; client < 1_024; client++) assert.ok(limits.takeClient('192.0.2.7'))
+  stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
+  assert.deepEqual(stage.taken(), ['030501'])
+  limits.releaseClient('192.0.2.7')
+  stage.connected()
+  for (let client = 0; client < 3_000; client++) assert.ok(limits.takeClient('127.0.0.1'))
 })
 
 describe('[F3] strangers', () => {

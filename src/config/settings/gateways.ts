@@ -4,6 +4,7 @@ import { accessRule } from '../schema/access-rule.ts'
 import { bind, type Bind } from '../schema/bind.ts'
 import { listOf, record } from '../schema/collections.ts'
 import { namespaceName } from '../schema/namespace.ts'
+import { path } from '../schema/path.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { appliedAtOnce, namedSection, openSection, section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
@@ -75,7 +76,7 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
   }),
   subs_resume: setting(boolean, false, {
     description:
-      'Whether a client that comes back to its session still knows its topic IDs. If false, it is told again.',
+      'Whether a client that comes back to its session is told all its topic IDs at once. If false, with the next message of each topic.',
   }),
   predefined: setting(listOf(predefinedTopic, maxPredefinedTopics), [], {
     description: 'Topics with an ID that all clients know: [{id = 1, topic = "a/b"}].',
@@ -131,6 +132,10 @@ const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and wri
   ...commonSettings,
   mountpoint: setting(anyText, 'lwm2m/${endpoint_name}/', {
     description: 'Put before the topics of a device. ${endpoint_name} stands for its name.',
+  }),
+  xml_dir: setting(optional(path('working-directory', { isEmptyAllowed: true }), 'none'), undefined, {
+    description:
+      'Directory with object definitions (.xml) of the registry of OMA, beside objects 0 to 7. It is read when the gateway changes.',
   }),
   lifetime_min: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), 15_000, {
     description: 'A shorter lifetime of a registration is made this long.',

@@ -18,6 +18,9 @@ import {
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
+import { isLoopback } from '../address-limits.ts'
+import { peerKey } from './exchanges.ts'
+import { type Observation, Observations } from './observations.ts'
 import type { CoapSettings } from './settings.ts'
 
 /** Compares secrets in a time that says nothing of them. */
@@ -35,15 +38,6 @@ export interface CoapCredentials {
 /** What the broker says to a request: a reason code of MQTT 5.0. */
 export type Answered = (reasonCode: number) => void
 
-export interface Observation {
-  readonly filter: TopicFilter
-  readonly token: Buffer
-  /** Of the subscription, by which its messages are known. */
-  readonly subscriptionId: number
-  sequence: number
-  confirmedAtMs: number
-}
-
 export interface SubscribeRequest {
   readonly filter: TopicFilter
   readonly qos: QoS
@@ -52,7 +46,6 @@ export interface SubscribeRequest {
 }
 
 const maxPending = 256
-const maxObservations = 256
 const receiveMaximum = 64
 const msPerSecond = 1_000
 const lostAfter = 1.5
@@ -74,17 +67,19 @@ export class CoapClient {
   readonly token: string | undefined
   /** Where it was heard last. */
   peer: PeerAddress
+  /** Where it came from first: it is counted there. */
+  readonly firstAddress: string
   readonly #owner: CoapClientOwner
   readonly #mqtt: MqttConnection
   readonly #topics = new TopicTable(16)
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   readonly #whenOpen: Answered[] = []
   readonly #pending = new Map<number, Answered>()
-  readonly #observations = new Map<number, Observation>()
+  readonly #observations = new Observations()
   readonly #retainedReads = new Map<string, (packet: PublishPacket | undefined) => void>()
   readonly #readTimeouts: { atMs: number; topic: string }[] = []
   #nextPacketId = 1
-  #nextSubscriptionId = 1
+  #verifiedPeer: string | undefined
   #heardAtMs: number
   #nextPingAtMs: number
   #pingIntervalMs: number
@@ -97,6 +92,7 @@ export class CoapClient {
     this.credentials = credentials
     this.token = token
     this.peer = peer
+    this.firstAddress = peer.address
     const nowMs = owner.dependencies.nowMs()
     this.#heardAtMs = nowMs
     this.#pingIntervalMs = owner.settings.heartbeatMs / 2
@@ -125,7 +121,16 @@ export class CoapClient {
   }
 
   observationOf(token: Buffer): Observation | undefined {
-    return [...this.#observations.values()].find((observation) => observation.token.equals(token))
+    return this.#observations.withToken(token)
+  }
+
+  /** Its address has received something from here: it is not borrowed. */
+  noteVerified(): void {
+    this.#verifiedPeer = peerKey(this.peer)
+  }
+
+  get isVerified(): boolean {
+    return this.#verifiedPeer === peerKey(this.peer) || isLoopback(this.peer.address)
   }
 
   noteHeard(peer: PeerAddress): void {
@@ -162,27 +167,25 @@ export class CoapClient {
     const known = this.observationOf(token)
     if (known !== undefined && known.filter !== request.filter) this.cancel(known)
     const packetId = this.#takePacketId()
-    if (packetId === undefined || this.#observations.size >= maxObservations) return false
-    const same = [...this.#observations.values()].find(({ filter }) => filter === request.filter)
-    const subscriptionId = same?.subscriptionId ?? this.#nextSubscriptionId++
-    const nowMs = this.#owner.dependencies.nowMs()
-    const observation = { filter: request.filter, token, subscriptionId, sequence: 2, confirmedAtMs: nowMs }
-    this.#observations.set(subscriptionId, observation)
+    if (packetId === undefined) return false
+    const observation = this.#observations.add(request.filter, token, this.#owner.dependencies.nowMs())
+    if (observation === undefined) return false
     this.#pending.set(packetId, (reasonCode) => {
-      if (reasonCode >= reasonCodes.unspecifiedError) this.#observations.delete(subscriptionId)
+      if (reasonCode >= reasonCodes.unspecifiedError) this.#observations.delete(observation)
       answered(reasonCode, observation)
     })
     this.#mqtt.send({
       type: 'subscribe',
       packetId,
       subscriptions: [{ ...request, retainAsPublished: false }],
-      properties: { subscriptionIdentifier: subscriptionId },
+      properties: { subscriptionIdentifier: observation.subscriptionId },
     })
     return true
   }
 
-  cancel({ filter, subscriptionId }: Observation): void {
-    if (!this.#observations.delete(subscriptionId)) return
+  cancel(observation: Observation): void {
+    const { filter } = observation
+    if (!this.#observations.delete(observation)) return
     const packetId = this.#takePacketId()
     if (packetId === undefined || this.#state === 'ended') return
     this.#pending.set(packetId, () => {})
@@ -197,7 +200,7 @@ export class CoapClient {
     this.#retainedReads.set(topic, (packet) => {
       this.#retainedReads.delete(topic)
       const unsubscribeId = this.#takePacketId()
-      if (unsubscribeId !== undefined && this.#state === 'open' && !this.#observes(filter)) {
+      if (unsubscribeId !== undefined && this.#state === 'open' && !this.#observations.isSubscribed(filter)) {
         this.#pending.set(unsubscribeId, () => {})
         this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: undefined })
       }
@@ -256,10 +259,6 @@ export class CoapClient {
     })
   }
 
-  #observes(filter: TopicFilter): boolean {
-    return [...this.#observations.values()].some((observation) => observation.filter === filter)
-  }
-
   #handlePacket(packet: Packet): void {
     switch (packet.type) {
       case 'connack':
@@ -304,16 +303,13 @@ export class CoapClient {
     const reading = this.#retainedReads.get(name)
     if (reading !== undefined && packet.retain) reading(packet)
     const ids = packet.properties?.subscriptionIdentifiers ?? []
-    let open = ids.length
+    const observations = ids.flatMap((id) => this.#observations.of(id))
+    let open = observations.length
     if (open === 0) return settled()
-    for (const id of ids) {
-      const observation = this.#observations.get(id)
-      const done = (): void => {
-        if (--open === 0) settled()
-      }
-      if (observation === undefined) done()
-      else this.#owner.notify(this, observation, packet, done)
+    const done = (): void => {
+      if (--open === 0) settled()
     }
+    for (const observation of observations) this.#owner.notify(this, observation, packet, done)
   }
 
   #answer(packetId: number, reasonCode: number): void {

@@ -18,10 +18,10 @@ import {
   type TopicFilter,
 } from '../../protocol/index.ts'
 import { fillTemplate } from '../client-info.ts'
-import { AnswerLimits, isLoopback } from '../address-limits.ts'
+import { isLoopback } from '../address-limits.ts'
 import type { GatewayDependencies, DatagramGateway, PeerAddress } from '../gateway.ts'
 import { BlockTransfers } from './block-transfers.ts'
-import { CoapClient, type CoapClientOwner, type CoapCredentials, type Observation } from './coap-client.ts'
+import { CoapClient, type CoapClientOwner, type CoapCredentials } from './coap-client.ts'
 import { Exchanges, peerKey } from './exchanges.ts'
 import {
   blockOf,
@@ -36,6 +36,7 @@ import {
   uintOf,
   uintOption,
 } from './message.ts'
+import type { Observation } from './observations.ts'
 import { type CoapRequest, readRequest } from './request.ts'
 import type { CoapSettings } from './settings.ts'
 
@@ -66,7 +67,6 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   readonly dependencies: GatewayDependencies
   readonly #exchanges: Exchanges
   readonly #blocks: BlockTransfers
-  readonly #answers = new AnswerLimits()
   readonly #clients = new Map<string, CoapClient>()
   readonly #deadlines = new Deadlines<'client', CoapClient>()
 
@@ -126,6 +126,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
 
   noteEnded(client: CoapClient): void {
     const { clientId } = client.credentials
+    this.dependencies.addresses.releaseClient(client.firstAddress)
     this.#deadlines.cancel('client', client)
     if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
   }
@@ -143,7 +144,8 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const later = this.#laterBlock(exchange, read)
     if (later !== undefined) return this.#respond(exchange, later)
     const { resource, segments } = read
-    if (resource === 'core') return this.#respond(exchange, coreLinks())
+    if (resource === 'core')
+      return this.#respond(exchange, request.code === methods.get ? coreLinks() : { code: code(4, 5) })
     if (resource === 'connection') return this.#handleConnection(exchange, read)
     if (resource === undefined) return this.#respond(exchange, { code: code(4, 4) })
     const topic = segments.join('/')
@@ -165,6 +167,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
 
   #handleConnection(exchange: Exchange, { query }: CoapRequest): void {
     const { request, peer } = exchange
+    if (request.code === methods.get) return this.#respond(exchange, { code: code(4, 5) })
     const clientId = query.get('clientid')
     if (clientId === undefined || clientId === '') return this.#respond(exchange, { code: code(4, 0) })
     if (request.code === methods.post) return this.#connect(exchange, this.#credentialsOf(query, clientId))
@@ -172,8 +175,8 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     if (client === undefined || !client.hasToken(query.get('token')))
       return this.#respond(exchange, { code: code(4, 1) })
     client.noteHeard(peer)
+    client.noteVerified()
     if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
-    if (request.code !== methods.delete) return this.#respond(exchange, { code: code(4, 5) })
     client.end('normal')
     this.#respond(exchange, { code: code(2, 2) })
   }
@@ -191,7 +194,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
     const known = this.#clients.get(credentials.clientId)
     const isFull = this.#clients.size >= this.settings.maxClients || !this.dependencies.hasRoom()
-    if (known === undefined && isFull) {
+    if ((known === undefined && isFull) || !this.dependencies.addresses.takeClient(peer.address)) {
       this.dependencies.counters.dropped.limit++
       return undefined
     }
@@ -229,6 +232,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
         return undefined
       }
       known.noteHeard(peer)
+      known.noteVerified()
       return known
     }
     const credentials = this.#credentialsOf(query, clientId)
@@ -347,14 +351,16 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const nowMs = this.dependencies.nowMs()
     // [RFC 7641 4.5] Who only gets what it need not confirm is asked once a day whether it is there.
     const isDue = nowMs - observation.confirmedAtMs >= dayMs
-    const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue
+    const { isVerified } = client
+    const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue || !isVerified
     observation.sequence = (observation.sequence + 1) & 0xffffff
     const target = `ps/${packet.topic?.name ?? ''}?`
     const { peer } = client
     const { payload, block } = this.#blocks.begin(payloadOf(packet), {
       peer: peerKey(peer),
       target,
-      maxBytes: this.settings.maxBlockBytes,
+      // An address that has not shown itself is sent little, and nothing more if it does not answer.
+      maxBytes: isVerified ? this.settings.maxBlockBytes : minAnswerBytes / 2,
       nowMs,
     })
     const message = {
@@ -374,8 +380,10 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
       {
         message,
         settled: (outcome) => {
-          if (outcome === 'acknowledged') observation.confirmedAtMs = this.dependencies.nowMs()
-          else client.cancel(observation)
+          if (outcome === 'acknowledged') {
+            observation.confirmedAtMs = this.dependencies.nowMs()
+            client.noteVerified()
+          } else client.cancel(observation)
           settled()
         },
       },
@@ -392,7 +400,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   }
 
   #mayAnswerStranger(peer: PeerAddress): boolean {
-    return this.#answers.take(peer.address, this.dependencies.nowMs())
+    return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
   }
 }
 

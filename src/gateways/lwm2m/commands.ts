@@ -3,6 +3,7 @@
 import { code, type CoapMessage, type CoapOption, methods, options, uintOf, uintOption } from '../coap/message.ts'
 import { decodeContent, formats } from './content.ts'
 import { splitLinks } from './link-format.ts'
+import type { ObjectDefinitions } from './objects.ts'
 import { type ObjectPath, parsePath, textOfPath } from './path.ts'
 import { encodeTlv, type TlvResource } from './tlv.ts'
 import { bytesOfValue } from './values.ts'
@@ -123,15 +124,21 @@ function tlvOf(content: unknown, base: ObjectPath, method: number): Part | strin
   return { method, options: [uintOption(options.contentFormat, formats.tlv)], payload: encodeTlv(base, resources) }
 }
 
+/** `body`: of all blocks. */
+interface ReadAnswer {
+  readonly response: CoapMessage
+  readonly body: Buffer
+}
+
 /** What is published of an answer. */
-export function answerOf(command: Command, response: CoapMessage, body: Buffer): Fields {
+export function answerOf(command: Command, { response, body }: ReadAnswer, objects: ObjectDefinitions): Fields {
   const data: Record<string, unknown> = {
     reqPath: command.pathText,
     code: codeText(response.code),
     codeMsg: codeNames[response.code] ?? 'unknown',
   }
   const isContent = response.code === code(2, 5)
-  if (isContent) data['content'] = contentOf(command, response, body)
+  if (isContent) data['content'] = contentOf(command, { response, body }, objects)
   return { ...command.fields, data }
 }
 
@@ -142,12 +149,12 @@ export function noteOf(command: Command, msgType: string): Fields {
 
 export function contentOf(
   { type, path }: Pick<Command, 'type' | 'path'>,
-  response: CoapMessage,
-  body: Buffer,
+  { response, body }: ReadAnswer,
+  objects: ObjectDefinitions,
 ): unknown {
   const format = uintOf(response, options.contentFormat)
   if (type === 'discover' || format === formats.link) return splitLinks(body.toString('utf8'))
-  const values = decodeContent(body, format, path)
+  const values = decodeContent(body, format, { path, objects })
   // What is not as its format says is told as it is.
   if (values === undefined) return [{ path: textOfPath(path), value: body.toString('base64') }]
   return values.map(({ path: at, value }) => ({ path: textOfPath(at), value }))

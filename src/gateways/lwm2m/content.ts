@@ -1,7 +1,7 @@
 // What a device answers with, by its content format [LwM2M 1.1 Core 7.4, RFC 8428]: values with their paths.
 
 import { type CborValue, decodeCbor } from './cbor.ts'
-import { typeOfResource } from './objects.ts'
+import type { ObjectDefinitions } from './objects.ts'
 import { type ObjectPath, parsePath } from './path.ts'
 import { decodeTlv } from './tlv.ts'
 import { finiteOf, type JsonValue, type ResourceValue, valueOfBytes, valueOfText } from './values.ts'
@@ -25,13 +25,13 @@ export const formats = {
 export function decodeContent(
   payload: Buffer,
   format: number | undefined,
-  path: ObjectPath,
+  { path, objects }: { readonly path: ObjectPath; readonly objects: ObjectDefinitions },
 ): readonly ResourceValue[] | undefined {
-  const type = typeOfResource(path[0] ?? -1, path[2] ?? -1)
+  const type = objects.typeOf(path)
   switch (format) {
     case formats.tlv:
     case formats.oldTlv:
-      return decodeTlv(payload, path)
+      return decodeTlv(payload, path, objects)
     case formats.senmlJson:
       return recordsOf(jsonOf(payload), path)
     case formats.json:

@@ -73,6 +73,8 @@ export class Device {
   /** Of its registration: `/rd/<location>`. */
   readonly location: string
   peer: PeerAddress
+  /** Where it came from first: it is counted there. */
+  readonly firstAddress: string
   #registration: Registration
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   readonly #mqtt: MqttConnection
@@ -96,6 +98,7 @@ export class Device {
     this.#owner = owner
     this.#registration = registration
     this.peer = place.peer
+    this.firstAddress = place.peer.address
     this.location = place.location
     this.#whenConnected = connected
     this.#heardAtMs = owner.dependencies.nowMs()
@@ -150,7 +153,7 @@ export class Device {
       reqPath: command.pathText,
       code: codeText(response.code),
       codeMsg: 'content',
-      content: contentOf(command, response, response.payload),
+      content: contentOf(command, { response, body: response.payload }, this.#owner.settings.objects),
     }
     const seqNum = uintOf(response, options.observe) ?? 0
     this.#publish(this.#owner.settings.translators.notify, { ...command.fields, msgType: 'notify', seqNum, data })
@@ -349,7 +352,7 @@ export class Device {
         if (answer.outcome === 'response') {
           this.noteHeard(this.peer)
           this.#noteObserving(command, answer.response, observed)
-          this.#publish(translator, answerOf(command, answer.response, answer.body))
+          this.#publish(translator, answerOf(command, answer, this.#owner.settings.objects))
           next.done()
         } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {
           // It sleeps: the command waits for it to be heard again, in its place.

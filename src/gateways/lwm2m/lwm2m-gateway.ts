@@ -8,7 +8,6 @@
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
-import { AnswerLimits } from '../address-limits.ts'
 import { BlockTransfers } from '../coap/block-transfers.ts'
 import { Exchanges, peerKey } from '../coap/exchanges.ts'
 import {
@@ -54,7 +53,6 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   readonly requests: DeviceRequests
   readonly #exchanges: Exchanges
   readonly #blocks = new BlockTransfers(maxBodyBytes, maxBlockBytes)
-  readonly #answers = new AnswerLimits()
   /** By location. */
   readonly #devices = new Map<string, Device>()
   readonly #byEndpoint = new Map<string, Device>()
@@ -115,6 +113,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   }
 
   noteEnded(device: Device): void {
+    this.dependencies.addresses.releaseClient(device.firstAddress)
     this.#deadlines.cancel('device', device)
     this.#all.delete(device)
     this.#devices.delete(device.location)
@@ -181,7 +180,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     if (isBadName || /[#+\0]/.test(endpointName) || lifetimeSeconds === undefined || objects === undefined)
       return this.#refuse(exchange, code(4, 0))
     const known = this.#byEndpoint.get(endpointName)
-    if (known === undefined && (this.#all.size >= this.settings.maxClients || !this.dependencies.hasRoom())) {
+    const isFull = this.#all.size >= this.settings.maxClients || !this.dependencies.hasRoom()
+    if ((known === undefined && isFull) || !this.dependencies.addresses.takeClient(peer.address)) {
       this.dependencies.counters.dropped.limit++
       return this.#refuse(exchange, code(5, 3))
     }
@@ -273,7 +273,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   }
 
   #mayAnswerStranger(peer: PeerAddress): boolean {
-    return this.#answers.take(peer.address, this.dependencies.nowMs())
+    return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
   }
 }
 

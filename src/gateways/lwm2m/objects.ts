@@ -1,7 +1,9 @@
 // Objects 0 to 7 of the Open Mobile Alliance [LwM2M 1.1 Core, appendix E]: of which type their resources are. What is not here
 // is text where it is text, and octets else.
 
-export type ResourceType = 'String' | 'Integer' | 'Float' | 'Boolean' | 'Opaque' | 'Time' | 'Objlnk'
+import type { ObjectDefinition } from './object-definition.ts'
+import type { ObjectPath } from './path.ts'
+import type { ResourceType } from './resource-type.ts'
 
 const letters: Readonly<Record<string, ResourceType>> = {
   s: 'String',
@@ -33,6 +35,18 @@ const tables: readonly string[] = [
   'iiiiii--i',
 ]
 
-export function typeOfResource(objectId: number, resourceId: number): ResourceType | undefined {
-  return letters[tables[objectId]?.charAt(resourceId) ?? '']
+/** Those that are built in, and those that the configuration adds: an added one replaces one that is built in. */
+export class ObjectDefinitions {
+  readonly #added: ReadonlyMap<number, ObjectDefinition>
+
+  constructor(added: readonly ObjectDefinition[] = []) {
+    this.#added = new Map(added.map((definition) => [definition.id, definition]))
+  }
+
+  /** Undefined: it is not known. */
+  typeOf([object = -1, , resource = -1]: ObjectPath): ResourceType | undefined {
+    const added = this.#added.get(object)
+    if (added !== undefined) return added.types.get(resource)
+    return letters[tables[object]?.charAt(resource) ?? '']
+  }
 }

@@ -1,5 +1,6 @@
 import type { QoS } from '../../protocol/index.ts'
 import type { ClientInfoOverride } from '../client-info.ts'
+import type { ObjectDefinitions } from './objects.ts'
 
 export interface Translator {
   /** Below the mount point. */
@@ -19,6 +20,8 @@ export interface Lwm2mSettings {
   /** With `${endpoint_name}`. */
   readonly mountpoint: string
   readonly translators: Readonly<Record<'command' | 'response' | 'notify' | 'register' | 'update', Translator>>
+  /** Also those that the configuration adds. */
+  readonly objects: ObjectDefinitions
   readonly maxClients: number
   readonly override: ClientInfoOverride
 }

@@ -2,7 +2,7 @@
 //
 //   2 bits kind | 1 bit: id of 2 octets | 2 bits: octets of the length | 3 bits length, where these are 0
 
-import { typeOfResource } from './objects.ts'
+import type { ObjectDefinitions } from './objects.ts'
 import type { ObjectPath } from './path.ts'
 import { type ResourceValue, valueOfBytes } from './values.ts'
 
@@ -16,12 +16,22 @@ interface Tlv {
 }
 
 /** Undefined: it is cut off, or too much. */
-export function decodeTlv(bytes: Buffer, base: ObjectPath): readonly ResourceValue[] | undefined {
+export function decodeTlv(
+  bytes: Buffer,
+  base: ObjectPath,
+  objects: ObjectDefinitions,
+): readonly ResourceValue[] | undefined {
   const values: ResourceValue[] = []
-  return collect(bytes, base, values) ? values : undefined
+  return collect(bytes, base, { values, objects }) ? values : undefined
 }
 
-function collect(bytes: Buffer, base: ObjectPath, values: ResourceValue[]): boolean {
+interface Collected {
+  readonly values: ResourceValue[]
+  readonly objects: ObjectDefinitions
+}
+
+function collect(bytes: Buffer, base: ObjectPath, collected: Collected): boolean {
+  const { values, objects } = collected
   let at = 0
   while (at < bytes.length) {
     const read = readTlv(bytes, at)
@@ -31,8 +41,8 @@ function collect(bytes: Buffer, base: ObjectPath, values: ResourceValue[]): bool
     const path = pathOf(base, kind, id)
     if (path === undefined) return false
     if (kind === kinds.objectInstance || kind === kinds.multipleResource) {
-      if (!collect(value, path, values)) return false
-    } else values.push({ path, value: valueOfBytes(value, typeOfResource(path[0] ?? -1, path[2] ?? -1)) })
+      if (!collect(value, path, collected)) return false
+    } else values.push({ path, value: valueOfBytes(value, objects.typeOf(path)) })
   }
   return true
 }

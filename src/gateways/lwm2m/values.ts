@@ -1,6 +1,6 @@
 // Values of resources as JSON has them, by their type: octets are base64, links are `1:0`, times are seconds.
 
-import type { ResourceType } from './objects.ts'
+import type { ResourceType } from './resource-type.ts'
 import type { ObjectPath } from './path.ts'
 
 export type JsonValue = string | number | boolean

@@ -18,6 +18,8 @@ import { writeAck, writePublish, writeRegister } from './write-packet.ts'
 export const maxWaitingQos0 = 1_000
 const maxWaitingBytes = 1_048_576
 const dupFlag = 0x80
+/** Ids that the client is told at a time where it has not asked. */
+const maxRegistrationsAhead = 4
 
 interface Delivery {
   readonly topic: string
@@ -71,6 +73,8 @@ export class Deliveries {
   readonly #dropped = new Set<PacketId>()
   /** Topics whose id the client is being told. */
   readonly #registrations = new Map<string, Registration>()
+  /** Names that the client is told of without a message for it. */
+  #toRegister: string[] = []
   #isPaused = false
   #nextMessageId = 0xffff
 
@@ -118,7 +122,14 @@ export class Deliveries {
   resume(): void {
     this.#isPaused = false
     for (const release of this.#releases.values()) this.#resend(release)
+    this.#registerNext()
     this.flush()
+  }
+
+  /** Tells the client all ids that its session has, a few at a time. */
+  registerAll(): void {
+    this.#toRegister = this.#dependencies.topicIds.unknownNames()
+    this.#registerNext()
   }
 
   /** Sends what can be sent. Messages of a topic stay in order; other topics go on. */
@@ -142,6 +153,7 @@ export class Deliveries {
     this.#registrations.delete(topic)
     if (returnCode === returnCodes.accepted) this.#dependencies.topicIds.setKnown(topic)
     else this.#dropTopic(topic)
+    this.#registerNext()
     this.flush()
   }
 
@@ -273,6 +285,15 @@ export class Deliveries {
     this.#nextMessageId = messageId <= 0x8000 ? 0xffff : messageId - 1
     this.#registrations.set(topic, { topicId, messageId, attempts: 0, dueAtMs: this.#retryAtMs() })
     this.#dependencies.send(writeRegister(topicId, messageId, topic))
+  }
+
+  #registerNext(): void {
+    while (!this.#isPaused && this.#registrations.size < maxRegistrationsAhead) {
+      const topic = this.#toRegister.shift()
+      if (topic === undefined) return
+      const topicId = this.#dependencies.topicIds.register(topic)
+      if (topicId !== undefined && !this.#dependencies.topicIds.isKnown(topic)) this.#register(topic, topicId)
+    }
   }
 
   #dropTopic(topic: string): void {

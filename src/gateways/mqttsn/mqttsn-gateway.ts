@@ -5,7 +5,6 @@
 
 import { Deadlines } from '../../core/index.ts'
 import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../protocol/index.ts'
-import { AnswerLimits, isLoopback } from '../address-limits.ts'
 import {
   type GatewayDependencies,
   type DatagramGateway,
@@ -22,8 +21,6 @@ import { SnClient } from './sn-client.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } from './write-packet.ts'
 
-/** Clients behind one address; addresses of this machine are free of it. */
-const maxClientsPerAddress = 1_024
 /** How often a stranger is told that it is not connected. */
 const strangerPauseMs = 5_000
 const maxStrangers = 4_096
@@ -49,8 +46,6 @@ export class MqttSnGateway implements DatagramGateway {
   readonly #dependencies: GatewayDependencies
   readonly #byPeer = new Map<string, Connected>()
   readonly #byClientId = new Map<string, Connected>()
-  readonly #perAddress = new Map<string, number>()
-  readonly #answers = new AnswerLimits()
   readonly #toldAtMs = new Map<string, number>()
   readonly #keptTopicIds = new Map<string, TopicIds>()
   readonly #topics = new TopicTable(1_024)
@@ -101,22 +96,21 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   #answerSearch(peer: Peer): void {
-    if (!this.#answers.take(peer.address, this.#dependencies.nowMs())) return this.#countDropped('limit')
+    if (!this.#mayAnswer(peer)) return this.#countDropped('limit')
     this.#send(writeGwinfo(this.#settings.gatewayId), peer)
   }
 
   #handleStranger(request: SnRequest, peer: Peer): void {
+    const isWaking = request.type === 'connect' || request.type === 'pingreq'
+    const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
+    if (asleep?.client.state === 'asleep' && asleep.peer.address === peer.address)
+      return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
-    if (request.type === 'pingreq' && request.clientId !== undefined) {
-      const asleep = this.#byClientId.get(request.clientId)
-      const isMoved = asleep?.client.state === 'asleep' && asleep.peer.address === peer.address
-      if (asleep !== undefined && isMoved) return this.#move(asleep, peer, request)
-    }
     this.#countDropped('unconnected')
     const nowMs = this.#dependencies.nowMs()
     const toldAtMs = this.#toldAtMs.get(peer.address)
     if (toldAtMs !== undefined && nowMs - toldAtMs < strangerPauseMs) return
-    if (!this.#answers.take(peer.address, nowMs)) return
+    if (!this.#mayAnswer(peer)) return
     this.#toldAtMs.delete(peer.address)
     if (this.#toldAtMs.size >= maxStrangers) forgetFirst(this.#toldAtMs)
     this.#toldAtMs.set(peer.address, nowMs)
@@ -124,19 +118,14 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   #connect(request: SnRequest & { type: 'connect' }, peer: Peer): void {
-    const { counters } = this.#dependencies
+    const { counters, addresses } = this.#dependencies
     const nowMs = (): number => this.#dependencies.nowMs()
-    const ofAddress = this.#perAddress.get(peer.address) ?? 0
-    const isFull =
-      this.#byPeer.size >= this.#settings.maxClients ||
-      (ofAddress >= maxClientsPerAddress && !isLoopback(peer.address)) ||
-      !this.#dependencies.hasRoom()
-    if (isFull) {
+    const hasRoom = this.#byPeer.size < this.#settings.maxClients && this.#dependencies.hasRoom()
+    if (!hasRoom || !addresses.takeClient(peer.address)) {
       counters.dropped.limit++
-      if (this.#answers.take(peer.address, nowMs())) this.#send(writeConnack(returnCodes.congestion), peer)
+      if (this.#mayAnswer(peer)) this.#send(writeConnack(returnCodes.congestion), peer)
       return
     }
-    this.#perAddress.set(peer.address, ofAddress + 1)
     const connected: { client?: SnClient; peer: Peer; isEnded: boolean } = { peer, isEnded: false }
     const client = new SnClient(request, {
       settings: this.#settings,
@@ -170,9 +159,7 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   #noteEnded({ client, peer }: { readonly client?: SnClient; readonly peer: Peer }): void {
-    const left = (this.#perAddress.get(peer.address) ?? 1) - 1
-    if (left === 0) this.#perAddress.delete(peer.address)
-    else this.#perAddress.set(peer.address, left)
+    this.#dependencies.addresses.releaseClient(peer.address)
     if (client === undefined) return
     this.#deadlines.cancel('client', client)
     if (this.#byPeer.get(peer.key)?.client === client) this.#byPeer.delete(peer.key)
@@ -195,8 +182,7 @@ export class MqttSnGateway implements DatagramGateway {
     const { flags, topicId, messageId, payload } = request
     const refuse = (returnCode: number): void => {
       this.#countDropped('unconnected')
-      if (this.#answers.take(peer.address, this.#dependencies.nowMs()))
-        this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
+      if (this.#mayAnswer(peer)) this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
     }
     if (!this.#settings.allowsQosMinusOne) return refuse(returnCodes.notSupported)
     const { predefined } = this.#settings
@@ -216,6 +202,10 @@ export class MqttSnGateway implements DatagramGateway {
   #send(bytes: Buffer, peer: Peer): void {
     this.#dependencies.counters.sent++
     this.#dependencies.send(peer.node === undefined ? bytes : wrapForwarded(peer.node, bytes), peer)
+  }
+
+  #mayAnswer({ address }: Peer): boolean {
+    return this.#dependencies.addresses.takeAnswer(address, this.#dependencies.nowMs())
   }
 
   #countDropped(reason: 'limit' | 'unconnected' | 'queue-full'): void {

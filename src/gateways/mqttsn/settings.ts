@@ -5,7 +5,7 @@ import type { PredefinedTopics } from './topic-ids.ts'
 export interface MqttSnSettings {
   readonly gatewayId: number
   readonly allowsQosMinusOne: boolean
-  /** Registers the topics of a client again when it comes back to its session. */
+  /** Registers the topics of a client again when it comes back to its session; else with the next message. */
   readonly resumesTopics: boolean
   readonly predefined: PredefinedTopics
   readonly retryIntervalMs: number

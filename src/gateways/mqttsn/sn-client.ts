@@ -7,15 +7,14 @@
 
 import {
   type ConnackPacket,
-  type ConnectPacket,
   type Packet,
   parseTopicName,
   type PublishPacket,
   reasonCodes,
 } from '../../protocol/index.ts'
-import { fillTemplate } from '../client-info.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import { ClientRequests, isCongestion } from './client-requests.ts'
+import { connectPacketOf, shortDurationSeconds } from './connect-packet.ts'
 import { Deliveries } from './deliveries.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
 import type { MqttSnSettings } from './settings.ts'
@@ -23,11 +22,6 @@ import { SnWill } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
 import { writeAck, writeBare, writeConnack, writeResponse } from './write-packet.ts'
 
-/** Messages of QoS 1 and 2 that the broker sends before the first of them is answered; they wait here in memory. */
-const receiveMaximum = 16
-const neverExpires = 0xffffffff
-/** Above this a duration has a tenth of tolerance, else a half [6.14, table of tolerances]. */
-const shortDurationSeconds = 60
 const msPerSecond = 1_000
 
 export type SnClientState = 'will-topic' | 'will-message' | 'connecting' | 'active' | 'asleep' | 'awake' | 'ended'
@@ -55,8 +49,8 @@ export class SnClient {
   #deliveries: Deliveries
   #mqtt: MqttConnection | undefined
   readonly #will = new SnWill()
-  /** Its will is changed by a connection that takes the place of this one. */
-  #isReplacing = false
+  /** Its will is changed by a connection that takes the place of this one, and this is the answer when the broker has it. */
+  #willAnswer: 'willtopicresp' | 'willmsgresp' | undefined
   /** When it counts as lost, unless it is heard before. */
   #lostAtMs = Infinity
   #nextPingAtMs = Infinity
@@ -104,10 +98,10 @@ export class SnClient {
     return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#deliveries.dueAtMs)
   }
 
-  /** Ids of a connection before this one, of the same session. */
+  /** Ids of a connection before this one, of the same session. The client may have forgotten them. */
   adoptTopicIds(topicIds: TopicIds): void {
     this.#topicIds = topicIds
-    if (!this.#dependencies.settings.resumesTopics) topicIds.setAllUnknown()
+    topicIds.setAllUnknown()
     this.#deliveries = this.#newDeliveries()
   }
 
@@ -231,7 +225,7 @@ export class SnClient {
   }
 
   #openMqtt(): void {
-    if (!this.#isReplacing) this.#state = 'connecting'
+    if (this.#willAnswer === undefined) this.#state = 'connecting'
     const mqtt = this.#dependencies.openMqtt({
       handlePacket: (packet) => {
         if (mqtt === this.#mqtt) this.#handlePacket(packet)
@@ -241,34 +235,15 @@ export class SnClient {
       },
     })
     this.#mqtt = mqtt
-    mqtt.send(this.#connectPacket())
+    this.#keepAliveSeconds = this.#connect.durationSeconds
+    mqtt.send(
+      connectPacketOf(this.#connect, {
+        override: this.#dependencies.settings.override,
+        will: this.#will.toMqtt(),
+        continuesSession: this.#willAnswer !== undefined,
+      }),
+    )
     this.#dependencies.schedule()
-  }
-
-  #connectPacket(): ConnectPacket {
-    const { flags, durationSeconds, clientId } = this.#connect
-    this.#keepAliveSeconds = durationSeconds
-    const { override } = this.#dependencies.settings
-    const fill = (template: string | undefined): string | undefined =>
-      template === undefined ? undefined : fillTemplate(template, clientId)
-    const username = fill(override.username)
-    const password = fill(override.password)
-    return {
-      type: 'connect',
-      version: 5,
-      clientId: fill(override.clientId) ?? clientId,
-      cleanStart: flags.cleanSession && !this.#isReplacing,
-      keepAliveSeconds: durationSeconds,
-      username,
-      password: password === undefined ? undefined : Buffer.from(password),
-      will: this.#will.toMqtt(),
-      properties: {
-        // A clean session outlives its connection only while its will is changed.
-        sessionExpiryIntervalSeconds: flags.cleanSession ? shortDurationSeconds : neverExpires,
-        receiveMaximum,
-      },
-      isBridge: false,
-    }
   }
 
   #refuse(returnCode: number): void {
@@ -318,13 +293,14 @@ export class SnClient {
   #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     if (reasonCode !== reasonCodes.success) {
       this.#mqtt = undefined
-      if (this.#isReplacing) return this.close()
+      if (this.#willAnswer !== undefined) return this.close()
       return this.#refuse(isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported)
     }
     this.#keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#keepAliveSeconds
     this.#planPing()
-    if (this.#isReplacing) {
-      this.#isReplacing = false
+    if (this.#willAnswer !== undefined) {
+      this.#dependencies.send(writeResponse(this.#willAnswer, returnCodes.accepted))
+      this.#willAnswer = undefined
       return this.#afterAnswer()
     }
     this.#state = 'active'
@@ -332,6 +308,7 @@ export class SnClient {
     this.#expectWithin(this.#connect.durationSeconds)
     this.#dependencies.noteConnected()
     this.#dependencies.send(writeConnack(returnCodes.accepted))
+    if (this.#dependencies.settings.resumesTopics) this.#deliveries.registerAll()
     this.#dependencies.schedule()
   }
 
@@ -396,20 +373,18 @@ export class SnClient {
     if (topic !== undefined && parseTopicName(topic) === undefined)
       return this.#dependencies.send(writeResponse('willtopicresp', returnCodes.notSupported))
     this.#will.setTopic(topic, flags)
-    this.#replaceMqtt()
-    this.#dependencies.send(writeResponse('willtopicresp', returnCodes.accepted))
+    this.#replaceMqtt('willtopicresp')
   }
 
   #changeWillMessage(message: Buffer): void {
     if (!this.#will.hasTopic) return this.#dependencies.send(writeResponse('willmsgresp', returnCodes.notSupported))
     this.#will.setMessage(message)
-    this.#replaceMqtt()
-    this.#dependencies.send(writeResponse('willmsgresp', returnCodes.accepted))
+    this.#replaceMqtt('willmsgresp')
   }
 
-  #replaceMqtt(): void {
+  #replaceMqtt(answer: 'willtopicresp' | 'willmsgresp'): void {
     this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
-    this.#isReplacing = true
+    this.#willAnswer = answer
     this.#isAwaitingQueueEnd = false
     this.#deliveries = this.#newDeliveries()
     this.#requests.forget()
@@ -436,11 +411,10 @@ export class SnClient {
   }
 
   #handlePing(clientId: string | undefined): void {
-    if (this.#state === 'active' || clientId === undefined) {
-      if (this.#state === 'active') this.#dependencies.send(writeBare('pingresp'))
-      return
-    }
-    if (this.#state !== 'asleep' && this.#state !== 'awake') return
+    const isAsleep = this.#state === 'asleep' || this.#state === 'awake'
+    if (this.#state === 'active' || (isAsleep && clientId === undefined))
+      return this.#dependencies.send(writeBare('pingresp'))
+    if (!isAsleep) return
     this.#state = 'awake'
     this.#expectWithin(this.#connect.durationSeconds)
     this.#deliveries.resume()

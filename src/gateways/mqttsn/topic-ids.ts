@@ -68,6 +68,10 @@ export class TopicIds {
     if (name !== undefined) this.#known.delete(name)
   }
 
+  unknownNames(): string[] {
+    return [...this.#ids.keys()].filter((name) => !this.#known.has(name))
+  }
+
   /** A client that has connected anew may have lost them. */
   setAllUnknown(): void {
     this.#known.clear()

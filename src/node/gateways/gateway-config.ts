@@ -4,11 +4,13 @@ import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig } from '../../config/index.ts'
 import { shardOf } from '../../core/index.ts'
+import { createAddressTable, type ObjectDefinition } from '../../gateways/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
 import { listenErrorText } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
+import { loadObjects } from './load-objects.ts'
 
 /** Above the numbers of all other listeners, and never given again while the node runs. */
 const firstNumber = 1_000_000
@@ -40,6 +42,8 @@ interface Source {
   readonly listener: SocketSettings
   /** To be tried in order. */
   readonly hosts: readonly string[]
+  /** Of LwM2M. */
+  readonly objects: readonly ObjectDefinition[] | undefined
 }
 
 export class GatewayPlanner {
@@ -54,7 +58,9 @@ export class GatewayPlanner {
   /** `before`: what is open now. A problem begins with the key of a setting. */
   async plan(config: GodwitConfig, before: GatewayPlan): Promise<Planned> {
     const plan: GatewayAssignment[] = []
-    for (const source of sourcesIn(config)) {
+    const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
+    if ('problem' in loaded) return { problem: `gateway.lwm2m.xml_dir: ${loaded.problem}` }
+    for (const source of sourcesIn(config, loaded.objects)) {
       const known = before.find((one) => isDeepStrictEqual(this.#sources.get(one), source))
       const place = known === undefined ? await placeOf(source, before) : known.listener
       if ('problem' in place)
@@ -66,9 +72,11 @@ export class GatewayPlanner {
     return { plan }
   }
 
-  #assign({ type, kind, name, gateway, listener }: Source, { host, port }: Place): GatewayAssignment {
+  #assign({ type, kind, name, gateway, listener, objects }: Source, { host, port }: Place): GatewayAssignment {
     return {
       type,
+      ...(objects === undefined ? {} : { objects }),
+      ...(kind === 'udp' ? { addresses: createAddressTable(this.#shards) } : {}),
       maxClients: listener.max_connections,
       listener: {
         number: this.#nextNumber++,
@@ -92,14 +100,15 @@ export class GatewayPlanner {
   }
 }
 
-function sourcesIn(config: GodwitConfig): readonly Source[] {
+function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): readonly Source[] {
   return gatewayTypes.flatMap((type) => {
     const gateway = config.gateways[type]
     if (!gateway.enable) return []
     return socketsOf(gateway).flatMap(({ kind, name, listener }) => {
       if (!listener.enable) return []
       const hosts = listener.bind.host === undefined ? hostsOfPort(config) : [listener.bind.host]
-      return [{ type, kind, name, gateway, listener, hosts }]
+      const objects = type === 'lwm2m' ? loaded : undefined
+      return [{ type, kind, name, gateway, listener, hosts, objects }]
     })
   })
 }

@@ -1,5 +1,6 @@
 // Limits on connections hold for the node: its shards count in shared memory.
 
+import { freeAddressTable } from '../../gateways/index.ts'
 import { NamespaceTable, type ShardStart } from '../../shard/index.ts'
 import { createSharedSlots, freeSharedSlots } from '../../transports/index.ts'
 
@@ -15,9 +16,11 @@ export function freeConnectionSlots({
   connectionSlots,
   listeners,
   namespaceTable,
+  gateways = [],
 }: ShardStart): void {
   if (namespaceTable !== undefined) new NamespaceTable(namespaceTable, { shards }).freeShard(shardNumber)
   for (const cells of [connectionSlots, ...listeners.map((listener) => listener.connectionSlots)]) {
     if (cells !== undefined) freeSharedSlots({ cells, own: shardNumber })
   }
+  for (const { addresses } of gateways) if (addresses !== undefined) freeAddressTable(addresses, shardNumber)
 }

@@ -5,6 +5,7 @@
 
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import {
+  AddressLimits,
   CoapGateway,
   type DatagramGateway,
   type GatewayDependencies,
@@ -14,6 +15,7 @@ import {
   type MqttConnectionCallbacks,
   MqttSnGateway,
   newGatewayCounters,
+  ObjectDefinitions,
   type PeerAddress,
   PredefinedTopics,
   StompGateway,
@@ -117,6 +119,7 @@ export class GatewayManager {
       hasRoom: () => this.#dependencies.budget.reasonToRefuse === undefined,
       openMqtt: (peer, callbacks) => this.#openMqtt(assignment.listener, peer, callbacks),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
+      addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
       counters: newGatewayCounters(),
     }
     const gateway: RunningGateway = {
@@ -263,7 +266,7 @@ function protocolOf(assignment: GatewayAssignment, dependencies: GatewayDependen
   const { type, mqttsn, coap, lwm2m, stomp, maxClients } = assignment
   if (type === 'mqttsn' && mqttsn !== undefined) return mqttSnGatewayOf(mqttsn, maxClients, dependencies)
   if (type === 'coap' && coap !== undefined) return coapGatewayOf(coap, maxClients, dependencies)
-  if (type === 'lwm2m' && lwm2m !== undefined) return new Lwm2mGateway(lwm2mSettingsOf(lwm2m, maxClients), dependencies)
+  if (type === 'lwm2m' && lwm2m !== undefined) return new Lwm2mGateway(lwm2mSettingsOf(lwm2m, assignment), dependencies)
   if (type === 'stomp' && stomp !== undefined) return new StompGateway(stompSettingsOf(stomp), dependencies)
   throw new TypeError(`the gateway ${type} has no settings`)
 }
@@ -313,7 +316,10 @@ function coapGatewayOf(
   return new CoapGateway(settings, dependencies)
 }
 
-function lwm2mSettingsOf(lwm2m: NonNullable<GatewayAssignment['lwm2m']>, maxClients: number): Lwm2mSettings {
+function lwm2mSettingsOf(
+  lwm2m: NonNullable<GatewayAssignment['lwm2m']>,
+  { maxClients, objects }: GatewayAssignment,
+): Lwm2mSettings {
   const translatorOf = ({ topic, qos }: (typeof lwm2m.translators)['command']) => ({ topic, qos: qos as QoS })
   const { command, response, notify, register, update } = lwm2m.translators
   return {
@@ -330,6 +336,7 @@ function lwm2mSettingsOf(lwm2m: NonNullable<GatewayAssignment['lwm2m']>, maxClie
       register: translatorOf(register),
       update: translatorOf(update),
     },
+    objects: new ObjectDefinitions(objects),
     maxClients,
     override: overrideOf(lwm2m.clientinfo_override),
   }

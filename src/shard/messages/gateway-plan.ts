@@ -1,7 +1,7 @@
 // What the main thread and a shard say to each other of gateways.
 
 import type { GatewaysConfig } from '../../config/index.ts'
-import type { GatewayCounters } from '../../gateways/index.ts'
+import type { GatewayCounters, ObjectDefinition } from '../../gateways/index.ts'
 import type { ShardListener } from './shard-listener.ts'
 
 export type GatewayType = 'mqttsn' | 'coap' | 'lwm2m' | 'stomp'
@@ -12,9 +12,13 @@ export interface GatewayAssignment {
   /** Its clients come by this; `onlyOnShard` is set. */
   readonly listener: ShardListener
   readonly maxClients: number
+  /** Made by `createAddressTable`: what addresses may do is counted by all shards together. Not for streams. */
+  readonly addresses?: SharedArrayBuffer
   readonly mqttsn?: GatewaysConfig['mqttsn']
   readonly coap?: GatewaysConfig['coap']
   readonly lwm2m?: GatewaysConfig['lwm2m']
+  /** Of `lwm2m.xml_dir`. */
+  readonly objects?: readonly ObjectDefinition[]
   readonly stomp?: GatewaysConfig['stomp']
 }
 

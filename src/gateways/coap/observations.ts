@@ -1,0 +1,74 @@
+// What one client of the CoAP gateway observes: an observation by its token, a subscription of the broker by its filter.
+//
+//   token ──> Observation ──n:1──> subscription id, filter
+
+import type { TopicFilter } from '../../protocol/index.ts'
+
+export interface Observation {
+  readonly filter: TopicFilter
+  readonly token: Buffer
+  /** Of the subscription, by which its messages are known. */
+  readonly subscriptionId: number
+  sequence: number
+  confirmedAtMs: number
+}
+
+/** Of one client. */
+const maxObservations = 256
+
+export class Observations {
+  readonly #byToken = new Map<string, Observation>()
+  readonly #bySubscription = new Map<number, Set<Observation>>()
+  readonly #subscriptionIds = new Map<TopicFilter, number>()
+  #nextSubscriptionId = 1
+
+  get size(): number {
+    return this.#byToken.size
+  }
+
+  withToken(token: Buffer): Observation | undefined {
+    return this.#byToken.get(token.toString('hex'))
+  }
+
+  of(subscriptionId: number): readonly Observation[] {
+    return [...(this.#bySubscription.get(subscriptionId) ?? [])]
+  }
+
+  isSubscribed(filter: TopicFilter): boolean {
+    return this.#subscriptionIds.has(filter)
+  }
+
+  /** In place of the one that has this token. Undefined: there is no room. */
+  add(filter: TopicFilter, token: Buffer, nowMs: number): Observation | undefined {
+    const before = this.withToken(token)
+    if (before === undefined && this.#byToken.size >= maxObservations) return undefined
+    if (before !== undefined) this.delete(before)
+    const subscriptionId = this.#subscriptionIds.get(filter) ?? this.#nextSubscriptionId++
+    this.#subscriptionIds.set(filter, subscriptionId)
+    const observation: Observation = { filter, token, subscriptionId, sequence: 2, confirmedAtMs: nowMs }
+    this.#byToken.set(token.toString('hex'), observation)
+    const observations = this.#bySubscription.get(subscriptionId) ?? new Set()
+    this.#bySubscription.set(subscriptionId, observations.add(observation))
+    return observation
+  }
+
+  /** True: it was the last one of its filter. */
+  delete(observation: Observation): boolean {
+    const { filter, token, subscriptionId } = observation
+    const key = token.toString('hex')
+    if (this.#byToken.get(key) !== observation) return false
+    this.#byToken.delete(key)
+    const observations = this.#bySubscription.get(subscriptionId)
+    observations?.delete(observation)
+    if (observations !== undefined && observations.size > 0) return false
+    this.#bySubscription.delete(subscriptionId)
+    this.#subscriptionIds.delete(filter)
+    return true
+  }
+
+  clear(): void {
+    this.#byToken.clear()
+    this.#bySubscription.clear()
+    this.#subscriptionIds.clear()
+  }
+}

@@ -1,0 +1,56 @@
+// The definition of an object as the registry of the Open Mobile Alliance has it, in XML: which type its resources have.
+// Only what is needed is read; nothing is included from elsewhere, and entities of documents are not expanded.
+
+import type { ResourceType } from './resource-type.ts'
+
+export interface ObjectDefinition {
+  readonly id: number
+  readonly name: string
+  /** What is executed has no type and is not here. */
+  readonly types: ReadonlyMap<number, ResourceType>
+}
+
+const maxResources = 4_096
+const maxId = 65_535
+const typeNames: Readonly<Record<string, ResourceType>> = {
+  string: 'String',
+  integer: 'Integer',
+  'unsigned integer': 'Integer',
+  float: 'Float',
+  boolean: 'Boolean',
+  opaque: 'Opaque',
+  time: 'Time',
+  objlnk: 'Objlnk',
+  corelnk: 'String',
+}
+
+/** A sentence where it is no definition. */
+export function parseObjectDefinition(xml: string): ObjectDefinition | string {
+  const text = xml.replaceAll(/<!--[\s\S]*?-->/g, '')
+  const [, object] = /<Object\b[^>]*>([\s\S]*)<\/Object>/.exec(text) ?? []
+  if (object === undefined) return 'it has no element Object'
+  const [head = ''] = object.split('<Resources', 1)
+  const id = idOf(elementOf(head, 'ObjectID'))
+  if (id === undefined) return `ObjectID is missing or no number from 0 to ${maxId}`
+  const types = new Map<number, ResourceType>()
+  for (const [, ownId, item = ''] of object.matchAll(/<Item\b[^>]*\bID\s*=\s*"([^"]*)"[^>]*>([\s\S]*?)<\/Item>/g)) {
+    const resource = idOf(ownId)
+    if (resource === undefined) return `the resource ${JSON.stringify(ownId)} is no number from 0 to ${maxId}`
+    if (types.size >= maxResources) return `it has more than ${maxResources} resources`
+    const typeName = elementOf(item, 'Type')?.toLowerCase() ?? ''
+    if (typeName === '') continue
+    const type = typeNames[typeName]
+    if (type === undefined) return `the resource ${resource} has the unknown type ${JSON.stringify(typeName)}`
+    types.set(resource, type)
+  }
+  return { id, name: elementOf(head, 'Name') ?? '', types }
+}
+
+function elementOf(xml: string, name: string): string | undefined {
+  return new RegExp(`<${name}\\b[^>]*>([^<]*)</${name}>`).exec(xml)?.[1]?.trim()
+}
+
+function idOf(text: string | undefined): number | undefined {
+  const id = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : maxId + 1
+  return id > maxId ? undefined : id
+}

@@ -1,0 +1,141 @@
+// What clients of the CoAP gateway observe, in memory. By sections F4 and F8 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CoapGateway } from '../../src/gateways/index.ts'
+import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
+import { CoapDevice } from './coap-device.ts'
+import { GatewayStage } from './gateway-stage.ts'
+
+const put = 3
+const topics = new TopicTable(16)
+
+class Stage extends GatewayStage {
+  readonly gateway = new CoapGateway(
+    {
+      heartbeatMs: 30_000,
+      requiresConnection: false,
+      notifyType: 'qos',
+      subscribeQoS: undefined,
+      publishQoS: undefined,
+      maxBlockBytes: 1_024,
+      maxBodyBytes: 1_048_576,
+      idleTimeoutMs: 30_000,
+      maxClients: 100_000,
+      override: { clientId: undefined, username: undefined, password: undefined },
+    },
+    this.dependencies,
+  )
+
+  device(address = '127.0.0.1'): CoapDevice {
+    const peer = { address, port: 4_000 }
+    return new CoapDevice(
+      (bytes) => this.gateway.handleDatagram(bytes, peer),
+      () => this.sent.splice(0).map(({ bytes }) => bytes),
+    )
+  }
+
+  deliver(topic: string, payload: string, subscriptionIdentifiers: readonly number[]): void {
+    const bytes = Buffer.from(payload)
+    const packet = new PublishPacket(topics.named(topic as TopicName), { qos: 0, retain: false, dup: false }, bytes)
+    packet.frameEnd = bytes.length
+    packet.properties = { subscriptionIdentifiers: [...subscriptionIdentifiers] }
+    this.connections.at(-1)?.callbacks.handlePacket(packet)
+  }
+
+  /** Identifiers of the subscriptions that were asked for. */
+  subscribed(): readonly (number | undefined)[] {
+    return (this.connections.at(-1)?.packets ?? []).flatMap((packet) =>
+      packet.type === 'subscribe' ? [packet.properties?.subscriptionIdentifier] : [],
+    )
+  }
+}
+
+test('[F4] a topic that is observed with two tokens comes with both, and ends with each by itself', () => {
+  const stage = new Stage()
+  const device = stage.device()
+  device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
+  stage.acceptAll()
+  stage.acceptAll()
+  device.get('ps/a', 'c=dev', { token: 2, observe: 0 })
+  assert.deepEqual(stage.subscribed(), [1])
+  stage.acceptAll()
+  device.all()
+  stage.deliver('a', 'x', [1])
+  assert.deepEqual(
+    device.all().map(({ token, payload }) => [token, payload.toString()]),
+    [
+      ['01', 'x'],
+      ['02', 'x'],
+    ],
+  )
+  device.get('ps/a', 'c=dev', { token: 1, observe: 1 })
+  assert.equal(device.heard()?.code, '2.07')
+  stage.deliver('a', 'y', [1])
+  assert.deepEqual(
+    device.all().map(({ token }) => token),
+    ['02'],
+  )
+})
+
+test('[F4] the same token again replaces what it observes', () => {
+  const stage = new Stage()
+  const device = stage.device()
+  device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
+  stage.acceptAll()
+  stage.acceptAll()
+  device.get('ps/b', 'c=dev', { token: 1, observe: 0 })
+  const packets = stage.connections.at(-1)?.packets ?? []
+  assert.deepEqual(
+    packets.map(({ type }) => type),
+    ['unsubscribe', 'subscribe'],
+  )
+  assert.deepEqual(stage.subscribed(), [2])
+})
+
+test('[F4] methods that a resource does not have are answered 4.05', () => {
+  const stage = new Stage()
+  const device = stage.device()
+  device.request(put, '.well-known/core', '', '')
+  assert.equal(device.heard()?.code, '4.05')
+  device.request(1, 'mqtt/connection', 'clientid=c', '')
+  assert.equal(device.heard()?.code, '4.05')
+})
+
+test('[F8] an address that has not shown itself is notified in 64 octets, confirmably, until it confirms', () => {
+  const stage = new Stage()
+  const device = stage.device('192.0.2.9')
+  device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
+  stage.acceptAll()
+  stage.acceptAll()
+  device.all()
+  const long = 'x'.repeat(500)
+  stage.deliver('a', long, [1])
+  const [bytes] = stage.sent.map((one) => one.bytes)
+  assert.ok(bytes !== undefined && bytes.length <= 64, `${bytes?.length} octets`)
+  const first = device.heard()
+  assert.equal(first?.type, 'con')
+  assert.deepEqual(first.block2, [0, true, 1])
+  device.acknowledge(first)
+  stage.deliver('a', long, [1])
+  const second = device.heard()
+  assert.equal(second?.type, 'non')
+  assert.equal(second.payload.length, 500)
+})
+
+test('[F8] an address that has not shown itself and does not confirm is notified no more', () => {
+  const stage = new Stage()
+  const device = stage.device('192.0.2.9')
+  device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
+  stage.acceptAll()
+  stage.acceptAll()
+  device.all()
+  stage.deliver('a', 'x', [1])
+  for (let seconds = 0; seconds < 100; seconds += 1) {
+    stage.nowMs += 1_000
+    stage.gateway.tick()
+  }
+  assert.ok(device.all().length <= 5)
+  stage.deliver('a', 'y', [1])
+  assert.deepEqual(device.all(), [])
+})
