@@ -10,7 +10,7 @@ import type { Command, RequestId } from '../model/inputs.ts'
 import { fromStored, type Message, never } from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
 import type { ImportedMessages } from '../model/outputs.ts'
-import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
+import { StoredRetained, type RetainedMessage, wholeMessage } from '../model/retained-message.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
@@ -81,7 +81,7 @@ function hasSameContent(before: RetainedMessage, message: Message): boolean {
   if (before instanceof StoredRetained)
     return before.size === messageSize(message.topic.name, message.payloadBytes, message.properties)
   return (
-    before.payload().equals(message.payload()) &&
+    wholeMessage(before).payload().equals(message.payload()) &&
     JSON.stringify(before.properties ?? {}) === JSON.stringify(message.properties ?? {})
   )
 }

@@ -1,6 +1,13 @@
 // What people sent, once it has come off the wire. One object for each publication, however many receive it.
 
-import { copyBytes, Topic, type MessageProperties, type PublishPacket, type QoS } from '../../protocol/index.ts'
+import {
+  copyBytes,
+  Topic,
+  type MessageProperties,
+  type PublishPacket,
+  type QoS,
+  type TopicName,
+} from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import type { Identity } from './identity.ts'
 import type { BufferPool } from './buffer-pool.ts'
@@ -81,6 +88,10 @@ export class Message {
     this.holders = 0
   }
 
+  get topicName(): TopicName {
+    return this.topic.name
+  }
+
   get payloadBytes(): number {
     return this.frameEnd - this.payloadStart
   }
@@ -155,6 +166,18 @@ export function copyPublisherRights(message: Message, from: Message): void {
   message.publisherUsername = from.publisherUsername
   message.isByOwnRight = from.isByOwnRight
   message.publisherMountpoint = from.publisherMountpoint
+}
+
+/** What is known of a retained message beside what was published. Its bytes are its own. */
+export function copyRetainedFields(
+  message: Message,
+  from: Pick<Message, 'publisherUsername' | 'isByOwnRight' | 'publisherMountpoint' | 'retainedOrigin'>,
+): void {
+  message.publisherUsername = from.publisherUsername
+  message.isByOwnRight = from.isByOwnRight
+  message.publisherMountpoint = from.publisherMountpoint
+  message.retainedOrigin = from.retainedOrigin
+  message.isOwned = true
 }
 
 /** The same message, and the same bytes of its payload, under another topic. */

@@ -15,7 +15,7 @@ import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type PeerNumber } from '../model/peer-messages.ts'
 import type { RetainedMarks, RetainedReplay, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
-import type { RetainedMessage } from '../model/stored-retained.ts'
+import type { RetainedMessage } from '../model/retained-message.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 
@@ -102,7 +102,7 @@ export function arrivesLive(
   session: Session,
   { scan, message }: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (session.liveTopics?.has(message.topic.name) === true) return true
+  if (session.liveTopics?.has(message.topicName) === true) return true
   const { source } = scan
   if (!('cursor' in source) || source.marks === undefined) return false
   const { own } = peerTable.shard

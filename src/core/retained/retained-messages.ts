@@ -7,12 +7,13 @@ import { never, copyAlone, toStored, type RetainedOrigin, type Message } from '.
 import { messageSize } from '../model/message-size.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
-import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
+import { maxSmallPayloadBytes, SmallRetained, StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
 import { forgetPayload } from './retained-reads.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** The objects of one retained message and its place in the tree, as measured for payloads of 64 bytes. */
+/** The objects of one retained message and its place in the tree, without payload and topic, as measured. */
 const retainedObjectBytes = 1_300
+const smallRetainedObjectBytes = 350
 
 /** Why a message is not retained. It is delivered to live subscribers all the same. */
 export type RetainRefusal = 'no-room' | 'too-large'
@@ -92,7 +93,11 @@ export function isBrokerTopic(topic: string): boolean {
 export function putRetained(state: BrokerState, message: Message, batch: number): void {
   const size = messageSize(message.topic.name, message.payloadBytes, message.properties)
   const isLarge = size > state.settings.maxRetainedBytesInMemory && !isBrokerTopic(message.topic.name)
-  const retained = isLarge ? new StoredRetained(message) : message
+  const retained = isLarge
+    ? new StoredRetained(message)
+    : message.payloadBytes <= maxSmallPayloadBytes
+      ? new SmallRetained(message)
+      : message
   if (retained instanceof StoredRetained && batch > 0) state.retainedPayloads.addUnwritten(retained, message, batch)
   const replaced = state.retained.set(retained)
   const isNew = replaced === undefined
@@ -107,9 +112,10 @@ export function putRetained(state: BrokerState, message: Message, batch: number)
 }
 
 function heldBytesOf(message: RetainedMessage): number {
-  const { name } = message.topic
-  if (message instanceof StoredRetained) return retainedObjectBytes + name.length
-  return retainedObjectBytes + messageSize(name, message.payloadBytes, message.properties)
+  const { topicName } = message
+  if (message instanceof StoredRetained) return smallRetainedObjectBytes + topicName.length
+  const objectBytes = message instanceof SmallRetained ? smallRetainedObjectBytes : retainedObjectBytes
+  return objectBytes + messageSize(topicName, message.payloadBytes, message.properties)
 }
 
 export function expireRetained(state: BrokerState, topic: string): void {

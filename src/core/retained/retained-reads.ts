@@ -6,7 +6,7 @@ import type { BrokerState, RetainedReader } from '../state/broker-state.ts'
 import { fromStored, type Message } from '../model/message.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import { Session } from '../state/sessions/session.ts'
-import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
+import { StoredRetained, wholeMessage, type RetainedMessage } from '../model/retained-message.ts'
 
 /** One reader asks for so much ahead, or for one message: with one at a time each would cost a turn. */
 const maxAheadBytes = 256 * 1_024
@@ -14,9 +14,9 @@ const maxAheadMessages = 64
 
 /** The message itself. `stale`: there is nothing to give. `waits`: it has to be read. */
 export function payloadOf(state: BrokerState, found: RetainedMessage): Message | 'stale' | 'waits' {
-  if (!(found instanceof StoredRetained)) return found
+  if (!(found instanceof StoredRetained)) return wholeMessage(found)
   // Replaced or deleted meanwhile: the new one has come, or comes, by itself.
-  if (state.retained.get(found.topic.name) !== found) return 'stale'
+  if (state.retained.get(found.topicName) !== found) return 'stale'
   const message = state.retainedPayloads.get(found)
   return message === 'lost' ? 'stale' : (message ?? 'waits')
 }
@@ -43,7 +43,7 @@ export function readAhead(
 
 function ask(state: BrokerState, retained: StoredRetained): void {
   const question = state.request({ for: 'retained', retained })
-  state.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topic.name } })
+  state.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topicName } })
 }
 
 /** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
@@ -52,10 +52,10 @@ export function handleRetainedRead(
   retained: StoredRetained,
   stored: StoredMessage | undefined,
 ): void {
-  const isPresent = state.retained.get(retained.topic.name) === retained
+  const isPresent = state.retained.get(retained.topicName) === retained
   // Memory is ahead of the disk and never behind: what is read for the present message is this message.
   if (isPresent && stored !== undefined && stored.payload.length !== retained.payloadBytes)
-    throw failedAssertion(`the retained message of ${retained.topic.name} on disk is another one`)
+    throw failedAssertion(`the retained message of ${retained.topicName} on disk is another one`)
   const message = stored === undefined ? undefined : fromStored(stored, retained.topic)
   wake(state, state.retainedPayloads.noteRead(retained, message))
   wakeInLine(state)

@@ -9,7 +9,7 @@ import { topicBelow } from '../namespaces/mountpoint.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { StoredRetained, type RetainedMessage } from '../model/stored-retained.ts'
+import { StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
 import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
@@ -174,7 +174,7 @@ function isForSession(state: BrokerState, session: Session, scan: RetainedReplay
   // every message of the remote broker would be sent back to it when the bridge connects.
   if (message.publisher === session.clientId && isOfBridge(session)) return false
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
-  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return false
+  if ('cursor' in scan.source && state.retained.get(message.topicName) !== message) return false
   return !wasDeliveredLive(state, session, { scan, message }) && canDeliverRetained(state, session, message)
 }
 

@@ -36,7 +36,7 @@ import type { RuleTriggerKind } from '../model/rule-trigger.ts'
 import { RuleTriggers } from './rule-triggers.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
-import type { RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
+import type { RetainedMessage, StoredRetained } from '../model/retained-message.ts'
 import { RetainedTree, TopicRouter, type SubscriptionOptions } from '../topics/index.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 

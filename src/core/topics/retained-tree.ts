@@ -14,11 +14,11 @@
 // above a message that stays are never replaced. Hence every message whose topic is retained throughout is given
 // exactly once. What comes or goes meanwhile may be given or not.
 
-import { matchesFilter, type Topic, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import { matchesFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import { LargeMap, type LargeMapWalk } from './large-map.ts'
 
 interface Retainable {
-  readonly topic: Topic
+  readonly topicName: TopicName
 }
 
 class RetainedNode<M extends Retainable> {
@@ -64,7 +64,7 @@ export class RetainedTree<M extends Retainable> {
       const end = endOfLevel(topic, start)
       const child = node.children.get(topic.slice(start, end))
       if (child === undefined) return undefined
-      if (!(child instanceof RetainedNode)) return child.topic.name === topic ? child : undefined
+      if (!(child instanceof RetainedNode)) return child.topicName === topic ? child : undefined
       if (end === topic.length) return child.message
       node = child
       start = end + 1
@@ -92,7 +92,7 @@ export class RetainedTree<M extends Retainable> {
       const child = node.children.get(level)
       if (child === undefined) return undefined
       if (!(child instanceof RetainedNode)) {
-        if (child.topic.name !== topic) return undefined
+        if (child.topicName !== topic) return undefined
         node.children.delete(level)
         removed = child
         break
@@ -119,7 +119,7 @@ export class RetainedTree<M extends Retainable> {
   }
 
   #put(message: M): M | undefined {
-    const topic = message.topic.name
+    const topic = message.topicName
     let node = this.#root
     for (let start = 0; ;) {
       const end = endOfLevel(topic, start)
@@ -130,7 +130,7 @@ export class RetainedTree<M extends Retainable> {
         return undefined
       }
       if (!(child instanceof RetainedNode)) {
-        if (child.topic.name === topic) {
+        if (child.topicName === topic) {
           node.children.set(level, message)
           return child
         }
@@ -151,7 +151,7 @@ export class RetainedTree<M extends Retainable> {
 /** A node in place of the lone message: what stood above `end` of its topic stands below it now. */
 function moveDown<M extends Retainable>(message: M, end: number): RetainedNode<M> {
   const node = new RetainedNode<M>()
-  const topic = message.topic.name
+  const topic = message.topicName
   if (end === topic.length) node.message = message
   else node.children.set(topic.slice(end + 1, endOfLevel(topic, end + 1)), message)
   return node
@@ -233,7 +233,7 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
   #arrive(child: RetainedNode<M> | M, depth: number, messages: M[]): void {
     const isBelowAll = this.#levels[depth] === '#'
     if (!(child instanceof RetainedNode)) {
-      if (isBelowAll || matchesFilter(this.#filter, child.topic.name)) messages.push(child)
+      if (isBelowAll || matchesFilter(this.#filter, child.topicName)) messages.push(child)
       return
     }
     const nextDepth = isBelowAll ? depth : depth + 1

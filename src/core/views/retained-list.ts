@@ -3,7 +3,7 @@
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { never } from '../model/message.ts'
-import { type RetainedMessage, StoredRetained } from '../model/stored-retained.ts'
+import { type RetainedMessage, StoredRetained, wholeMessage } from '../model/retained-message.ts'
 
 export interface RetainedView {
   readonly topic: string
@@ -40,11 +40,18 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
 export function findRetained(state: BrokerState, topic: TopicName): RetainedMessageView | undefined {
   const message = state.retained.get(topic)
   if (message === undefined) return undefined
-  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(message.payload())
+  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(wholeMessage(message).payload())
   return { ...viewOf(message), payload }
 }
 
-function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: RetainedMessage): RetainedView {
+function viewOf({
+  topicName,
+  qos,
+  payloadBytes,
+  publisher,
+  publishedAtMs,
+  expiresAtMs,
+}: RetainedMessage): RetainedView {
   const expiry = expiresAtMs === never ? undefined : expiresAtMs
-  return { topic: topic.name, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs: expiry }
+  return { topic: topicName, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs: expiry }
 }

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { RetainedTree, type RetainedCursor } from '../../../src/core/topics/index.ts'
-import { matchesFilter, type Topic, type TopicName } from '../../../src/protocol/index.ts'
-import { topicFilter, topicFilters, topicName, topicNames, topicOf } from './generators.ts'
+import { matchesFilter, type TopicName } from '../../../src/protocol/index.ts'
+import { topicFilter, topicFilters, topicName, topicNames } from './generators.ts'
 
 class Note {
-  readonly topic: Topic
+  readonly topicName: TopicName
   readonly bytes: number
 
   constructor(topic: string, bytes: number = 1) {
-    this.topic = topicOf(topic)
+    this.topicName = topicName(topic)
     this.bytes = bytes
   }
 }
@@ -33,7 +33,7 @@ function rest(cursor: RetainedCursor<Note>, limitVisited: number): Note[] {
   }
 }
 
-const namesOf = (notes: readonly Note[]): string[] => notes.map((note) => note.topic.name).toSorted()
+const namesOf = (notes: readonly Note[]): string[] => notes.map((note) => note.topicName).toSorted()
 const matching = (tree: RetainedTree<Note>, filter: string): string[] =>
   namesOf(rest(tree.matching(topicFilter(filter)), 1_000))
 
@@ -71,10 +71,10 @@ test('the tree holds the last message of each topic, counts it, and finds it by 
           [...known.values()].reduce((sum, note) => sum + note.bytes, 0),
         )
         for (const filter of filters) {
-          const expected = [...known.values()].filter((note) => matchesFilter(filter, note.topic.name))
+          const expected = [...known.values()].filter((note) => matchesFilter(filter, note.topicName))
           const found = rest(tree.matching(filter), limitVisited)
           assert.deepEqual(namesOf(found), namesOf(expected), filter)
-          for (const note of found) assert.equal(known.get(note.topic.name), note, 'the last one, not an earlier one')
+          for (const note of found) assert.equal(known.get(note.topicName), note, 'the last one, not an earlier one')
         }
         for (const topic of known.keys()) assert.notEqual(tree.delete(topic), undefined)
         assert.equal(tree.isEmpty, true, 'nothing is left behind')
@@ -103,7 +103,7 @@ test('while the tree changes between its slices, a cursor gives each topic that 
         const given: Note[] = []
         for (const changes of changesBetween) {
           const slice = cursor.next(limitVisited)
-          for (const note of slice.messages) assert.equal(known.get(note.topic.name), note, 'what is given is there')
+          for (const note of slice.messages) assert.equal(known.get(note.topicName), note, 'what is given is there')
           given.push(...slice.messages)
           for (const each of changes) {
             if (!each.sets) staying.delete(each.topic)
@@ -115,11 +115,11 @@ test('while the tree changes between its slices, a cursor gives each topic that 
         given.push(...rest(cursor, limitVisited))
 
         for (const topic of staying) {
-          const times = given.filter((note) => note.topic.name === topic).length
+          const times = given.filter((note) => note.topicName === topic).length
           assert.equal(times, matchesFilter(filter, topic) ? 1 : 0, `${topic} for ${filter}`)
         }
         for (const note of given) {
-          assert.ok(everThere.has(note) && matchesFilter(filter, note.topic.name), note.topic.name)
+          assert.ok(everThere.has(note) && matchesFilter(filter, note.topicName), note.topicName)
         }
       },
     ),
@@ -143,7 +143,7 @@ test('a message moves down when a second comes below its level, and both are fou
   assert.deepEqual(matching(tree, 'site/#'), ['site', 'site/1/room', 'site/1/room/2'])
   assert.equal(tree.get(topicName('site/1')), undefined)
   assert.equal(tree.delete(topicName('site/1')), undefined)
-  assert.equal(tree.delete(topicName('site/1/room'))?.topic.name, 'site/1/room')
+  assert.equal(tree.delete(topicName('site/1/room'))?.topicName, 'site/1/room')
   assert.deepEqual(matching(tree, '+/+/+/+'), ['site/1/room/2'])
 })
 
@@ -160,7 +160,7 @@ test('topics of 65,535 levels cost no stack', () => {
   const deep = '/'.repeat(65_534)
   const tree = treeOf(deep, `${deep}a`)
   assert.equal(matching(tree, '#').length, 2)
-  assert.equal(tree.delete(topicName(deep))?.topic.name, deep)
-  assert.equal(tree.delete(topicName(`${deep}a`))?.topic.name, `${deep}a`)
+  assert.equal(tree.delete(topicName(deep))?.topicName, deep)
+  assert.equal(tree.delete(topicName(`${deep}a`))?.topicName, `${deep}a`)
   assert.equal(tree.isEmpty, true)
 })

@@ -1,7 +1,7 @@
 // What another shard wants to know of the topics here, for a session of its own, and how far it has been answered.
 
 import type { PeerNumber } from '../../model/peer-messages.ts'
-import type { RetainedMessage } from '../../model/stored-retained.ts'
+import type { RetainedMessage } from '../../model/retained-message.ts'
 import type { RetainedCursor } from '../../topics/index.ts'
 
 export interface RetainedRequest {

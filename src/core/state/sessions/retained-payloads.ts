@@ -9,7 +9,7 @@
 
 import type { MemoryAccount } from '../../model/memory-account.ts'
 import type { Message } from '../../model/message.ts'
-import type { StoredRetained } from '../../model/stored-retained.ts'
+import type { StoredRetained } from '../../model/retained-message.ts'
 import { PendingQueue } from './pending-queue.ts'
 
 /** Being read or read and not given to all readers; one message may be larger. */

@@ -3,7 +3,7 @@
 
 import { bareFilter, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
-import type { RetainedMessage } from '../../model/stored-retained.ts'
+import type { RetainedMessage } from '../../model/retained-message.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
 
 /** Of several shards: how far each had come when it learned of the subscription. See retained-from-peers.ts. */

@@ -1,0 +1,60 @@
+// Retained messages with small payloads are kept in a compact form. Nobody sees a difference.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Message, never } from '../../src/core/model/message.ts'
+import { maxSmallPayloadBytes, SmallRetained } from '../../src/core/model/retained-message.ts'
+import { parseTopicName, Topic } from '../../src/protocol/index.ts'
+
+function published(payload: Buffer, topic = 'räume/1'): Message {
+  const name = parseTopicName(topic)
+  assert.ok(name !== undefined)
+  const message = new Message(new Topic(name, Buffer.from(name)), {
+    qos: 2,
+    retain: true,
+    properties: { contentType: 'octets' },
+    publisher: 'sensor',
+    publishedAtMs: 1_000,
+    expiresAtMs: never,
+    // What surrounds the payload in its chunk is not part of it.
+    chunk: Buffer.concat([Buffer.from('before'), payload, Buffer.from('after')]),
+    payloadStart: 6,
+    payloadEnd: 6 + payload.length,
+  })
+  message.publisherUsername = 'anna'
+  message.isByOwnRight = true
+  message.publisherMountpoint = 'site/'
+  return message
+}
+
+test('every byte of a small retained payload comes back, in a buffer of its own', () => {
+  const payload = Buffer.from(Array.from({ length: maxSmallPayloadBytes }, (_, index) => index & 0xff))
+  const message = published(payload)
+  const kept = new SmallRetained(message)
+  message.chunk.fill(0)
+  assert.deepEqual(kept.message().payload(), payload)
+  kept.message().chunk.fill(1)
+  assert.deepEqual(kept.message().payload(), payload)
+  assert.equal(kept.payloadBytes, maxSmallPayloadBytes)
+})
+
+test('topic, properties and what is known of the publisher of a small retained message come back', () => {
+  const message = published(Buffer.from('on'))
+  const back = new SmallRetained(message).message()
+  assert.equal(back.topic.name, 'räume/1')
+  assert.deepEqual(back.topic.bytes, Buffer.from('räume/1'))
+  for (const key of [
+    'qos',
+    'retain',
+    'properties',
+    'publisher',
+    'publishedAtMs',
+    'expiresAtMs',
+    'publisherUsername',
+    'isByOwnRight',
+    'publisherMountpoint',
+    'retainedOrigin',
+  ] as const)
+    assert.deepEqual(back[key], message[key], key)
+  assert.equal(back.isOwned, true)
+})
