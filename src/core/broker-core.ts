@@ -169,15 +169,18 @@ function handleRare(
       state.clientFilters = input.areWanted ? (state.clientFilters ?? new ClientFilters()) : undefined
       return
     case 'rules':
-      return state.setRules(input.rules, input.triggers)
     case 'rule-trigger':
-      if (state.ruleTriggers.wanted[input.trigger.kind]) state.ruleTriggers.add(input.trigger)
-      return
+      return handleRules(state, input)
     case 'shutdown':
       return shutDown(state)
     default:
       input satisfies never
   }
+}
+
+function handleRules(state: BrokerState, input: Extract<Input, { kind: 'rules' | 'rule-trigger' }>): void {
+  if (input.kind === 'rules') state.setRules(input.rules, input.triggers)
+  else if (state.ruleTriggers.wanted[input.trigger.kind]) state.ruleTriggers.add(input.trigger)
 }
 
 function openConnection(state: BrokerState, connection: Connection): void {

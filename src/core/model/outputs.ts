@@ -10,6 +10,7 @@ import type { ProtocolVersion, QoS, ReasonCode } from '../../protocol/index.ts'
 import type { StoredChange } from '../../records/index.ts'
 import type { Identity } from './identity.ts'
 import type { Connection } from './connection.ts'
+import type { DropReason } from './drop-reason.ts'
 import type { Message } from './message.ts'
 import type { RequestId } from './inputs.ts'
 import type { PeerSendList } from './peer-send-list.ts'
@@ -119,21 +120,6 @@ export type CoreRequest =
 export type MessageRecordKey =
   | { readonly kind: 'will'; readonly clientId: string }
   | { readonly kind: 'retained'; readonly topic: string }
-
-export type DropReason =
-  | 'queue-full'
-  /** The memory of the node is short: see `MemoryLevel`. */
-  | 'memory-full'
-  | 'expired'
-  | 'too-large'
-  | 'not-reading'
-  | 'storage-full'
-  | 'no-retained-room'
-  | 'session-ended'
-  /** Another shard is so far behind that no more is kept for it. */
-  | 'peer-behind'
-  /** The publisher or the receiver may not. */
-  | 'not-allowed'
 
 /** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
 export type BrokerEvent =

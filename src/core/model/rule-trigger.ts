@@ -13,7 +13,7 @@ import type {
 import type { Connection } from './connection.ts'
 import type { Identity } from './identity.ts'
 import type { Message } from './message.ts'
-import type { DropReason } from './outputs.ts'
+import type { DropReason } from './drop-reason.ts'
 
 export const ruleTriggerKinds = [
   'client-connected',
