@@ -1,6 +1,6 @@
 // Two byte streams that are each other's other end, within one thread.
 
-import type { ByteStream } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
 
 interface PendingWrite {
   readonly bytes: Buffer
@@ -15,12 +15,14 @@ const ignore = (): void => {}
 export interface StreamPeer {
   readonly address: string
   readonly port: number
+  /** Of a client that comes by a gateway. */
+  readonly gatewayClient?: GatewayClientTraits | undefined
 }
 
 const thisProcess: StreamPeer = { address: '127.0.0.1', port: 0 }
 
 /** What is written to one is read from the other, later and never from within the call. */
-export function createStreamPair(later: Later, peer = thisProcess): readonly [ByteStream, ByteStream] {
+export function createStreamPair(later: Later, peer: StreamPeer = thisProcess): readonly [ByteStream, ByteStream] {
   const one = new PairedStream(later, thisProcess)
   const other = new PairedStream(later, peer)
   one.join(other)
@@ -31,6 +33,7 @@ export function createStreamPair(later: Later, peer = thisProcess): readonly [By
 class PairedStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
+  readonly gatewayClient: GatewayClientTraits | undefined
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
   readonly #later: Later
@@ -42,7 +45,8 @@ class PairedStream implements ByteStream {
   #state: 'open' | 'ending' | 'closed' = 'open'
   readonly #deliver = (): void => this.#deliverArrived()
 
-  constructor(later: Later, { address, port }: StreamPeer) {
+  constructor(later: Later, { address, port, gatewayClient }: StreamPeer) {
+    this.gatewayClient = gatewayClient
     this.remoteAddress = address
     this.remotePort = port
     this.#later = later

@@ -34,6 +34,7 @@ export const reasons = {
   CLIENT_NOT_FOUND: { result: 'invalidParameter', status: 404, sentence: 'there is no client of that name' },
   CONFLICT: { result: 'invalidParameter', status: 409, sentence: 'something else is being done that excludes it' },
   NOT_MATCH: { result: 'invalidParameter', status: 412, sentence: 'the SQL gives no result' },
+  CLIENT_NOT_RESPONSE: { result: 'rpcError', status: 504, sentence: 'the client did not answer in time' },
   INTERNAL_ERROR: { result: 'unknownError', status: 500, sentence: 'the broker made a mistake' },
   SERVICE_UNAVAILABLE: { result: 'rpcError', status: 500, sentence: 'a part of the broker did not answer' },
 } as const satisfies Record<string, Reason>

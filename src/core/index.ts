@@ -52,6 +52,7 @@ export {
   type ConnectionOrigin,
   type CertificateTraits,
   type ConnectionStateName,
+  type GatewayClient,
   type ListenerTraits,
 } from './model/connection.ts'
 export { clientIdOf } from './views/client-id-of.ts'

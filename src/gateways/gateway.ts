@@ -15,6 +15,7 @@ import type {
   QoS,
   Topic,
 } from '../protocol/index.ts'
+import type { GatewayClient } from '../core/index.ts'
 import type { AddressLimits } from './address-limits.ts'
 
 /** Where a datagram came from, and where answers go. */
@@ -112,7 +113,8 @@ export interface GatewayDependencies {
   send(bytes: Buffer, peer: PeerAddress): void
   /** False: the node has as many connections as it may have. */
   hasRoom(): boolean
-  openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection
+  /** `client`: what is shown of it beside its session; the protocol changes it. */
+  openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks, client?: GatewayClient): MqttConnection
   /** `tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
   wakeAt(timeMs: number): void
   /** Of all sockets of the listener. Not for streams. */
@@ -120,11 +122,45 @@ export interface GatewayDependencies {
   readonly counters: GatewayCounters
 }
 
+/** What the operator asks of one client. */
+export type GatewayRequest =
+  | {
+      readonly kind: 'coap-request'
+      readonly method: 'get' | 'post' | 'put' | 'delete'
+      readonly token: string
+      /** Of the payload; undefined: it has none. */
+      readonly format: number | undefined
+      readonly payload: Uint8Array
+      readonly timeoutMs: number
+    }
+  /** The last answer to a command. */
+  | { readonly kind: 'lwm2m-lookup'; readonly path: string; readonly action: string }
+  /** `command`: as over MQTT. */
+  | { readonly kind: 'lwm2m-command'; readonly command: Readonly<Record<string, unknown>> }
+
+export type GatewayResponse =
+  | {
+      readonly kind: 'coap-response'
+      readonly messageId: number
+      /** `2.05` */
+      readonly code: string
+      readonly payload: Uint8Array
+    }
+  /** `data` of the answer; undefined: there is none. */
+  | { readonly kind: 'lwm2m-answer'; readonly answer: Readonly<Record<string, unknown>> | undefined }
+  | { readonly kind: 'accepted' }
+  /** The client has not answered in time, or has rejected the message. */
+  | { readonly kind: 'unanswered' }
+  /** A sentence. */
+  | { readonly kind: 'refused'; readonly problem: string }
+
 /** One listener of a gateway. */
 export interface GatewayProtocol {
   tick(): void
   /** Clients that are connected. */
   readonly clients: number
+  /** Something for one client, of the operator. Undefined: there is no such client here. */
+  request?(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
   /** Ends all connections. */
   close(): void
 }

@@ -6,6 +6,8 @@ export {
   type GatewayDependencies,
   type DatagramGateway,
   type GatewayProtocol,
+  type GatewayRequest,
+  type GatewayResponse,
   type GatewayStream,
   type GatewayStreamCallbacks,
   type StreamGateway,

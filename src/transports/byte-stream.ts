@@ -7,6 +7,8 @@ export interface ByteStream {
   readonly remotePort: number
   /** What the client has shown of itself below MQTT; undefined where the transport asks for nothing. */
   readonly credentials?: StreamCredentials | undefined
+  /** What the gateway of a client knows of it, where it came by one. It changes. */
+  readonly gatewayClient?: GatewayClientTraits | undefined
   /**
    * Memory that is taken by what has come and waits for the rest of it before it is passed on: a message of WebSocket, packets
    * of several QUIC streams. Undefined where everything is passed on as it comes.
@@ -34,6 +36,13 @@ export interface ByteStream {
   end(): void
   /** Closes now and leaves what is unsent. */
   destroy(): void
+}
+
+/** See `GatewayClient` of the core. */
+export interface GatewayClientTraits {
+  readonly isSleeping?: boolean | undefined
+  readonly endpointName?: string | undefined
+  readonly lifetimeSeconds?: number | undefined
 }
 
 /** Where a client is, as its owner would write it down. */

@@ -2,6 +2,7 @@
 
 export type {
   ByteStream,
+  GatewayClientTraits,
   ReconfigurableListener,
   ConnectionRefusal,
   Listener,

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi } from './api.ts'
 
@@ -12,15 +13,6 @@ interface Shown {
   readonly status: string
   readonly current_connections: number
   readonly listeners: readonly { readonly id: string; readonly running: boolean }[]
-}
-
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
 }
 
 test('[F2] a gateway is loaded, shown, disabled and enabled while the broker runs, and keeps that over a restart', async (t) => {
@@ -42,7 +34,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   const port = await freeUdpPort()
   const configuration = { gateway_id: 7, listeners: { udp: { default: { bind: `127.0.0.1:${port}` } } } }
   const loaded = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: configuration })
-  assert.equal(loaded.status, 204, loaded.text)
+  assert.equal(loaded.status, 200, loaded.text)
   const [shown] = await list('?status=running')
   assert.equal(shown?.name, 'mqttsn')
   assert.deepEqual(
@@ -59,14 +51,14 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
     ['meter-1'],
   )
   assert.equal((await broker.ask('/api/v5/gateways/coap/clients/meter-1')).status, 404)
-  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })).status, 204)
+  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })).status, 200)
   await device.expect('disconnect')
 
   await device.connected('meter-1')
-  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/false', { method: 'PUT' })).status, 204)
+  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/false', { method: 'PUT' })).status, 200)
   await device.expect('disconnect')
   assert.equal((await list())[0]?.status, 'stopped')
-  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/true', { method: 'PUT' })).status, 204)
+  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/true', { method: 'PUT' })).status, 200)
   await device.connected('meter-1')
 
   const bad = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: { gateway_id: 700 } })
@@ -86,6 +78,9 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
 
   await broker.process.stop()
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  const times = (await again.ask('/api/v5/gateways/mqttsn')).json as { created_at?: string; started_at?: string }
+  assert.match(times.created_at ?? '', /^\d{4}-\d\d-\d\dT/)
+  assert.match(times.started_at ?? '', /^\d{4}-\d\d-\d\dT/)
   const after = (await again.ask('/api/v5/gateways/mqttsn')).json as Shown
   assert.equal(after.status, 'running')
 })

@@ -25,6 +25,8 @@ import { ruleEndpoints } from './v5/rules.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
+import { gatewayClientEndpoints } from './v5/gateway-clients.ts'
+import { gatewayListenerEndpoints } from './v5/gateway-listeners.ts'
 import { gatewayEndpoints } from './v5/gateways.ts'
 import { liveEndpoints } from './v5/live.ts'
 import { loginEndpoints } from './v5/login.ts'
@@ -62,6 +64,8 @@ export const endpoints = {
   ...ruleEndpoints,
   ...actionEndpoints,
   ...gatewayEndpoints,
+  ...gatewayClientEndpoints,
+  ...gatewayListenerEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
 }

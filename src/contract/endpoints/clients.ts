@@ -16,6 +16,11 @@ const client = Type.Object({
   proto_ver: Type.Integer({ description: '3 (MQTT 3.1), 4 (3.1.1) or 5.' }),
   conn_state: Type.Union([Type.Literal('connected'), Type.Literal('disconnected')]),
   connected: Type.Boolean(),
+  sleeping: Type.Optional(
+    Type.Boolean({ description: 'MQTT-SN: it has announced that it is silent for a while, and messages wait for it.' }),
+  ),
+  endpoint_name: Type.Optional(Type.String({ description: 'LwM2M: the name of its endpoint.' })),
+  lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: of its registration, in seconds.' })),
   keepalive: count('Seconds; 0: none.'),
   clean_start: Type.Boolean({ description: 'It has begun a new session.' }),
   recv_msg: count('PUBLISH packets from it, in all its connections.'),

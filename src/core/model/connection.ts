@@ -26,6 +26,15 @@ export interface ListenerTraits {
   readonly gateway?: GatewayProtocolName | undefined
 }
 
+/** What the gateway of a client knows of it beside its session. The gateway changes it while the client is connected. */
+export interface GatewayClient {
+  /** MQTT-SN: it has said that it will be silent, and what comes for it waits. */
+  readonly isSleeping?: boolean | undefined
+  /** LwM2M. */
+  readonly endpointName?: string | undefined
+  readonly lifetimeSeconds?: number | undefined
+}
+
 /** As in lists of clients: `MQTT-SN` and 1. */
 export interface GatewayProtocolName {
   readonly name: 'MQTT-SN' | 'CoAP' | 'LwM2M' | 'STOMP'
@@ -78,6 +87,8 @@ export class Connection {
   sentPackets: number
   /** Undefined where the transport knows nothing more. */
   readonly origin: ConnectionOrigin | undefined
+  /** Undefined: it came by no gateway, or through another shard. */
+  gatewayClient: GatewayClient | undefined
   now: { readonly state: ConnectionStateName }
   version: ProtocolVersion
   /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
@@ -145,6 +156,7 @@ export class Connection {
     this.sentBytes = 0
     this.sentPackets = 0
     this.origin = origin
+    this.gatewayClient = undefined
     this.now = { state: 'awaiting-connect' }
     this.version = 4
     this.isPaused = false

@@ -19,6 +19,10 @@ export interface ClientFilter {
   /** `MQTT`, or what clients of a gateway speak. */
   readonly protocolName?: string | undefined
   readonly address?: string | undefined
+  /** Of LwM2M. */
+  readonly endpointName?: string | undefined
+  readonly endpointNamePart?: string | undefined
+  readonly lifetimeSeconds?: Bounds | undefined
   /** Somewhere in the client id as the client says it. */
   readonly clientIdPart?: string | undefined
   readonly usernamePart?: string | undefined
@@ -61,6 +65,9 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
     is(protocolOf(session).version, filter.version) &&
     is(protocolOf(session).name, filter.protocolName) &&
     is(session.connection?.peerAddress ?? peerAddress, filter.address) &&
+    is(session.connection?.gatewayClient?.endpointName, filter.endpointName) &&
+    hasPart(session.connection?.gatewayClient?.endpointName ?? '', filter.endpointNamePart) &&
+    isWithin(session.connection?.gatewayClient?.lifetimeSeconds, filter.lifetimeSeconds) &&
     hasPart(session.identity.clientId, filter.clientIdPart) &&
     hasPart(username ?? '', filter.usernamePart) &&
     isWithin(session.createdAtMs, filter.createdAtMs) &&

@@ -1,5 +1,6 @@
 // One client and its session, as others may see them.
 
+import type { Connection, GatewayClient } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { CoreSettings } from '../model/settings.ts'
 
@@ -10,6 +11,8 @@ export interface ClientView {
   readonly protocolName: string
   readonly version: number
   readonly isConnected: boolean
+  /** What its gateway says of it. */
+  readonly gatewayClient: GatewayClient | undefined
   readonly cleanStart: boolean
   readonly expirySeconds: number
   readonly createdAtMs: number
@@ -53,6 +56,7 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
     protocolName,
     version,
     isConnected,
+    gatewayClient: gatewayClientOf(connection),
     cleanStart,
     expirySeconds,
     createdAtMs: session.createdAtMs,
@@ -77,6 +81,11 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
     sentBytes: connection?.sentBytes ?? 0,
     sentPackets: connection?.sentPackets ?? 0,
   }
+}
+
+/** A copy: it is the gateway's, which changes it. */
+function gatewayClientOf(connection: Connection | undefined): GatewayClient | undefined {
+  return connection?.gatewayClient === undefined ? undefined : { ...connection.gatewayClient }
 }
 
 export function waitingOf(session: Session): number {

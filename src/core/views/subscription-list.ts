@@ -16,6 +16,9 @@ export interface SubscriptionView {
   /** With `$share/group/` and all, and with the mount point of its client. */
   readonly filter: TopicFilter
   readonly qos: number
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  readonly retainHandling: number
 }
 
 /** All that is said must hold. */
@@ -91,12 +94,12 @@ function addRows(
   const { clientId, subscriptions } = session
   if (filter.namespace !== undefined && !isOfNamespace(clientId, filter.namespace)) return undefined
   let at = 0
-  for (const [held, { qos }] of subscriptions ?? []) {
+  for (const [held, { qos, noLocal, retainAsPublished, retainHandling }] of subscriptions ?? []) {
     if (at++ < offset) continue
     if (!isWanted(held, qos, filter)) continue
     if (filter.isOnePerTopic === true && !isFirstOfTopic(state, session, held)) continue
     if (builder.isFull) return at - 1
-    builder.pass(() => ({ clientId, filter: held, qos }))
+    builder.pass(() => ({ clientId, filter: held, qos, noLocal, retainAsPublished, retainHandling }))
     if ((at - offset) % rowsBetweenLooks === 0 && wanted.isOver()) return at
   }
   return undefined

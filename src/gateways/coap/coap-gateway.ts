@@ -19,9 +19,10 @@ import {
 } from '../../protocol/index.ts'
 import { fillTemplate } from '../client-info.ts'
 import { isLoopback } from '../address-limits.ts'
-import type { GatewayDependencies, DatagramGateway, PeerAddress } from '../gateway.ts'
+import type { DatagramGateway, GatewayDependencies, GatewayRequest, GatewayResponse, PeerAddress } from '../gateway.ts'
 import { BlockTransfers } from './block-transfers.ts'
 import { CoapClient, type CoapClientOwner, type CoapCredentials } from './coap-client.ts'
+import { DeviceRequests } from './device-requests.ts'
 import { Exchanges, peerKey } from './exchanges.ts'
 import {
   blockOf,
@@ -66,6 +67,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
   readonly #exchanges: Exchanges
+  readonly #requests: DeviceRequests
   readonly #blocks: BlockTransfers
   readonly #clients = new Map<string, CoapClient>()
   readonly #deadlines = new Deadlines<'client', CoapClient>()
@@ -74,6 +76,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.settings = settings
     this.dependencies = dependencies
     this.#exchanges = new Exchanges(dependencies)
+    this.#requests = new DeviceRequests(this.#exchanges, () => dependencies.nowMs())
     this.#blocks = new BlockTransfers(settings.maxBodyBytes, settings.maxBlockBytes)
   }
 
@@ -97,12 +100,14 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
       if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
+    else this.#handleResponse(message, peer)
     this.#plan()
   }
 
   tick(): void {
     const nowMs = this.dependencies.nowMs()
     this.#exchanges.tick()
+    this.#requests.tick()
     for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
       due.subject.tick()
       if (!due.subject.isEnded) this.schedule(due.subject)
@@ -121,7 +126,37 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   }
 
   #plan(): void {
-    this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.#deadlines.nextMs()))
+    this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.#requests.dueAtMs, this.#deadlines.nextMs()))
+  }
+
+  /** A confirmable request to a client. */
+  request(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined {
+    const client = this.#clients.get(clientId)
+    if (client === undefined) return undefined
+    if (request.kind !== 'coap-request')
+      return Promise.resolve({ kind: 'refused', problem: 'a client of CoAP takes requests only' })
+    return new Promise((resolve) => {
+      this.#requests.ask({
+        peer: client.peer,
+        token: Buffer.from(request.token),
+        timeoutMs: request.timeoutMs,
+        message: {
+          code: methods[request.method],
+          options: request.format === undefined ? [] : [uintOption(options.contentFormat, request.format)],
+          payload: Buffer.from(request.payload),
+        },
+        acknowledged: () => {},
+        settled: (answer) => {
+          if (answer.outcome !== 'response') return resolve({ kind: 'unanswered' })
+          client.noteHeard(client.peer)
+          client.noteVerified()
+          const { code: value, messageId } = answer.response
+          const text = `${value >> 5}.${String(value & 31).padStart(2, '0')}`
+          resolve({ kind: 'coap-response', messageId, code: text, payload: Buffer.from(answer.body) })
+        },
+      })
+      this.#plan()
+    })
   }
 
   noteEnded(client: CoapClient): void {
@@ -129,6 +164,14 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.dependencies.addresses.releaseClient(client.firstAddress)
     this.#deadlines.cancel('client', client)
     if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
+  }
+
+  /** An answer that comes by itself; one that belongs to nothing is rejected. */
+  #handleResponse(message: CoapMessage, peer: PeerAddress): void {
+    const isExpected = this.#requests.handleResponse(message, peer)
+    if (message.type !== coapTypes.con) return
+    if (isExpected) this.#exchanges.acknowledge(message.messageId, peer)
+    else if (this.#mayAnswerStranger(peer)) this.#exchanges.reset(message.messageId, peer)
   }
 
   // Requests

@@ -10,17 +10,19 @@ import {
   reasonCodes,
   TopicTable,
 } from '../../protocol/index.ts'
+import type { GatewayClient } from '../../core/index.ts'
 import { fillTemplate } from '../client-info.ts'
 import { type CoapMessage, type CoapOption, options, uintOf } from '../coap/message.ts'
 import {
   type GatewayDependencies,
   maxUnsentBytes,
   type MqttConnection,
+  type MqttConnectionCallbacks,
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
 import { answerOf, codeText, type Command, contentOf, noteOf, parseCommand } from './commands.ts'
-import type { DeviceRequests } from './device-requests.ts'
+import type { DeviceRequests } from '../coap/device-requests.ts'
 import { parsePath, textOfPath } from './path.ts'
 import type { Lwm2mSettings, Translator } from './settings.ts'
 
@@ -32,6 +34,8 @@ const commandLifetimeMs = 7_200_000
 const receiveMaximum = 64
 const maxObservations = 256
 const cachedTopics = 16
+/** Answers that are remembered for the operator. */
+const maxAnswers = 64
 
 export interface Registration {
   readonly endpointName: string
@@ -89,6 +93,17 @@ export class Device {
   #nextPingMs: number
   #nextPacketId = 0
 
+  /** In lists of clients. */
+  readonly #shown: GatewayClient = Object.defineProperties(
+    {},
+    {
+      endpointName: { enumerable: true, get: () => this.#registration.endpointName },
+      lifetimeSeconds: { enumerable: true, get: () => this.#registration.lifetimeSeconds },
+    },
+  )
+  /** `data` of the last answer to each command, by path and type. */
+  readonly #answers = new Map<string, Readonly<Record<string, unknown>>>()
+
   constructor(
     owner: DeviceOwner,
     registration: Registration,
@@ -105,15 +120,22 @@ export class Device {
     this.#lostAtMs = this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
     this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
-    this.#mqtt = owner.dependencies.openMqtt(place.peer, {
+    const callbacks: MqttConnectionCallbacks = {
       handlePacket: (packet) => this.#handlePacket(packet),
       handleClosed: () => this.#end(reasonCodes.unspecifiedError),
-    })
+    }
+    this.#mqtt = owner.dependencies.openMqtt(place.peer, callbacks, this.#shown)
     this.#connect()
   }
 
   get registration(): Registration {
     return this.#registration
+  }
+
+  /** As the broker knows it. */
+  get clientId(): string {
+    const { clientId } = this.#owner.settings.override
+    return clientId === undefined ? this.#registration.clientId : fillTemplate(clientId, this.#registration.clientId)
   }
 
   get isEnded(): boolean {
@@ -195,7 +217,7 @@ export class Device {
     this.#mqtt.send({
       type: 'connect',
       version: 5,
-      clientId: fill(override.clientId) ?? clientId,
+      clientId: this.clientId,
       // Commands that came while it was away are in its queue.
       cleanStart: false,
       keepAliveSeconds: this.#keepAliveSeconds,
@@ -284,6 +306,27 @@ export class Device {
 
   // Commands
 
+  /** A command of the operator. A sentence where it is none. */
+  command(document: Readonly<Record<string, unknown>>): string | undefined {
+    const command = parseCommand(Buffer.from(JSON.stringify(document)))
+    if (typeof command === 'string') return command
+    this.#enqueue(command, undefined, () => {})
+    return undefined
+  }
+
+  /** Of the last command of this type for the path. */
+  answerFor(path: string, type: string): Readonly<Record<string, unknown>> | undefined {
+    return this.#answers.get(`${type} ${path}`)
+  }
+
+  #rememberAnswer({ type, pathText }: Command, data: Readonly<Record<string, unknown>>): void {
+    const key = `${type} ${pathText}`
+    this.#answers.delete(key)
+    const [oldest] = this.#answers.keys()
+    if (this.#answers.size >= maxAnswers && oldest !== undefined) this.#answers.delete(oldest)
+    this.#answers.set(key, data)
+  }
+
   #handleCommand(packet: PublishPacket): void {
     const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
     const done = (): void => {
@@ -352,7 +395,9 @@ export class Device {
         if (answer.outcome === 'response') {
           this.noteHeard(this.peer)
           this.#noteObserving(command, answer.response, observed)
-          this.#publish(translator, answerOf(command, answer, this.#owner.settings.objects))
+          const told = answerOf(command, answer, this.#owner.settings.objects)
+          this.#rememberAnswer(command, told['data'] as Readonly<Record<string, unknown>>)
+          this.#publish(translator, told)
           next.done()
         } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {
           // It sleeps: the command waits for it to be heard again, in its place.

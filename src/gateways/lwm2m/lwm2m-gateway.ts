@@ -22,10 +22,10 @@ import {
   textsOf,
   uintOption,
 } from '../coap/message.ts'
-import type { DatagramGateway, GatewayDependencies, PeerAddress } from '../gateway.ts'
+import type { DatagramGateway, GatewayDependencies, GatewayRequest, GatewayResponse, PeerAddress } from '../gateway.ts'
 import { formats } from './content.ts'
 import { Device, type DeviceOwner, type Registration } from './device.ts'
-import { DeviceRequests } from './device-requests.ts'
+import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
 import type { Lwm2mSettings } from './settings.ts'
 
@@ -110,6 +110,17 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   schedule(device: Device): void {
     this.#deadlines.set('device', device, device.dueAtMs)
     this.#plan()
+  }
+
+  request(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined {
+    const device = [...this.#devices.values()].find((one) => one.clientId === clientId)
+    if (device === undefined) return undefined
+    if (request.kind === 'lwm2m-lookup')
+      return Promise.resolve({ kind: 'lwm2m-answer', answer: device.answerFor(request.path, request.action) })
+    if (request.kind !== 'lwm2m-command')
+      return Promise.resolve({ kind: 'refused', problem: 'a device of LwM2M takes commands only' })
+    const problem = device.command(request.command)
+    return Promise.resolve(problem === undefined ? { kind: 'accepted' } : { kind: 'refused', problem })
   }
 
   noteEnded(device: Device): void {

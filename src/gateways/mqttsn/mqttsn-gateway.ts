@@ -132,7 +132,7 @@ export class MqttSnGateway implements DatagramGateway {
       counters,
       nowMs,
       send: (bytes) => this.#send(bytes, connected.peer),
-      openMqtt: (callbacks) => this.#dependencies.openMqtt(connected.peer, callbacks),
+      openMqtt: (callbacks, shown) => this.#dependencies.openMqtt(connected.peer, callbacks, shown),
       schedule: () => {
         if (connected.client !== undefined) this.#planFor(connected.client)
       },

@@ -14,6 +14,7 @@ import {
 } from '../../protocol/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import { ClientRequests, isCongestion } from './client-requests.ts'
+import type { GatewayClient } from '../../core/index.ts'
 import { connectPacketOf, shortDurationSeconds } from './connect-packet.ts'
 import { Deliveries } from './deliveries.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
@@ -32,7 +33,7 @@ export interface SnClientDependencies {
   readonly counters: GatewayCounters
   nowMs(): number
   send(bytes: Buffer): void
-  openMqtt(callbacks: MqttConnectionCallbacks): MqttConnection
+  openMqtt(callbacks: MqttConnectionCallbacks, client: GatewayClient): MqttConnection
   /** Its `dueAtMs` has changed. */
   schedule(): void
   /** It has been let in, under this client id. */
@@ -60,6 +61,12 @@ export class SnClient {
   #hasSpoken = false
   readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
+
+  /** In lists of clients. */
+  readonly #shown: GatewayClient = Object.defineProperty({}, 'isSleeping', {
+    enumerable: true,
+    get: () => this.#state === 'asleep' || this.#state === 'awake',
+  })
 
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
     this.#dependencies = dependencies
@@ -226,14 +233,15 @@ export class SnClient {
 
   #openMqtt(): void {
     if (this.#willAnswer === undefined) this.#state = 'connecting'
-    const mqtt = this.#dependencies.openMqtt({
+    const callbacks: MqttConnectionCallbacks = {
       handlePacket: (packet) => {
         if (mqtt === this.#mqtt) this.#handlePacket(packet)
       },
       handleClosed: () => {
         if (mqtt === this.#mqtt) this.#handleClosed()
       },
-    })
+    }
+    const mqtt = this.#dependencies.openMqtt(callbacks, this.#shown)
     this.#mqtt = mqtt
     this.#keepAliveSeconds = this.#connect.durationSeconds
     mqtt.send(

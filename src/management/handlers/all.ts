@@ -29,6 +29,8 @@ import { ruleHandlers } from './v5/rules.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
+import { gatewayClientHandlers } from './v5/gateway-clients.ts'
+import { gatewayListenerHandlers } from './v5/gateway-listeners.ts'
 import { gatewayHandlers } from './v5/gateways.ts'
 import { loginHandlers } from './v5/login.ts'
 import { liveHandlers } from './v5/live.ts'
@@ -61,7 +63,9 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...v4RuleHandlers(operations.rules),
     ...v4ResourceHandlers(operations.rules),
     ...actionHandlers(operations.rules),
-    ...gatewayHandlers(operations.gateways, operations.clients),
+    ...gatewayHandlers(operations.gateways),
+    ...gatewayClientHandlers(operations.gateways, operations.clients, operations.publishing),
+    ...gatewayListenerHandlers(operations.gateways),
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),

@@ -90,7 +90,7 @@ async function withFilters(
   return failure === undefined ? undefined : refuseFailure(failure)
 }
 
-function refuseFailure({ why }: OperationFailure): ApiError {
+export function refuseFailure({ why }: OperationFailure): ApiError {
   switch (why) {
     case 'no-such-client':
       return refuse('clientOffline', 'no client of this id is connected')

@@ -54,7 +54,7 @@ export function commonValue<Value>(...said: readonly (Value | undefined)[]): {
   return { value, differ: others.some((other) => other !== value) }
 }
 
-function boundsOf(least: number | undefined, most: number | undefined): Bounds | undefined {
+export function boundsOf(least: number | undefined, most: number | undefined): Bounds | undefined {
   return least === undefined && most === undefined ? undefined : { least, most }
 }
 
@@ -83,7 +83,7 @@ function timeOf(text: string): { readonly firstMs: number; readonly lastMs: numb
     const number = Number(text)
     return number < maxSeconds ? secondFrom(number * msPerSecond) : { firstMs: number, lastMs: number }
   }
-  const isTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d$/.test(text)
+  const isTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/.test(text)
   const atMs = isTime ? Date.parse(text.replace(' ', 'T')) : Number.NaN
   return Number.isNaN(atMs) ? undefined : secondFrom(atMs)
 }

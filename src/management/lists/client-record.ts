@@ -18,6 +18,7 @@ export function clientRecord(client: ClientView, node: string): ClientRecord {
     proto_ver: client.version,
     conn_state: isConnected ? 'connected' : 'disconnected',
     connected: isConnected,
+    ...gatewayFields(client),
     keepalive: client.keepAliveSeconds,
     clean_start: client.cleanStart,
     recv_msg: client.receivedMessages,
@@ -42,5 +43,14 @@ export function clientRecord(client: ClientView, node: string): ClientRecord {
     recv_pkt: client.receivedPackets,
     send_oct: client.sentBytes,
     send_pkt: client.sentPackets,
+  }
+}
+
+function gatewayFields({ gatewayClient }: ClientView): Pick<ClientRecord, 'sleeping' | 'endpoint_name' | 'lifetime'> {
+  const { isSleeping, endpointName, lifetimeSeconds } = gatewayClient ?? {}
+  return {
+    ...(isSleeping === true ? { sleeping: true } : {}),
+    ...(endpointName === undefined ? {} : { endpoint_name: endpointName }),
+    ...(lifetimeSeconds === undefined ? {} : { lifetime: lifetimeSeconds }),
   }
 }

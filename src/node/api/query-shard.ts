@@ -13,9 +13,10 @@ export async function queryShard<Name extends QueryName>(
   supervisor: ShardQueries,
   shard: number,
   question: QueryOf<Name>,
+  timeoutMs = queryTimeoutMs,
 ): Promise<QueryResult<Name> | ShardUnavailable> {
   const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(resolve, queryTimeoutMs, undefined)
+  const timer = setTimeout(resolve, timeoutMs, undefined)
   const answer = await Promise.race([supervisor.ask(shard, question), tooLate])
   clearTimeout(timer)
   return answer ?? { silentShard: shard }

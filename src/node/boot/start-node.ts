@@ -246,7 +246,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   alarms.listen((what, alarm) => runRulesForAlarm(supervisor, what, alarm))
   const bridges = liveBridges(foundation, supervisor)
   const rules = liveRules(foundation, supervisor)
-  const gateways = liveGateways(foundation, supervisor)
+  const gateways = liveGateways(config, foundation, supervisor)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, gateways, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
@@ -401,10 +401,12 @@ function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, super
 }
 
 function liveGateways(
+  config: GodwitConfig,
   { gateways: plan, gatewayPlanner: planner }: Foundation,
   supervisor: ShardSupervisor,
 ): GatewayConfig {
   return new GatewayConfig({
+    config,
     plan,
     planner,
     tell: (changed) =>

@@ -113,6 +113,12 @@ function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): r
   })
 }
 
+/** unloaded: it has no listener. stopped: it is disabled. */
+export function statusOf(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
+  if (socketsOf(gateway).length === 0) return 'unloaded'
+  return gateway.enable ? 'running' : 'stopped'
+}
+
 /** By the order of the configuration. */
 export function socketsOf({ listeners }: Gateway): readonly Pick<Source, 'kind' | 'name' | 'listener'>[] {
   const [kind, { named }] = 'udp' in listeners ? (['udp', listeners.udp] as const) : (['tcp', listeners.tcp] as const)
@@ -142,19 +148,54 @@ async function placeOf({ kind, listener, hosts }: Source, before: GatewayPlan): 
 }
 
 export interface GatewayConfigOptions {
+  readonly config: GodwitConfig
   readonly plan: GatewayPlan
   readonly planner: GatewayPlanner
   /** Resolves when every shard has it in force. */
   tell(plan: GatewayPlan): Promise<void>
 }
 
+/** When a gateway was loaded, enabled and disabled in this run of the broker. */
+export interface GatewayTimes {
+  readonly createdAtMs: number | undefined
+  readonly startedAtMs: number | undefined
+  readonly stoppedAtMs: number | undefined
+}
+
+const never: GatewayTimes = { createdAtMs: undefined, startedAtMs: undefined, stoppedAtMs: undefined }
+
 export class GatewayConfig implements ConfigConsumer {
   readonly #options: GatewayConfigOptions
   #plan: GatewayPlan
+  readonly #times = new Map<GatewayType, GatewayTimes>()
 
   constructor(options: GatewayConfigOptions) {
     this.#options = options
     this.#plan = options.plan
+    this.#noteTimes(options.config)
+  }
+
+  timesOf(type: GatewayType): GatewayTimes {
+    return this.#times.get(type) ?? never
+  }
+
+  #noteTimes({ gateways }: GodwitConfig): void {
+    const nowMs = Date.now()
+    for (const type of gatewayTypes) {
+      const status = statusOf(gateways[type])
+      const known = this.timesOf(type)
+      if (status === 'unloaded') {
+        this.#times.delete(type)
+        continue
+      }
+      const { createdAtMs = nowMs } = known
+      const wasRunning = known.startedAtMs !== undefined
+      const wasStopped = known.stoppedAtMs !== undefined
+      if (status === 'running' && !wasRunning)
+        this.#times.set(type, { createdAtMs, startedAtMs: nowMs, stoppedAtMs: undefined })
+      if (status === 'stopped' && !wasStopped)
+        this.#times.set(type, { createdAtMs, startedAtMs: undefined, stoppedAtMs: nowMs })
+    }
   }
 
   get plan(): GatewayPlan {
@@ -168,6 +209,7 @@ export class GatewayConfig implements ConfigConsumer {
   async apply(config: GodwitConfig): Promise<Problem | undefined> {
     const planned = await this.#options.planner.plan(config, this.#plan)
     if ('problem' in planned) return planned
+    this.#noteTimes(config)
     if (isDeepStrictEqual(planned.plan, this.#plan)) return undefined
     await this.#options.tell(planned.plan)
     this.#plan = planned.plan

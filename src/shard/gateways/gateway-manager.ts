@@ -3,12 +3,15 @@
 //
 //   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
 
+import type { GatewayClient } from '../../core/index.ts'
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import {
   AddressLimits,
   CoapGateway,
   type DatagramGateway,
   type GatewayDependencies,
+  type GatewayRequest,
+  type GatewayResponse,
   Lwm2mGateway,
   type Lwm2mSettings,
   type MqttConnection,
@@ -26,7 +29,7 @@ import {
 import { type PacketLimits, type QoS, TopicTable } from '../../protocol/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
 import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
-import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
+import type { GatewayAssignment, GatewayPlan, GatewayReport, GatewayType } from '../messages/gateway-plan.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { OpenListener } from '../listeners/open-listener.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
@@ -107,6 +110,15 @@ export class GatewayManager {
     }))
   }
 
+  /** Something for one client, of the operator. Undefined: it is not here. */
+  request(type: GatewayType, clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined {
+    for (const { assignment, protocol } of this.#running.values()) {
+      const response = assignment.type === type ? protocol.request?.(clientId, request) : undefined
+      if (response !== undefined) return response
+    }
+    return undefined
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.#running.values()].map((gateway) => this.#close(gateway)))
   }
@@ -117,7 +129,8 @@ export class GatewayManager {
       nowMs: () => this.#dependencies.nowMs(),
       send: (bytes, { address, port }) => udpSocketOf(gateway)?.send(bytes, address, port),
       hasRoom: () => this.#dependencies.budget.reasonToRefuse === undefined,
-      openMqtt: (peer, callbacks) => this.#openMqtt(assignment.listener, peer, callbacks),
+      openMqtt: (peer, callbacks, gatewayClient) =>
+        this.#openMqtt(assignment.listener, { ...peer, gatewayClient }, callbacks),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
       counters: newGatewayCounters(),
@@ -204,7 +217,11 @@ export class GatewayManager {
     gateway.protocol.tick()
   }
 
-  #openMqtt(listener: ShardListener, peer: PeerAddress, callbacks: MqttConnectionCallbacks): MqttConnection {
+  #openMqtt(
+    listener: ShardListener,
+    peer: PeerAddress & { readonly gatewayClient: GatewayClient | undefined },
+    callbacks: MqttConnectionCallbacks,
+  ): MqttConnection {
     const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
     const [ours, theirs] = createStreamPair(later, peer)
     const { budget } = this.#dependencies

@@ -10,6 +10,7 @@ export function connectionOver(output: ClientOutput, listener: ShardListener): C
   const { stream } = output
   const connection = new Connection(output, listener, stream.remoteAddress, originOf(stream, listener))
   connection.peerPort = stream.remotePort
+  connection.gatewayClient = stream.gatewayClient
   return connection
 }
 

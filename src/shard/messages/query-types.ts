@@ -24,7 +24,8 @@ import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../proto
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
 import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
-import type { GatewayReport } from './gateway-plan.ts'
+import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
+import type { GatewayReport, GatewayType } from './gateway-plan.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
@@ -51,6 +52,11 @@ export interface ShardQueries {
   }
   /** Sockets of gateways that this shard has. */
   gateways: { asked: object; answered: readonly GatewayReport[] }
+  /** Something for one client of a gateway. Undefined: it is not here. */
+  'gateway-request': {
+    asked: { readonly type: GatewayType; readonly clientId: string; readonly request: GatewayRequest }
+    answered: { readonly response: GatewayResponse | undefined }
+  }
   'reset-rule': { asked: { readonly rule: string }; answered: object }
   'reset-action': { asked: { readonly action: string }; answered: object }
   'control-action': {

@@ -47,6 +47,9 @@ const handlers: QueryHandlers = {
   bridges: ({ bridges }) => bridges?.reports() ?? [],
   rules: ({ rules }) => rules.report(),
   gateways: ({ gateways }) => gateways.reports(),
+  'gateway-request': async ({ gateways }, { type, clientId, request }) => ({
+    response: await gateways.request(type, clientId, request),
+  }),
   'take-watch': ({ rules }, asked, nowMs) => rules.takeWatch(asked, nowMs),
   'end-watch': ({ rules }, { watch }) => {
     rules.endWatch(watch)

@@ -7,7 +7,8 @@ import type { EventLog } from '../observe/event-log.ts'
 import type { ActionReport, DeadLetterReport, RuleReport } from '../messages/rule-plan.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
-import type { GatewayReport } from '../messages/gateway-plan.ts'
+import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
+import type { GatewayReport, GatewayType } from '../messages/gateway-plan.ts'
 import type { BridgeReport } from '../messages/bridge-assignment.ts'
 
 /** Rules and their actions. */
@@ -34,7 +35,10 @@ export interface QueriedShard {
   readonly commands: Pick<PendingCommands, 'run'>
   readonly eventLog: Pick<EventLog, 'recentDrops' | 'timelines'>
   readonly rules: QueriedRules
-  readonly gateways: { reports(): readonly GatewayReport[] }
+  readonly gateways: {
+    reports(): readonly GatewayReport[]
+    request(type: GatewayType, clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
+  }
   /** Undefined until the shard accepts clients. */
   readonly bridges: { reports(): readonly BridgeReport[] } | undefined
 }

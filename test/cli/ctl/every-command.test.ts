@@ -10,6 +10,8 @@ import { ctlCommands } from '../../../src/cli/ctl/commands/all.ts'
 import { allPages } from '../../../src/cli/ctl/all-pages.ts'
 import { runProgram } from '../../../src/cli/program.ts'
 import { Terminal } from '../../../src/cli/terminal.ts'
+import { freeUdpPort } from '../../gateways/free-udp-port.ts'
+import { UdpCoapDevice } from '../../gateways/udp-coap-device.ts'
 import { HttpService } from '../../e2e/http-service.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 
@@ -176,6 +178,40 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   assert.equal(await done('rules list'), '')
 }
 
+async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<void> {
+  const port = await freeUdpPort()
+  await done('gateways add-listener', ['coap:udp:default', '--settings', JSON.stringify({ bind: `127.0.0.1:${port}` })])
+  assert.match(await done('gateways listeners', ['coap']), /^coap:udp:default\ttrue\t/m)
+  assert.match(await done('gateways show', ['coap']), /^status +running$/m)
+  const lamp = await UdpCoapDevice.at(t, port)
+  lamp.device.request(2, 'mqtt/connection', 'clientid=lamp', '')
+  await lamp.next()
+  assert.match(await done('gateways clients', ['coap', 'like_clientid=lam']), /^lamp\t/m)
+  const asked = done('gateways request', ['lamp', 'get'])
+  const request = await lamp.next()
+  lamp.device.answer(request, '2.05', { payload: 'on' })
+  assert.match(await asked, /^payload +on$/m)
+  await done('gateways kick', ['coap', 'lamp'])
+  await done('gateways remove-listener', ['coap:udp:default'])
+  await done('gateways add-listener', [
+    'lwm2m:udp:default',
+    '--settings',
+    JSON.stringify({ bind: `127.0.0.1:${port}` }),
+  ])
+  const meter = await UdpCoapDevice.at(t, port)
+  meter.device.request(2, 'rd', 'ep=meter&lt=300', '</3/0>')
+  await meter.next()
+  for (const [command, words] of [
+    ['read', ['/3/0/0']],
+    ['write', ['/1/0/1', 'Integer', '60']],
+    ['observe', ['/3/0/9']],
+  ] as const) {
+    await done(`gateways ${command}`, ['meter', ...words])
+    meter.device.answer(await meter.next(), command === 'write' ? '2.04' : '2.05', { format: 0, payload: '1' })
+  }
+  while (!(await done('gateways lookup', ['meter', '/3/0/0', 'read'])).includes('2.05'));
+}
+
 test('everything can be done by godwit ctl, and there is no command that nobody has tried', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
   const operator = operatorOf(broker)
@@ -184,6 +220,7 @@ test('everything can be done by godwit ctl, and there is no command that nobody 
   await sayWhoMayComeIn(operator)
   await runRules(operator, await HttpService.start(t))
   await changeTheConfiguration(operator)
+  await lookAfterGateways(t, operator)
   assert.equal(await operator.done('restart'), 'restarting\n')
   await broker.process.until(/listening[^]*listening +mqtt:/)
   assert.equal(await operator.done('stop'), 'stopping\n')

@@ -1,6 +1,7 @@
 // Gateways: clients that speak something else than MQTT.
 
 import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { queryFrom } from '../filters.ts'
 
 const columns = ['name', 'status', 'bind', 'current_connections', 'max_connections', 'received', 'sent']
 
@@ -36,4 +37,124 @@ export const gatewayCommands: readonly CtlCommand[] = [
     run: ({ client, words: [name = ''] }) =>
       doneAs(client.enable_gateway({ params: { name, enable: 'false' } }), `${name} is disabled`),
   },
+  {
+    name: 'gateways show',
+    description: 'a gateway with its configuration',
+    arguments: ['<name>'],
+    run: ({ client, words: [name = ''] }) =>
+      shown(client.get_gateway({ params: { name } }), ({ configuration, metrics, listeners, ...gateway }) => ({
+        thing: { ...gateway, listeners: listeners.map(({ id, bind }) => `${id} ${bind}`).join(' ') },
+        document: { ...gateway, listeners, configuration, metrics },
+      })),
+  },
+  {
+    name: 'gateways listeners',
+    description: 'listeners of a gateway',
+    arguments: ['<name>'],
+    run: ({ client, words: [name = ''] }) =>
+      shown(client.get_gateway_listeners({ params: { name } }), (rows) => ({
+        rows,
+        columns: ['id', 'running', 'bind', 'current_connections', 'max_connections'],
+      })),
+  },
+  {
+    name: 'gateways add-listener',
+    description: 'open a further listener of a gateway, such as coap:udp:plant',
+    arguments: ['<id>'],
+    options: [{ flags: '--settings <json>', description: 'its settings: {"bind": "127.0.0.1:5683"}' }],
+    run: ({ client, words: [id = ''], options: { settings } }) => {
+      const body = settingsIn(settings)
+      if (body === undefined) return { usage: '--settings needs a JSON object such as {"bind": "127.0.0.1:5683"}' }
+      const [name = ''] = id.split(':')
+      return doneAs(client.add_gateway_listener({ params: { name }, body: { ...body, id } }), `${id} is open`)
+    },
+  },
+  {
+    name: 'gateways remove-listener',
+    description: 'close a listener of a gateway and disconnect its clients',
+    arguments: ['<id>'],
+    run: ({ client, words: [id = ''] }) => {
+      const [name = ''] = id.split(':')
+      return doneAs(client.remove_gateway_listener({ params: { name, id } }), `${id} is closed`)
+    },
+  },
+  {
+    name: 'gateways clients',
+    description: 'clients of a gateway; filters as KEY=VALUE: like_clientid=a conn_state=connected',
+    arguments: ['<name>', '[filters...]'],
+    run: ({ client, words: [name = '', ...words] }) => {
+      const filters = queryFrom('get_gateway_clients', words)
+      if ('usage' in filters) return filters
+      return shown(client.get_gateway_clients({ params: { name }, ...filters }), ({ data }) => ({
+        rows: data,
+        columns: ['clientid', 'username', 'conn_state', 'sleeping', 'ip_address', 'keepalive', 'subscriptions_cnt'],
+      }))
+    },
+  },
+  {
+    name: 'gateways kick',
+    description: 'disconnect a client of a gateway',
+    arguments: ['<name>', '<client>'],
+    run: ({ client, words: [name = '', clientid = ''] }) =>
+      doneAs(client.kick_gateway_client({ params: { name, clientid } }), `${clientid} is disconnected`),
+  },
+  {
+    name: 'gateways request',
+    description: 'send a request to a client of CoAP and show its answer',
+    arguments: ['<client>', '<method>', '[payload]'],
+    run: ({ client, words: [clientid = '', method = '', payload] }) => {
+      const known = coapMethods.find((one) => one === method.toLowerCase())
+      if (known === undefined) return { usage: `the method is one of ${coapMethods.join(', ')}` }
+      const body = { method: known, ...(payload === undefined ? {} : { payload }) }
+      return shown(client.send_coap_request({ params: { clientid }, body }), (answer) => ({ thing: answer }))
+    },
+  },
+  {
+    name: 'gateways read',
+    description: 'read a path of a device of LwM2M; `gateways lookup` shows the answer',
+    arguments: ['<client>', '<path>'],
+    run: ({ client, words: [clientid = '', path = ''] }) =>
+      doneAs(client.read_lwm2m({ params: { clientid }, query: { path } }), `${path} will be read`),
+  },
+  {
+    name: 'gateways write',
+    description: 'write a resource of a device of LwM2M: its type is Integer, Float, Time, String, Boolean or Opaque',
+    arguments: ['<client>', '<path>', '<type>', '<value>'],
+    run: ({ client, words: [clientid = '', path = '', type = '', value = ''] }) =>
+      doneAs(client.write_lwm2m({ params: { clientid }, query: { path, type, value } }), `${path} will be written`),
+  },
+  {
+    name: 'gateways observe',
+    description: 'observe a path of a device of LwM2M, or end that',
+    arguments: ['<client>', '<path>'],
+    options: [{ flags: '--off', description: 'end it' }],
+    run: ({ client, words: [clientid = '', path = ''], options }) => {
+      const enable = options.off !== true
+      const text = `${path} will ${enable ? '' : 'not '}be observed`
+      return doneAs(client.observe_lwm2m({ params: { clientid }, query: { path, enable } }), text)
+    },
+  },
+  {
+    name: 'gateways lookup',
+    description: 'the last answer of a device of LwM2M to a command such as read',
+    arguments: ['<client>', '<path>', '<action>'],
+    run: ({ client, words: [clientid = '', path = '', action = ''] }) =>
+      shown(client.lookup_lwm2m_answer({ params: { clientid }, query: { path, action } }), ({ data }) => ({
+        thing: { ...data, content: JSON.stringify(data.content) },
+        document: data,
+      })),
+  },
 ]
+
+const coapMethods = ['get', 'post', 'put', 'delete'] as const
+
+function settingsIn(text: string | true | undefined): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(typeof text === 'string' ? text : '')
+    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+    return isObject ? (parsed as Record<string, unknown>) : undefined
+  } catch {
+    // No JSON: the caller says what is needed.
+    return undefined
+  }
+}

@@ -3,6 +3,8 @@
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
+const done = Type.Object({ code: Type.Literal(0) })
+const time = (description: string) => Type.Optional(Type.String({ description: `${description}, as in RFC 3339.` }))
 const number = Type.Number({ minimum: 0 })
 const status = Type.Union([Type.Literal('running'), Type.Literal('stopped'), Type.Literal('unloaded')], {
   description: 'unloaded: it has no listener. stopped: it is disabled.',
@@ -20,6 +22,9 @@ const gateway = {
   name: Type.String(),
   proto_name: Type.String({ description: 'As in lists of clients.' }),
   status,
+  created_at: time('When it was loaded'),
+  started_at: time('When it began to run'),
+  stopped_at: time('When it was disabled'),
   max_connections: number,
   current_connections: number,
   listeners: Type.Array(listener),
@@ -27,8 +32,6 @@ const gateway = {
 }
 const settings = Type.Record(Type.String(), Type.Unknown(), { description: 'As in the configuration file.' })
 const params = Type.Object({ name: Type.String() })
-const client = Type.Record(Type.String(), Type.Unknown(), { description: 'As in the list of clients of v4.' })
-const ofClient = Type.Object({ name: Type.String(), clientid: Type.String() })
 
 export const gatewayEndpoints = {
   get_gateways: endpoint({
@@ -57,8 +60,7 @@ export const gatewayEndpoints = {
     summary: 'Replaces the configuration of a gateway. With a listener it runs.',
     params,
     body: settings,
-    status: 204,
-    reply: Type.Null(),
+    reply: done,
     reasons: ['NOT_FOUND', 'BAD_REQUEST'],
     access: 'change',
   }),
@@ -68,52 +70,8 @@ export const gatewayEndpoints = {
     path: '/gateways/:name/enable/:enable',
     summary: 'Enables or disables a gateway.',
     params: Type.Object({ name: Type.String(), enable: Type.Union([Type.Literal('true'), Type.Literal('false')]) }),
-    status: 204,
-    reply: Type.Null(),
+    reply: done,
     reasons: ['NOT_FOUND', 'BAD_REQUEST'],
-    access: 'change',
-  }),
-  get_gateway_clients: endpoint({
-    version: 'v5',
-    method: 'GET',
-    path: '/gateways/:name/clients',
-    summary: 'Lists clients of a gateway.',
-    params,
-    query: Type.Object({
-      page: Type.Optional(Type.Integer({ minimum: 1 })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-      clientid: Type.Optional(Type.String()),
-      username: Type.Optional(Type.String()),
-      ip_address: Type.Optional(Type.String()),
-      like_clientid: Type.Optional(Type.String()),
-      like_username: Type.Optional(Type.String()),
-    }),
-    reply: Type.Object({
-      data: Type.Array(client),
-      meta: Type.Object({ page: number, limit: number, count: number, hasnext: Type.Boolean() }),
-    }),
-    reasons: ['NOT_FOUND'],
-    access: 'read',
-  }),
-  get_gateway_client: endpoint({
-    version: 'v5',
-    method: 'GET',
-    path: '/gateways/:name/clients/:clientid',
-    summary: 'Returns a client of a gateway.',
-    params: ofClient,
-    reply: client,
-    reasons: ['NOT_FOUND', 'CLIENT_NOT_FOUND'],
-    access: 'read',
-  }),
-  kick_gateway_client: endpoint({
-    version: 'v5',
-    method: 'DELETE',
-    path: '/gateways/:name/clients/:clientid',
-    summary: 'Disconnects a client of a gateway.',
-    params: ofClient,
-    status: 204,
-    reply: Type.Null(),
-    reasons: ['NOT_FOUND', 'CLIENT_NOT_FOUND'],
     access: 'change',
   }),
 }

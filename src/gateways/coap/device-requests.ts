@@ -3,8 +3,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
-import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from '../coap/message.ts'
-import type { Exchanges } from '../coap/exchanges.ts'
+import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './message.ts'
+import type { Exchanges } from './exchanges.ts'
 import type { PeerAddress } from '../gateway.ts'
 
 const tokenBytes = 8
@@ -18,6 +18,8 @@ export interface Asked {
   readonly message: Omit<CoapMessage, 'type' | 'messageId' | 'token'>
   /** Given where the answers go on after the first one. */
   readonly token: Buffer | undefined
+  /** From the first message on. Undefined: as long as the exchange takes. */
+  readonly timeoutMs?: number | undefined
   /** The device has the request and will answer later. */
   acknowledged(): void
   settled(answer: DeviceAnswer): void
@@ -55,7 +57,11 @@ export class DeviceRequests {
   ask(asked: Asked): void {
     const token = asked.token ?? randomBytes(tokenBytes)
     const pending = { asked, token, blocks: [], bytes: 0, sent: 0 }
-    this.#pending.set(token.toString('hex'), pending)
+    const key = token.toString('hex')
+    const before = this.#pending.get(key)
+    if (before !== undefined) this.#settle(before, { outcome: 'timeout' })
+    this.#pending.set(key, pending)
+    if (asked.timeoutMs !== undefined) this.#deadlines.set('answer', pending, this.#nowMs() + asked.timeoutMs)
     this.#send(pending)
   }
 
@@ -108,7 +114,7 @@ export class DeviceRequests {
 
   #awaitAnswer(pending: Pending): void {
     if (this.#pending.get(pending.token.toString('hex')) !== pending) return
-    this.#deadlines.set('answer', pending, this.#nowMs() + answerTimeoutMs)
+    if (pending.asked.timeoutMs === undefined) this.#deadlines.set('answer', pending, this.#nowMs() + answerTimeoutMs)
     pending.asked.acknowledged()
   }
 

@@ -1,0 +1,18 @@
+// Gateways by their names.
+
+import { type ApiError, ApiError as RefusalValue, refuseFor } from '../api-error.ts'
+import type { Gateway, GatewayOperations } from '../operations/gateways.ts'
+import { shardUnavailableError } from './answer-list.ts'
+
+export async function allGateways(gateways: GatewayOperations): Promise<readonly Gateway[] | ApiError> {
+  const found = await gateways.gateways()
+  return 'silentShard' in found ? shardUnavailableError(found) : found
+}
+
+export async function findGateway(gateways: GatewayOperations, name: string): Promise<Gateway | ApiError> {
+  const found = await allGateways(gateways)
+  if (found instanceof RefusalValue) return found
+  const gateway = found.find((one) => one.name === name)
+  const known = found.map((one) => one.name).join(', ')
+  return gateway ?? refuseFor('NOT_FOUND', `there is no gateway ${name}: the gateways are ${known}`)
+}
