@@ -173,6 +173,7 @@ export interface SysTopicsConfig {
 
 /** As the settings have them: names of the configuration, durations in milliseconds. */
 export type RuleEngineConfig = SettingValues['rule_engine']
+export type EventMessageConfig = SettingValues['event_message']
 export type ConnectorsConfig = SettingValues['connectors']
 export type ActionsConfig = SettingValues['actions']
 export type GatewaysConfig = SettingValues['gateway']
@@ -224,6 +225,7 @@ export interface GodwitConfig {
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
   readonly ruleEngine: RuleEngineConfig
+  readonly eventMessage: EventMessageConfig
   readonly connectors: ConnectorsConfig
   readonly actions: ActionsConfig
   readonly gateways: GatewaysConfig
@@ -287,6 +289,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
     ruleEngine: values.rule_engine,
+    eventMessage: values.event_message,
     connectors: values.connectors,
     actions: values.actions,
     gateways: values.gateway,

@@ -4,6 +4,7 @@ import { auth, httpServer } from './auth.ts'
 import { backup } from './backup.ts'
 import { bridges, sqlite, webhook } from './bridges.ts'
 import { dashboard } from './dashboard.ts'
+import { eventMessage } from './event-message.ts'
 import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
 import { log } from './log.ts'
@@ -34,6 +35,7 @@ export const root = section('The configuration of Godwit.', {
   audit,
   bridges,
   rule_engine: ruleEngine,
+  event_message: eventMessage,
   connectors,
   actions,
   webhook,

@@ -168,11 +168,11 @@ export function detachConnection(state: BrokerState, connection: Connection, end
 function recordDisconnected(
   state: BrokerState,
   connection: Connection,
-  { clientId, identity: { username } }: Session,
+  { clientId, identity: { username }, connectedAtMs }: Session,
   { reason, cause, properties }: Ending,
 ): void {
   if (connection.listener.isBridge === true) return
-  const what = { reason, cause, properties, atMs: state.nowMs }
+  const what = { reason, cause, properties, connectedAtMs, atMs: state.nowMs }
   state.ruleTriggers.add({ kind: 'client-disconnected', connection, clientId, username, ...what })
 }
 

@@ -62,6 +62,7 @@ export interface DisconnectTrigger extends ClientTrigger {
   /** What reason codes do not tell; undefined: the reason code is all. */
   readonly cause: 'discarded' | 'lost' | undefined
   readonly properties: DisconnectProperties | undefined
+  readonly connectedAtMs: number | undefined
 }
 
 export interface AuthenticationTrigger extends ClientTrigger {

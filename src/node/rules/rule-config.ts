@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig } from '../../config/index.ts'
 import { compileRule, RuleCompileError } from '../../rules/index.ts'
-import type { ActionAssignment, RuleAssignment, RulePlan } from '../../shard/index.ts'
+import { type ActionAssignment, eventMessageNames, type RuleAssignment, type RulePlan } from '../../shard/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
@@ -21,7 +21,7 @@ export interface RuleConfigOptions {
   tell(plan: RulePlan): Promise<void>
 }
 
-const sections = ['rule_engine.', 'connectors.', 'actions.']
+const sections = ['rule_engine.', 'event_message.', 'connectors.', 'actions.']
 
 export class RuleConfig implements ConfigConsumer {
   readonly #options: RuleConfigOptions
@@ -57,7 +57,8 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))
   if ('problem' in rules) return rules
   const ignoresSysMessages = config.ruleEngine.ignore_sys_message
-  return { plan: { nodeName, ignoresSysMessages, rules: rules.rules, actions: actions.actions } }
+  const eventMessages = eventMessageNames.filter((name) => config.eventMessage[name])
+  return { plan: { nodeName, ignoresSysMessages, eventMessages, rules: rules.rules, actions: actions.actions } }
 }
 
 function planAllRules(

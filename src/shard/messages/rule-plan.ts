@@ -21,10 +21,25 @@ export interface ActionAssignment {
   readonly connector: ConnectorSettings | undefined
 }
 
+/** Settings of `event_message`, and topics below `$event/`. */
+export const eventMessageNames = [
+  'client_connected',
+  'client_disconnected',
+  'client_subscribed',
+  'client_unsubscribed',
+  'message_delivered',
+  'message_acked',
+  'message_dropped',
+] as const
+
+export type EventMessageName = (typeof eventMessageNames)[number]
+
 /** All of them. Every shard has all. */
 export interface RulePlan {
   readonly nodeName: string
   readonly ignoresSysMessages: boolean
+  /** Events that are published to `$event/...`. */
+  readonly eventMessages: readonly EventMessageName[]
   readonly rules: readonly RuleAssignment[]
   readonly actions: readonly ActionAssignment[]
 }

@@ -32,7 +32,8 @@ import {
   type RuleMap,
 } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { RuleAssignment, RuleReport } from '../messages/rule-plan.ts'
+import type { RuleAssignment, RulePlan, RuleReport } from '../messages/rule-plan.ts'
+import { EventMessages } from './event-messages.ts'
 import { MessageColumns, type PublisherFacts } from './message-columns.ts'
 import { compileRepublish } from './republish.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
@@ -93,6 +94,7 @@ export class RuleRunner implements RuleHook {
   readonly #context: TriggerColumnsContext
   #rules = new Map<string, RunningRule>()
   #rulesByTrigger: ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> = new Map()
+  #eventMessages = new EventMessages([])
   #depth = 0
   #messageIds = 0
   readonly #idPrefix = randomBytes(10).toString('hex').toUpperCase()
@@ -109,7 +111,7 @@ export class RuleRunner implements RuleHook {
   }
 
   /** From here on the rules are these. Their SQL was compiled before. */
-  take(assignments: readonly RuleAssignment[], options: { readonly ignoresSysMessages: boolean }): void {
+  take(assignments: readonly RuleAssignment[], options: Pick<RulePlan, 'ignoresSysMessages' | 'eventMessages'>): void {
     const rules = new Map<string, RunningRule>()
     const filters: (readonly [TopicFilter, MatchedRule])[] = []
     for (const assignment of assignments) {
@@ -125,7 +127,9 @@ export class RuleRunner implements RuleHook {
       assignments.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])),
       rules,
     )
-    this.#dependencies.setRules(filters, new Set(this.#rulesByTrigger.keys()))
+    this.#eventMessages = new EventMessages(options.eventMessages)
+    const triggers = new Set([...this.#rulesByTrigger.keys(), ...this.#eventMessages.kinds])
+    this.#dependencies.setRules(filters, triggers)
     clearInterval(this.#seconds)
     if (rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
   }
@@ -140,11 +144,13 @@ export class RuleRunner implements RuleHook {
     const startMs = this.#dependencies.monotonicMs()
     let done = 0
     for (const trigger of triggers) {
+      const event = new RuleEvent(triggerColumns(trigger, this.#context))
       const rules = this.#rulesByTrigger.get(trigger.kind)
       if (rules !== undefined) {
         const original = messageOfTrigger(trigger) ?? noOriginal
-        this.#runAll(rules, new RuleEvent(triggerColumns(trigger, this.#context)), { original, actions })
+        this.#runAll(rules, event, { original, actions })
       }
+      this.#eventMessages.publish(trigger, event, actions)
       done++
       const isTimeToLook = done % triggersBetweenLooks === 0
       if (isTimeToLook && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break

@@ -121,8 +121,14 @@ function listenerAddress({ listener }: Connection): string {
   return address(host, listener.port)
 }
 
-function protocolNameOf({ listener, version }: Connection): string {
+/** As in lists of clients, but for 3.1, which is called by its name on the wire. */
+export function protocolNameOf({ listener, version }: Connection): string {
   return listener.gateway?.name ?? (version === 3 ? 'MQIsdp' : 'MQTT')
+}
+
+/** Of MQTT, or of what its gateway speaks. */
+export function protocolVersionOf({ listener, version }: Connection): number {
+  return listener.gateway?.version ?? version
 }
 
 const client = {
@@ -137,7 +143,7 @@ const connectedColumns: Columns<ConnectTrigger> = {
   peername: ({ connection }) => peerName(connection),
   sockname: ({ connection }) => listenerAddress(connection),
   proto_name: ({ connection }) => protocolNameOf(connection),
-  proto_ver: ({ connection }) => connection.listener.gateway?.version ?? connection.version,
+  proto_ver: ({ connection }) => protocolVersionOf(connection),
   keepalive: ({ keepAliveSeconds }) => keepAliveSeconds,
   clean_start: ({ connect }) => connect?.cleanStart,
   expiry_interval: ({ expirySeconds }) => secondsOf(expirySeconds),

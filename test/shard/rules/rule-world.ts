@@ -4,7 +4,7 @@ import type { RuleActionConfig } from '../../../src/config/index.ts'
 import type { RuleHook, RuleTriggerKind } from '../../../src/core/index.ts'
 import { sinklessRules } from './sinkless-rules.ts'
 import { RuleRunner, type RuleRunnerDependencies } from '../../../src/shard/rules/rule-runner.ts'
-import type { RuleAssignment, RuleReport } from '../../../src/shard/messages/rule-plan.ts'
+import type { EventMessageName, RuleAssignment, RuleReport } from '../../../src/shard/messages/rule-plan.ts'
 import { sampleHost } from '../../rules/sample-host.ts'
 import { World, type WorldOptions } from '../../simulator/world.ts'
 
@@ -27,7 +27,10 @@ export interface RuleWorld {
   readonly outputs: { readonly rule: string; readonly output: Record<string, unknown> }[]
   /** What the core was asked to record last. */
   readonly wanted: () => ReadonlySet<RuleTriggerKind>
-  readonly take: (rules: readonly (Omit<RuleAssignment, 'isEnabled'> & { readonly isEnabled?: boolean })[]) => void
+  readonly take: (
+    rules: readonly (Omit<RuleAssignment, 'isEnabled'> & { readonly isEnabled?: boolean })[],
+    eventMessages?: readonly EventMessageName[],
+  ) => void
   readonly outputsOf: (rule: string) => Record<string, unknown>[]
   readonly report: (rule: string) => RuleReport | undefined
 }
@@ -72,9 +75,9 @@ export function ruleWorld(options: WorldOptions = {}, changes: Partial<RuleRunne
     runners,
     outputs,
     wanted: () => wanted,
-    take: (rules) => {
+    take: (rules, eventMessages = []) => {
       const assignments = rules.map((rule) => ({ isEnabled: true, ...rule }))
-      for (const runner of runners) runner.take(assignments, { ignoresSysMessages: true })
+      for (const runner of runners) runner.take(assignments, { ignoresSysMessages: true, eventMessages })
       world.settle()
     },
     outputsOf: (rule) => outputs.filter((each) => each.rule === rule).map(({ output }) => output),
