@@ -119,6 +119,12 @@ export interface GatewayDependencies {
   wakeAt(timeMs: number): void
   /** Of all sockets of the listener. Not for streams. */
   readonly addresses: AddressLimits
+  /**
+   * Keeps something across restarts, by a name that is this listener's own; undefined: no longer. It is on disk when what
+   * is given to `whenKept` afterwards is called, which is never where the disk fails.
+   */
+  keep(name: string, value: string | undefined): void
+  whenKept(done: () => void): void
   readonly counters: GatewayCounters
 }
 
@@ -161,7 +167,9 @@ export interface GatewayProtocol {
   readonly clients: number
   /** Something for one client, of the operator. Undefined: there is no such client here. */
   request?(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
-  /** Ends all connections. */
+  /** Before the first datagram: what was kept, by name. */
+  restore?(kept: ReadonlyMap<string, string>): void
+  /** Ends all connections. What is kept stays. */
   close(): void
 }
 

@@ -18,6 +18,7 @@ import {
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
+import { keptFacts } from './gateways/kept-facts.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { Clock } from './runtime/clock.ts'
 import { inlineFarther } from './runtime/v8-flags.ts'
@@ -115,7 +116,7 @@ async function run(): Promise<void> {
     alarm,
     alarmOver,
   })
-  const gateways = gatewaysOf(() => running, doors, clock)
+  const gateways = gatewaysOf(() => running, { doors, clock, store })
   const listenerOf = (number: number): ShardListener | undefined =>
     listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
@@ -160,7 +161,10 @@ function garbageCollectorOf(running: Shard): () => void {
   return () => tidy.collectNow()
 }
 
-function gatewaysOf(running: () => Shard, doors: Doors, clock: Clock): GatewayManager {
+function gatewaysOf(
+  running: () => Shard,
+  { doors, clock, store }: { readonly doors: Doors; readonly clock: Clock; readonly store: Store },
+): GatewayManager {
   const storedKey = storedKeyOf(running)
   return new GatewayManager({
     own: start.shardNumber,
@@ -169,6 +173,7 @@ function gatewaysOf(running: () => Shard, doors: Doors, clock: Clock): GatewayMa
     accept: (stream, listener) => running().accept(stream, listener),
     openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
     budget: doors.budget,
+    ...keptFacts(running, store),
     alarm,
     alarmOver,
     fail,

@@ -22,6 +22,8 @@ export class GatewayStage {
     readonly callbacks: MqttConnectionCallbacks
     isPaused: boolean
   }[] = []
+  /** What survives a restart. */
+  readonly kept = new Map<string, string>()
   onAcknowledge: MqttConnection['acknowledge'] = () => {}
   readonly dependencies: GatewayDependencies = {
     nowMs: () => this.nowMs,
@@ -30,6 +32,11 @@ export class GatewayStage {
     openMqtt: (_, callbacks) => this.#open(callbacks),
     wakeAt: () => {},
     addresses: new AddressLimits(),
+    keep: (name, value) => {
+      if (value === undefined) this.kept.delete(name)
+      else this.kept.set(name, value)
+    },
+    whenKept: (done) => done(),
     counters: newGatewayCounters(),
   }
 

@@ -35,6 +35,8 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
       return endNamespaceSessions(state, question, command)
     case 'forget-retained':
       return deleteRetainedOfTopics(state, question, command)
+    case 'keep-facts':
+      return keepFacts(state, question, command)
     case 'spool':
       return spoolAsAdmin(state, question, command)
     default:
@@ -56,6 +58,18 @@ function spoolAsAdmin(
   deferUntilBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier: barrier })
+}
+
+function keepFacts(state: BrokerState, question: RequestId, { facts }: Extract<Command, { name: 'keep-facts' }>): void {
+  const { changes } = state.openBatch
+  for (const { name, value } of facts) {
+    if (value === undefined) changes.push({ change: 'delete', key: { kind: 'fact', name } })
+    else changes.push({ change: 'put', record: { kind: 'fact', name, value } })
+  }
+  const barrier = new CommitBarrier()
+  deferUntilBatch(state, barrier)
+  barrier.arrive()
+  completeCommandWhenCommitted(state, question, { result: { done: true, matched: facts.length }, barrier })
 }
 
 function kick(

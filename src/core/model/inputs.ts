@@ -125,6 +125,11 @@ export type Command =
     }
   /** Stored in the session of that client, whatever it subscribes to. */
   | { readonly name: 'spool'; readonly clientId: string; readonly publication: RulePublication }
+  /** What others than the core keep across restarts: put, or taken away where `value` is undefined. Done when all said so far is on disk. */
+  | {
+      readonly name: 'keep-facts'
+      readonly facts: readonly { readonly name: string; readonly value: string | undefined }[]
+    }
   /** `endsSession`: its session ends as well, and may be of a client that is not connected. */
   | { readonly name: 'kick'; readonly clientId: string; readonly endsSession?: boolean | undefined }
   /** From now on its client may be silent for so long; 0: for ever. */

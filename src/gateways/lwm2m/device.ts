@@ -61,6 +61,14 @@ export interface DeviceOwner {
   noteEnded(device: Device): void
 }
 
+/** What is kept of a device across restarts. */
+export interface KeptDevice {
+  readonly registration: Registration
+  readonly lostAtMs: number
+  readonly peer: PeerAddress
+  readonly observations: readonly { readonly fields: Readonly<Record<string, unknown>>; readonly token: string }[]
+}
+
 interface Waiting {
   readonly command: Command
   readonly expiresAtMs: number
@@ -84,6 +92,8 @@ export class Device {
   readonly #mqtt: MqttConnection
   readonly #topics = new TopicTable(cachedTopics)
   #whenConnected: ((reasonCode: number) => void) | undefined
+  /** It was registered before the broker ended: it has been told already. */
+  readonly #isRestored: boolean
   readonly #waiting: Waiting[] = []
   #current: Waiting | undefined
   readonly #observations = new Map<string, Observation>()
@@ -92,6 +102,8 @@ export class Device {
   #pingIntervalMs: number
   #nextPingMs: number
   #nextPacketId = 0
+  /** Its end here is none of its registration: what is kept stays. */
+  #isKept = false
 
   /** In lists of clients. */
   readonly #shown: GatewayClient = Object.defineProperties(
@@ -107,7 +119,7 @@ export class Device {
   constructor(
     owner: DeviceOwner,
     registration: Registration,
-    place: { readonly peer: PeerAddress; readonly location: string },
+    place: { readonly peer: PeerAddress; readonly location: string; readonly restored?: KeptDevice | undefined },
     connected: (reasonCode: number) => void,
   ) {
     this.#owner = owner
@@ -116,8 +128,10 @@ export class Device {
     this.firstAddress = place.peer.address
     this.location = place.location
     this.#whenConnected = connected
+    this.#isRestored = place.restored !== undefined
+    for (const { fields, token } of place.restored?.observations ?? []) this.#restoreObservation(fields, token)
     this.#heardAtMs = owner.dependencies.nowMs()
-    this.#lostAtMs = this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
+    this.#lostAtMs = place.restored?.lostAtMs ?? this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
     this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
     const callbacks: MqttConnectionCallbacks = {
@@ -160,9 +174,15 @@ export class Device {
     this.noteHeard(peer)
     this.#lostAtMs = this.#heardAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#owner
+    this.#keep()
     if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#toldAs('update'))
-    this.#sendNext()
     this.#owner.schedule(this)
+  }
+
+  /** It has been heard and answered: what waits for it may go. */
+  sendWaiting(): void {
+    this.#sendNext()
+    if (!this.isEnded) this.#owner.schedule(this)
   }
 
   /** A notification. False: nobody wants it. */
@@ -179,7 +199,10 @@ export class Device {
     }
     const seqNum = uintOf(response, options.observe) ?? 0
     this.#publish(this.#owner.settings.translators.notify, { ...command.fields, msgType: 'notify', seqNum, data })
-    if (uintOf(response, options.observe) === undefined) this.#observations.delete(key)
+    if (uintOf(response, options.observe) === undefined) {
+      this.#observations.delete(key)
+      this.#keep()
+    }
     return true
   }
 
@@ -193,13 +216,31 @@ export class Device {
     this.#dropExpired(nowMs)
   }
 
-  /** `gone`: deregistered. `lost`: its lifetime is over. `replaced`: it has registered anew. */
-  end(why: 'gone' | 'lost' | 'replaced'): void {
+  /** `gone`: deregistered. `lost`: its lifetime is over. `replaced`: it has registered anew. `closed`: the gateway ends. */
+  end(why: 'gone' | 'lost' | 'replaced' | 'closed'): void {
     if (this.#state === 'ended') return
+    this.#isKept = why === 'closed'
     const properties = why === 'gone' ? { sessionExpiryIntervalSeconds: 0 } : undefined
     const reasonCode = why === 'lost' ? reasonCodes.disconnectWithWill : reasonCodes.normalDisconnection
     this.#mqtt.end({ type: 'disconnect', reasonCode, properties })
     this.#end(reasonCodes.unspecifiedError)
+  }
+
+  /** Across restarts. */
+  #keep(): void {
+    if (this.#state === 'ended') return
+    const observations = [...this.#observations.values()].map(({ command: { fields }, token }) => ({
+      fields,
+      token: token.toString('hex'),
+    }))
+    const { address, port } = this.peer
+    const kept = { registration: this.#registration, lostAtMs: this.#lostAtMs, peer: { address, port }, observations }
+    this.#owner.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
+  }
+
+  #restoreObservation(fields: Readonly<Record<string, unknown>>, token: string): void {
+    const command = parseCommand(Buffer.from(JSON.stringify(fields)))
+    if (typeof command !== 'string') this.#observations.set(token, { command, token: Buffer.from(token, 'hex') })
   }
 
   // The broker
@@ -271,7 +312,9 @@ export class Device {
         ],
         properties: undefined,
       })
+    this.#keep()
     told?.(reasonCode)
+    if (this.#isRestored) return this.#owner.schedule(this)
     this.#publish(translators.register, this.#toldAs('register'))
     if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
     this.#owner.schedule(this)
@@ -435,8 +478,9 @@ export class Device {
     const key = response.token.toString('hex')
     if (command.observes === 'end' && known !== undefined) this.#observations.delete(known.toString('hex'))
     const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
-    if (!isObserved || (this.#observations.size >= maxObservations && !this.#observations.has(key))) return
-    this.#observations.set(key, { command, token: response.token })
+    const hasRoom = this.#observations.size < maxObservations || this.#observations.has(key)
+    if (isObserved && hasRoom) this.#observations.set(key, { command, token: response.token })
+    if (command.observes !== undefined) this.#keep()
   }
 
   #end(reasonCode: number): void {
@@ -444,6 +488,7 @@ export class Device {
     this.#state = 'ended'
     this.#whenConnected?.(reasonCode)
     this.#whenConnected = undefined
+    if (!this.#isKept) this.#owner.dependencies.keep(this.location, undefined)
     this.#waiting.length = 0
     this.#observations.clear()
     this.#owner.noteEnded(this)

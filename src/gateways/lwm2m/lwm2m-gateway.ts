@@ -24,7 +24,7 @@ import {
 } from '../coap/message.ts'
 import type { DatagramGateway, GatewayDependencies, GatewayRequest, GatewayResponse, PeerAddress } from '../gateway.ts'
 import { formats } from './content.ts'
-import { Device, type DeviceOwner, type Registration } from './device.ts'
+import { Device, type DeviceOwner, type KeptDevice, type Registration } from './device.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
 import type { Lwm2mSettings } from './settings.ts'
@@ -102,9 +102,21 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     this.#plan()
   }
 
-  /** Devices register anew when the broker is back: what waits for them is in their sessions. */
+  restore(kept: ReadonlyMap<string, string>): void {
+    for (const [location, value] of kept) {
+      const restored = JSON.parse(value) as KeptDevice
+      const { registration, peer } = restored
+      this.dependencies.addresses.takeClient(peer.address)
+      const device: Device = new Device(this, registration, { peer, location, restored }, () => {})
+      this.#all.add(device)
+      this.#enter(device)
+      this.schedule(device)
+    }
+  }
+
+  /** Registrations stay, and what waits for devices is in their sessions. */
   close(): void {
-    for (const device of this.#all) device.end('lost')
+    for (const device of this.#all) device.end('closed')
   }
 
   schedule(device: Device): void {
@@ -214,14 +226,18 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
       // Only who was let in takes the place of the registration before.
       this.#byEndpoint.get(endpointName)?.end('replaced')
-      this.#devices.set(location, device)
-      this.#byEndpoint.set(endpointName, device)
-      this.#byPeer.set(peerKey(peer), device)
+      this.#enter(device)
       const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
-      this.#respond(exchange, { code: code(2, 1), options: path })
+      this.dependencies.whenKept(() => this.#respond(exchange, { code: code(2, 1), options: path }))
     })
     this.#all.add(device)
     this.schedule(device)
+  }
+
+  #enter(device: Device): void {
+    this.#devices.set(device.location, device)
+    this.#byEndpoint.set(device.registration.endpointName, device)
+    this.#byPeer.set(peerKey(device.peer), device)
   }
 
   #update(exchange: Exchange, device: Device, query: ReadonlyMap<string, string>): void {
@@ -236,9 +252,12 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     const key = peerKey(device.peer)
     if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
     this.#byPeer.set(peerKey(peer), device)
-    this.#respond(exchange, { code: code(2, 4) })
     const bound = binding === undefined ? {} : { binding, isQueueMode: isQueueMode(query) }
     device.update({ lifetimeSeconds, ...objects, ...bound }, peer, hasObjects)
+    this.dependencies.whenKept(() => {
+      this.#respond(exchange, { code: code(2, 4) })
+      device.sendWaiting()
+    })
   }
 
   /** Undefined: it is no number. */

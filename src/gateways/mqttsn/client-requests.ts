@@ -77,7 +77,9 @@ export class ClientRequests {
     const topicId = this.#dependencies.topicIds().register(name)
     if (topicId === undefined) return refuse(returnCodes.congestion)
     this.#dependencies.topicIds().setKnown(name)
-    this.#dependencies.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted))
+    this.#dependencies
+      .topicIds()
+      .whenKept(() => this.#dependencies.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted)))
   }
 
   handlePublish({ flags, topicId, messageId, payload }: SnRequest & { type: 'publish' }): void {

@@ -5,9 +5,11 @@ import { type ClientInfoOverride, fillTemplate } from '../client-info.ts'
 import type { SnRequest } from './packets.ts'
 
 /** Above this a duration has a tenth of tolerance, else a half [6.14, table of tolerances]. */
-export const shortDurationSeconds = 60
+const shortDurationSeconds = 60
+const msPerSecond = 1_000
 /** Messages of QoS 1 and 2 that the broker sends before the first of them is answered; they wait here in memory. */
 const receiveMaximum = 16
+const willDelayIntervalSeconds = 60
 const neverExpires = 0xffffffff
 
 export function connectPacketOf(
@@ -34,7 +36,9 @@ export function connectPacketOf(
     keepAliveSeconds: durationSeconds,
     username: fill(override.username),
     password: password === undefined ? undefined : Buffer.from(password),
-    will,
+    // The gateway publishes it itself where the client is lost. The delay is for a restart of the broker, after which a
+    // client that sleeps has its connection back.
+    will: will === undefined || flags.cleanSession ? will : { ...will, properties: { willDelayIntervalSeconds } },
     properties: {
       // A clean session outlives its connection only while its will is changed.
       sessionExpiryIntervalSeconds: flags.cleanSession ? shortDurationSeconds : neverExpires,
@@ -42,4 +46,19 @@ export function connectPacketOf(
     },
     isBridge: false,
   }
+}
+
+/** CONNACK may have been lost: it is the same CONNECT. */
+export function isRepeated(one: SnRequest & { type: 'connect' }, other: SnRequest & { type: 'connect' }): boolean {
+  return (
+    one.flags.will === other.flags.will &&
+    one.flags.cleanSession === other.flags.cleanSession &&
+    one.durationSeconds === other.durationSeconds
+  )
+}
+
+/** [6.14] Infinity for a duration of 0: it may be silent for as long as it likes. */
+export function lostAfterMs(durationSeconds: number): number {
+  const tolerance = durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
+  return durationSeconds === 0 ? Infinity : durationSeconds * tolerance * msPerSecond
 }

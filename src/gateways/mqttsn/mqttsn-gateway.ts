@@ -14,10 +14,12 @@ import {
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
+import { forgetTopicIds, keepSleep, readKeptSessions, topicIdKeeper } from './kept-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
 import type { MqttSnSettings } from './settings.ts'
 import { SnClient } from './sn-client.ts'
+import type { RestoredSleep, SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } from './write-packet.ts'
 
@@ -25,7 +27,7 @@ import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } fr
 const strangerPauseMs = 5_000
 const maxStrangers = 4_096
 /** Sessions whose topic ids are kept while their clients are away. */
-const maxKeptTopicIds = 10_000
+const maxKeptTopicIds = 100_000
 /** The client that messages of QoS -1 come from: contract F3. */
 const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
@@ -70,14 +72,25 @@ export class MqttSnGateway implements DatagramGateway {
       counters.dropped.malformed++
       return
     }
-    const { node } = unwrapped
-    const suffix = node === undefined ? '' : `/${node.toString('hex')}`
-    const peer: Peer = { ...from, key: `${from.address}|${from.port}${suffix}`, node }
+    const peer = peerOf(from, unwrapped.node)
     if (request.type === 'searchgw') return this.#answerSearch(peer)
     if (request.type === 'publish' && request.flags.qos === -1) return this.#publishConnectionless(request, peer)
     const known = this.#byPeer.get(peer.key)
     if (known !== undefined) known.client.handle(request)
     else this.#handleStranger(request, peer)
+  }
+
+  restore(kept: ReadonlyMap<string, string>): void {
+    const { topicIds, sleeping } = readKeptSessions(kept, this.#settings.predefined)
+    for (const [clientId, ids] of topicIds) this.#keepTopicIds(clientId, ids)
+    for (const { connect, peer, node, lostAtMs, will } of sleeping) {
+      const ids = this.#keptTopicIds.get(connect.clientId)
+      this.#keptTopicIds.delete(connect.clientId)
+      if (ids !== undefined) ids.keeper = topicIdKeeper(this.#dependencies, connect.clientId)
+      this.#dependencies.addresses.takeClient(peer.address)
+      const nodeBytes = node === undefined ? undefined : Buffer.from(node, 'hex')
+      this.#begin(connect, peerOf(peer, nodeBytes), { lostAtMs, will, topicIds: ids })
+    }
   }
 
   tick(): void {
@@ -119,32 +132,39 @@ export class MqttSnGateway implements DatagramGateway {
 
   #connect(request: SnRequest & { type: 'connect' }, peer: Peer): void {
     const { counters, addresses } = this.#dependencies
-    const nowMs = (): number => this.#dependencies.nowMs()
     const hasRoom = this.#byPeer.size < this.#settings.maxClients && this.#dependencies.hasRoom()
     if (!hasRoom || !addresses.takeClient(peer.address)) {
       counters.dropped.limit++
       if (this.#mayAnswer(peer)) this.#send(writeConnack(returnCodes.congestion), peer)
       return
     }
+    this.#begin(request, peer)
+  }
+
+  #begin(request: SnRequest & { type: 'connect' }, peer: Peer, asleep?: RestoredSleep): void {
     const connected: { client?: SnClient; peer: Peer; isEnded: boolean } = { peer, isEnded: false }
-    const client = new SnClient(request, {
+    const dependencies: SnClientDependencies = {
       settings: this.#settings,
-      counters,
-      nowMs,
+      counters: this.#dependencies.counters,
+      nowMs: () => this.#dependencies.nowMs(),
       send: (bytes) => this.#send(bytes, connected.peer),
       openMqtt: (callbacks, shown) => this.#dependencies.openMqtt(connected.peer, callbacks, shown),
       schedule: () => {
         if (connected.client !== undefined) this.#planFor(connected.client)
       },
+      keepSleep: (sleep) => this.#keepSleep(request.clientId, connected.peer, sleep),
+      whenKept: (done) => this.#dependencies.whenKept(done),
       noteConnected: () => this.#noteConnected(connected as Connected),
       noteEnded: () => {
         connected.isEnded = true
         this.#noteEnded(connected)
       },
-    })
+    }
+    const client = new SnClient(request, dependencies, asleep)
     connected.client = client
     if (connected.isEnded) return
     this.#byPeer.set(peer.key, connected as Connected)
+    if (asleep !== undefined) this.#byClientId.set(client.clientId, connected as Connected)
     this.#planFor(client)
   }
 
@@ -154,6 +174,8 @@ export class MqttSnGateway implements DatagramGateway {
     const kept = before !== undefined && before !== connected ? before.client.topicIds : undefined
     const known = kept ?? this.#keptTopicIds.get(client.clientId)
     if (!client.isCleanSession && known !== undefined) client.adoptTopicIds(known)
+    else if (known !== undefined) forgetTopicIds(this.#dependencies, client.clientId, known)
+    if (!client.isCleanSession) client.topicIds.keeper = topicIdKeeper(this.#dependencies, client.clientId)
     this.#keptTopicIds.delete(client.clientId)
     this.#byClientId.set(client.clientId, connected)
   }
@@ -166,8 +188,21 @@ export class MqttSnGateway implements DatagramGateway {
     if (this.#byClientId.get(client.clientId)?.client !== client) return
     this.#byClientId.delete(client.clientId)
     if (client.isCleanSession) return
-    if (this.#keptTopicIds.size >= maxKeptTopicIds) forgetFirst(this.#keptTopicIds)
-    this.#keptTopicIds.set(client.clientId, client.topicIds)
+    this.#keepTopicIds(client.clientId, client.topicIds)
+  }
+
+  #keepTopicIds(clientId: string, topicIds: TopicIds): void {
+    const [oldest] = this.#keptTopicIds
+    if (this.#keptTopicIds.size >= maxKeptTopicIds && oldest !== undefined) {
+      this.#keptTopicIds.delete(oldest[0])
+      forgetTopicIds(this.#dependencies, ...oldest)
+    }
+    this.#keptTopicIds.set(clientId, topicIds)
+  }
+
+  #keepSleep(clientId: string, { address, port, node }: Peer, sleep: Parameters<SnClientDependencies['keepSleep']>[0]) {
+    const place = { peer: { address, port }, node: node?.toString('hex') }
+    keepSleep(this.#dependencies, clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
   /** A sleeping client wakes behind another port: NAT has forgotten the old one. */
@@ -217,6 +252,11 @@ export class MqttSnGateway implements DatagramGateway {
     this.#deadlines.set('client', client, client.dueAtMs)
     this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }
+}
+
+function peerOf({ address, port }: PeerAddress, node: Buffer | undefined): Peer {
+  const suffix = node === undefined ? '' : `/${node.toString('hex')}`
+  return { address, port, key: `${address}|${port}${suffix}`, node }
 }
 
 /** Sends what comes at QoS -1, as a client of its own; access rules are those of that client. */

@@ -12,35 +12,20 @@ import {
   type PublishPacket,
   reasonCodes,
 } from '../../protocol/index.ts'
-import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
+import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { ClientRequests, isCongestion } from './client-requests.ts'
 import type { GatewayClient } from '../../core/index.ts'
-import { connectPacketOf, shortDurationSeconds } from './connect-packet.ts'
+import { connectPacketOf, isRepeated, lostAfterMs } from './connect-packet.ts'
 import { Deliveries } from './deliveries.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
-import type { MqttSnSettings } from './settings.ts'
+import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
 import { SnWill } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
 import { writeAck, writeBare, writeConnack, writeResponse } from './write-packet.ts'
 
 const msPerSecond = 1_000
 
-export type SnClientState = 'will-topic' | 'will-message' | 'connecting' | 'active' | 'asleep' | 'awake' | 'ended'
-type ConnectRequest = SnRequest & { type: 'connect' }
-
-export interface SnClientDependencies {
-  readonly settings: MqttSnSettings
-  readonly counters: GatewayCounters
-  nowMs(): number
-  send(bytes: Buffer): void
-  openMqtt(callbacks: MqttConnectionCallbacks, client: GatewayClient): MqttConnection
-  /** Its `dueAtMs` has changed. */
-  schedule(): void
-  /** It has been let in, under this client id. */
-  noteConnected(): void
-  /** Nothing more comes of it. */
-  noteEnded(): void
-}
+const goodbye = { type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined } as const
 
 export class SnClient {
   readonly #dependencies: SnClientDependencies
@@ -50,8 +35,8 @@ export class SnClient {
   #deliveries: Deliveries
   #mqtt: MqttConnection | undefined
   readonly #will = new SnWill()
-  /** Its will is changed by a connection that takes the place of this one, and this is the answer when the broker has it. */
-  #willAnswer: 'willtopicresp' | 'willmsgresp' | undefined
+  /** A connection takes the place of one before it, for another will or after a restart; this is the answer when the broker has it. */
+  #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
   /** When it counts as lost, unless it is heard before. */
   #lostAtMs = Infinity
   #nextPingAtMs = Infinity
@@ -61,6 +46,10 @@ export class SnClient {
   #hasSpoken = false
   readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
+  /** That it sleeps stands on disk. */
+  #sleepIsKept = false
+  /** Its end here is none of its session: what is kept stays. */
+  #isKept = false
 
   /** In lists of clients. */
   readonly #shown: GatewayClient = Object.defineProperty({}, 'isSleeping', {
@@ -68,7 +57,8 @@ export class SnClient {
     get: () => this.#state === 'asleep' || this.#state === 'awake',
   })
 
-  constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
+  /** `asleep`: it slept when the broker ended, and sleeps on. */
+  constructor(connect: ConnectRequest, dependencies: SnClientDependencies, asleep?: RestoredSleep) {
     this.#dependencies = dependencies
     this.#connect = connect
     this.#topicIds = new TopicIds(dependencies.settings.predefined)
@@ -80,7 +70,8 @@ export class SnClient {
       mqtt: () => this.#mqtt,
       send: (bytes) => dependencies.send(bytes),
     })
-    this.#begin()
+    if (asleep === undefined) this.#begin()
+    else this.#sleepOn(asleep)
   }
 
   get clientId(): string {
@@ -141,17 +132,38 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  /** It has gone without a word: its will is published. */
+  /** It has gone without a word: its will is published. That of a session that lasts would wait for it: see `connectPacketOf`. */
   lose(): void {
-    const isKept = !this.#connect.flags.cleanSession
-    const properties = isKept ? undefined : { sessionExpiryIntervalSeconds: 0 }
-    this.#end({ type: 'disconnect', reasonCode: reasonCodes.disconnectWithWill, properties })
+    if (this.isCleanSession) {
+      const properties = { sessionExpiryIntervalSeconds: 0 }
+      return this.#end({ type: 'disconnect', reasonCode: reasonCodes.disconnectWithWill, properties })
+    }
+    const isConnected = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
+    const will = isConnected ? this.#will.toPublication() : undefined
+    if (will !== undefined) this.#mqtt?.publish(publishFieldsOf(will))
+    this.#end(goodbye)
   }
 
-  /** The broker stops, or another client has its id. */
+  /** The broker stops, or the gateway. One that sleeps is not disturbed: it sleeps on when the broker is back. */
   close(): void {
+    if (!this.isCleanSession && (this.#state === 'asleep' || this.#state === 'awake')) {
+      this.#isKept = true
+      return this.#end(goodbye)
+    }
     if (this.#state !== 'ended') this.#dependencies.send(writeBare('disconnect'))
     this.lose()
+  }
+
+  #sleepOn({ topicIds, will, lostAtMs }: RestoredSleep): void {
+    if (topicIds !== undefined) this.#topicIds = topicIds
+    this.#deliveries = this.#newDeliveries()
+    this.#deliveries.pause()
+    this.#will.restore(will)
+    this.#lostAtMs = lostAtMs ?? Infinity
+    this.#sleepIsKept = true
+    this.#state = 'asleep'
+    this.#replacing = 'restored'
+    this.#openMqtt()
   }
 
   #begin(): void {
@@ -175,7 +187,9 @@ export class SnClient {
       case 'awake':
         return this.#wakeUp(request)
       case 'active':
-        return this.#isRepeated(request) ? this.#dependencies.send(writeConnack(0)) : this.#startOver(request)
+        return !this.#hasSpoken && isRepeated(request, this.#connect)
+          ? this.#dependencies.send(writeConnack(0))
+          : this.#startOver(request)
       case 'connecting':
       case 'ended':
         return undefined
@@ -184,20 +198,10 @@ export class SnClient {
     }
   }
 
-  /** CONNACK was lost: nothing has been said since. */
-  #isRepeated({ flags, durationSeconds }: ConnectRequest): boolean {
-    const known = this.#connect
-    return (
-      !this.#hasSpoken &&
-      flags.will === known.flags.will &&
-      flags.cleanSession === known.flags.cleanSession &&
-      durationSeconds === known.durationSeconds
-    )
-  }
-
   #startOver(request: ConnectRequest): void {
-    this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
+    this.#mqtt?.end(goodbye)
     this.#mqtt = undefined
+    this.#forgetSleep()
     this.#connect = request
     this.#will.clear()
     if (request.flags.cleanSession) this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
@@ -211,6 +215,7 @@ export class SnClient {
     if (request.flags.cleanSession || request.flags.will !== this.#connect.flags.will) return this.#startOver(request)
     this.#connect = request
     this.#state = 'active'
+    this.#forgetSleep()
     this.#expectWithin(request.durationSeconds)
     this.#dependencies.send(writeConnack(returnCodes.accepted))
     this.#deliveries.resume()
@@ -232,7 +237,7 @@ export class SnClient {
   }
 
   #openMqtt(): void {
-    if (this.#willAnswer === undefined) this.#state = 'connecting'
+    if (this.#replacing === undefined) this.#state = 'connecting'
     const callbacks: MqttConnectionCallbacks = {
       handlePacket: (packet) => {
         if (mqtt === this.#mqtt) this.#handlePacket(packet)
@@ -248,7 +253,7 @@ export class SnClient {
       connectPacketOf(this.#connect, {
         override: this.#dependencies.settings.override,
         will: this.#will.toMqtt(),
-        continuesSession: this.#willAnswer !== undefined,
+        continuesSession: this.#replacing !== undefined,
       }),
     )
     this.#dependencies.schedule()
@@ -267,6 +272,7 @@ export class SnClient {
     mqtt?.end(goodbye)
     this.#lostAtMs = Infinity
     this.#nextPingAtMs = Infinity
+    if (!this.#isKept) this.#forgetSleep()
     this.#dependencies.noteEnded()
   }
 
@@ -301,14 +307,14 @@ export class SnClient {
   #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     if (reasonCode !== reasonCodes.success) {
       this.#mqtt = undefined
-      if (this.#willAnswer !== undefined) return this.close()
+      if (this.#replacing !== undefined) return this.#handleClosed()
       return this.#refuse(isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported)
     }
     this.#keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#keepAliveSeconds
     this.#planPing()
-    if (this.#willAnswer !== undefined) {
-      this.#dependencies.send(writeResponse(this.#willAnswer, returnCodes.accepted))
-      this.#willAnswer = undefined
+    if (this.#replacing !== undefined) {
+      if (this.#replacing !== 'restored') this.#dependencies.send(writeResponse(this.#replacing, returnCodes.accepted))
+      this.#replacing = undefined
       return this.#afterAnswer()
     }
     this.#state = 'active'
@@ -391,8 +397,8 @@ export class SnClient {
   }
 
   #replaceMqtt(answer: 'willtopicresp' | 'willmsgresp'): void {
-    this.#mqtt?.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
-    this.#willAnswer = answer
+    this.#mqtt?.end(goodbye)
+    this.#replacing = answer
     this.#isAwaitingQueueEnd = false
     this.#deliveries = this.#newDeliveries()
     this.#requests.forget()
@@ -403,8 +409,8 @@ export class SnClient {
 
   #handleDisconnect(durationSeconds: number | undefined): void {
     const maySleep = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
-    this.#dependencies.send(writeBare('disconnect'))
     if (durationSeconds !== undefined && durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
+    this.#dependencies.send(writeBare('disconnect'))
     const isKept = !this.#connect.flags.cleanSession
     const properties = isKept ? undefined : { sessionExpiryIntervalSeconds: 0 }
     this.#end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties })
@@ -415,6 +421,10 @@ export class SnClient {
     this.#state = 'asleep'
     this.#deliveries.pause()
     this.#expectWithin(durationSeconds)
+    this.#keepSleep()
+    const answer = (): void => this.#dependencies.send(writeBare('disconnect'))
+    if (this.isCleanSession) answer()
+    else this.#dependencies.whenKept(answer)
     this.#dependencies.schedule()
   }
 
@@ -446,18 +456,28 @@ export class SnClient {
     this.#deliveries.pause()
     this.#dependencies.send(writeBare('pingresp'))
     this.#expectWithin(this.#connect.durationSeconds)
+    this.#keepSleep()
     this.#dependencies.schedule()
+  }
+
+  #keepSleep(): void {
+    if (this.isCleanSession) return
+    this.#sleepIsKept = true
+    const lostAtMs = this.#lostAtMs === Infinity ? null : this.#lostAtMs
+    this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will.kept })
+  }
+
+  #forgetSleep(): void {
+    if (this.#sleepIsKept) this.#dependencies.keepSleep(undefined)
+    this.#sleepIsKept = false
   }
 
   #noteHeard(): void {
     if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
   }
 
-  /** [6.14] A duration of 0: it may be silent for as long as it likes. */
   #expectWithin(durationSeconds: number): void {
-    const tolerance = durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
-    this.#lostAtMs =
-      durationSeconds === 0 ? Infinity : this.#dependencies.nowMs() + durationSeconds * tolerance * msPerSecond
+    this.#lostAtMs = this.#dependencies.nowMs() + lostAfterMs(durationSeconds)
   }
 
   /** The broker watches the keep alive of its side, too. */

@@ -1,7 +1,13 @@
 // The will of an MQTT-SN client, which comes in two packets and is changed in two [6.3, 6.4].
 
-import { parseTopicName, type Will } from '../../protocol/index.ts'
+import { parseTopicName, TopicTable, type Will } from '../../protocol/index.ts'
+import type { GatewayPublication } from '../gateway.ts'
+import type { KeptWill } from './kept-sessions.ts'
 import type { SnFlags } from './packets.ts'
+
+/** It is the last packet of its connection: no other one is answered any more. */
+const lastPacketId = 0xffff
+const none = Buffer.alloc(0)
 
 export class SnWill {
   #topic: { readonly name: string; readonly flags: SnFlags } | undefined
@@ -21,9 +27,29 @@ export class SnWill {
     this.#message = Buffer.from(message)
   }
 
+  /** As it is kept across restarts. */
+  get kept(): KeptWill | undefined {
+    if (this.#topic === undefined) return undefined
+    return { topic: this.#topic.name, flags: this.#topic.flags, message: (this.#message ?? none).toString('base64') }
+  }
+
+  restore(will: KeptWill | undefined): void {
+    if (will === undefined) return
+    this.setTopic(will.topic, will.flags)
+    this.setMessage(Buffer.from(will.message, 'base64'))
+  }
+
   clear(): void {
     this.#topic = undefined
     this.#message = undefined
+  }
+
+  /** As a message of its client. */
+  toPublication(): GatewayPublication | undefined {
+    const will = this.toMqtt()
+    if (will === undefined) return undefined
+    const { topic: name, payload, qos, retain } = will
+    return { topic: new TopicTable(1).named(name), payload, qos, retain, packetId: qos === 0 ? 0 : lastPacketId }
   }
 
   /** For CONNECT. */
@@ -31,7 +57,7 @@ export class SnWill {
     const topic = this.#topic === undefined ? undefined : parseTopicName(this.#topic.name)
     if (this.#topic === undefined || topic === undefined) return undefined
     const { qos, retain } = this.#topic.flags
-    const payload = this.#message ?? Buffer.alloc(0)
+    const payload = this.#message ?? none
     return { topic, payload, qos: qos === -1 ? 0 : qos, retain, properties: undefined }
   }
 }

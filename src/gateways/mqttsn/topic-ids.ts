@@ -24,7 +24,15 @@ export class PredefinedTopics {
   }
 }
 
+/** Keeps the ids of a session across restarts. */
+export interface TopicIdKeeper {
+  keep(id: number, name: string): void
+  whenKept(done: () => void): void
+}
+
 export class TopicIds {
+  /** Undefined: they end with the connection. */
+  keeper: TopicIdKeeper | undefined
   readonly #predefined: PredefinedTopics
   readonly #names = new Map<number, string>()
   readonly #ids = new Map<string, number>()
@@ -48,9 +56,29 @@ export class TopicIds {
     while (this.#names.has(this.#next) || this.#predefined.nameOf(this.#next) !== undefined) this.#advance()
     const id = this.#next
     this.#advance()
+    this.#set(id, name)
+    this.keeper?.keep(id, name)
+    return id
+  }
+
+  /** An id that was kept. */
+  restore(id: number, name: string): void {
+    this.#set(id, name)
+  }
+
+  /** Calls back when all ids that were given out survive a restart, where they are to. */
+  whenKept(done: () => void): void {
+    if (this.keeper === undefined) done()
+    else this.keeper.whenKept(done)
+  }
+
+  get ids(): readonly number[] {
+    return [...this.#names.keys()]
+  }
+
+  #set(id: number, name: string): void {
     this.#names.set(id, name)
     this.#ids.set(name, id)
-    return id
   }
 
   /** The client knows this id. */

@@ -58,6 +58,11 @@ export interface GatewayManagerDependencies {
   accept(stream: ByteStream, listener: ShardListener): void
   /** Of all connections of the node: gateway clients count like others. */
   readonly budget: Pick<ConnectionLimit, 'reasonToRefuse' | 'acquire' | 'release'>
+  /** What gateways keep across restarts, by name; undefined: no longer. */
+  keep(name: string, value: string | undefined): void
+  /** All that was kept so far is on disk. Not called where the disk fails. */
+  whenKept(done: () => void): void
+  readKept(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
   alarm(name: AlarmName, message: string): void
   alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
@@ -133,6 +138,8 @@ export class GatewayManager {
         this.#openMqtt(assignment.listener, { ...peer, gatewayClient }, callbacks),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
+      keep: (name, value) => this.#dependencies.keep(`${prefixOf(assignment)}${name}`, value),
+      whenKept: (done) => this.#dependencies.whenKept(() => this.#guarded(done)),
       counters: newGatewayCounters(),
     }
     const gateway: RunningGateway = {
@@ -146,7 +153,15 @@ export class GatewayManager {
       isClosed: false,
     }
     this.#running.set(assignment.listener.number, gateway)
+    if (gateway.protocol.restore !== undefined) await this.#restore(gateway)
     await this.#openSocket(gateway)
+  }
+
+  async #restore({ assignment, protocol }: RunningGateway): Promise<void> {
+    const prefix = prefixOf(assignment)
+    const kept = new Map<string, string>()
+    for await (const { name, value } of this.#dependencies.readKept(prefix)) kept.set(name.slice(prefix.length), value)
+    if (kept.size > 0) this.#guarded(() => protocol.restore?.(kept))
   }
 
   async #openSocket(gateway: RunningGateway): Promise<void> {
@@ -272,6 +287,11 @@ export class GatewayManager {
       this.#dependencies.fail(error)
     }
   }
+}
+
+/** In the names of what is kept: no listener's is the beginning of another's. */
+function prefixOf({ type, listener }: GatewayAssignment): string {
+  return `gateway/${type}/${listener.name}/`
 }
 
 function udpSocketOf(gateway: RunningGateway | undefined): UdpSocket | undefined {

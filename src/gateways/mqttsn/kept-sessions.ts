@@ -1,0 +1,69 @@
+// What is kept of MQTT-SN clients whose session lasts, across restarts of the broker:
+//
+//   <client id> NUL t <id>   the name of a topic id
+//   <client id> NUL s        that it sleeps, until when, where, and its will
+
+import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import type { SnFlags, SnRequest } from './packets.ts'
+import type { PredefinedTopics, TopicIdKeeper } from './topic-ids.ts'
+import { TopicIds } from './topic-ids.ts'
+
+const separator = '\0'
+const sleepMark = 's'
+const topicMark = 't'
+
+export interface KeptWill {
+  readonly topic: string
+  readonly flags: SnFlags
+  /** base64 */
+  readonly message: string
+}
+
+export interface KeptSleep {
+  readonly connect: SnRequest & { type: 'connect' }
+  /** null: it may be silent for as long as it likes. */
+  readonly lostAtMs: number | null
+  readonly will: KeptWill | undefined
+  readonly peer: PeerAddress
+  /** Behind a forwarder: hexadecimal. */
+  readonly node: string | undefined
+}
+
+type Keeping = Pick<GatewayDependencies, 'keep' | 'whenKept'>
+
+export function keepSleep({ keep }: Keeping, clientId: string, sleep: KeptSleep | undefined): void {
+  keep(`${clientId}${separator}${sleepMark}`, sleep === undefined ? undefined : JSON.stringify(sleep))
+}
+
+export function topicIdKeeper(dependencies: Keeping, clientId: string): TopicIdKeeper {
+  return {
+    keep: (id, name) => dependencies.keep(`${clientId}${separator}${topicMark}${id}`, name),
+    whenKept: (done) => dependencies.whenKept(done),
+  }
+}
+
+export function forgetTopicIds({ keep }: Keeping, clientId: string, { ids }: TopicIds): void {
+  for (const id of ids) keep(`${clientId}${separator}${topicMark}${id}`, undefined)
+}
+
+export interface KeptSessions {
+  readonly topicIds: ReadonlyMap<string, TopicIds>
+  readonly sleeping: readonly KeptSleep[]
+}
+
+export function readKeptSessions(kept: ReadonlyMap<string, string>, predefined: PredefinedTopics): KeptSessions {
+  const topicIds = new Map<string, TopicIds>()
+  const sleeping: KeptSleep[] = []
+  for (const [name, value] of kept) {
+    const at = name.lastIndexOf(separator)
+    const clientId = name.slice(0, at)
+    const mark = name.slice(at + 1)
+    if (mark === sleepMark) sleeping.push(JSON.parse(value) as KeptSleep)
+    else if (mark.startsWith(topicMark)) {
+      const ids = topicIds.get(clientId) ?? new TopicIds(predefined)
+      topicIds.set(clientId, ids)
+      ids.restore(Number(mark.slice(topicMark.length)), value)
+    }
+  }
+  return { topicIds, sleeping }
+}

@@ -1,0 +1,33 @@
+// What one MQTT-SN client needs of its gateway.
+
+import type { GatewayClient } from '../../core/index.ts'
+import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
+import type { KeptSleep } from './kept-sessions.ts'
+import type { SnRequest } from './packets.ts'
+import type { MqttSnSettings } from './settings.ts'
+import type { TopicIds } from './topic-ids.ts'
+
+export type SnClientState = 'will-topic' | 'will-message' | 'connecting' | 'active' | 'asleep' | 'awake' | 'ended'
+export type ConnectRequest = SnRequest & { type: 'connect' }
+
+export interface SnClientDependencies {
+  readonly settings: MqttSnSettings
+  readonly counters: GatewayCounters
+  nowMs(): number
+  send(bytes: Buffer): void
+  openMqtt(callbacks: MqttConnectionCallbacks, client: GatewayClient): MqttConnection
+  /** Its `dueAtMs` has changed. */
+  schedule(): void
+  /** Across restarts; undefined: it does not sleep. */
+  keepSleep(sleep: Pick<KeptSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
+  whenKept(done: () => void): void
+  /** It has been let in, under this client id. */
+  noteConnected(): void
+  /** Nothing more comes of it. */
+  noteEnded(): void
+}
+
+/** What was kept of a client that sleeps. */
+export interface RestoredSleep extends Pick<KeptSleep, 'lostAtMs' | 'will'> {
+  readonly topicIds: TopicIds | undefined
+}

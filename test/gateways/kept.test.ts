@@ -1,0 +1,146 @@
+// What gateways keep across restarts, in memory: a second gateway is given what the first one has kept. By section F1 of the
+// gateway contract.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
+import { GatewayStage } from './gateway-stage.ts'
+
+const peer = { address: '192.0.2.7', port: 4_000 }
+
+class Stage extends GatewayStage {
+  readonly gateway = new MqttSnGateway(
+    {
+      gatewayId: 1,
+      allowsQosMinusOne: true,
+      resumesTopics: false,
+      predefined: new PredefinedTopics([]),
+      retryIntervalMs: 10_000,
+      maxRetries: 3,
+      idleTimeoutMs: 30_000,
+      maxClients: 16,
+      override: { clientId: undefined, username: undefined, password: undefined },
+    },
+    this.dependencies,
+  )
+
+  receive(...octets: readonly (number | string)[]): void {
+    const body = Buffer.concat(octets.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
+    this.gateway.handleDatagram(Buffer.concat([Buffer.of(body.length + 1), body]), peer)
+  }
+
+  taken(): readonly string[] {
+    return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
+  }
+
+  /** CONNECT with a session and a will; then one topic id. */
+  connected(): void {
+    this.receive(0x04, 0x08, 1, 0, 60, 'dev')
+    this.receive(0x07, 0x20, 'will/topic')
+    this.receive(0x09, 'gone')
+    this.acceptAll()
+    this.receive(0x0a, 0, 0, 0, 1, 'a/long/name')
+    assert.deepEqual(this.taken(), ['0206', '0208', '030500', '070b0001000100'])
+  }
+
+  /** After a restart, at this time. */
+  next(nowMs = this.nowMs): Stage {
+    const stage = new Stage()
+    stage.nowMs = nowMs
+    for (const [name, value] of this.kept) stage.kept.set(name, value)
+    stage.gateway.restore(new Map(this.kept))
+    return stage
+  }
+
+  wait(ms: number): void {
+    this.nowMs += ms
+    this.gateway.tick()
+  }
+}
+
+describe('[F1] MQTT-SN', () => {
+  test('topic ids of a session are kept until a clean session begins', () => {
+    const first = new Stage()
+    first.connected()
+    first.receive(0x18)
+    const second = first.next()
+    second.receive(0x04, 0, 1, 0, 60, 'dev')
+    second.acceptAll()
+    second.taken()
+    second.receive(0x0c, 0x20, 0, 1, 0, 9, 'x')
+    assert.equal(second.connections.at(-1)?.published[0]?.topic.name, 'a/long/name')
+    second.receive(0x18)
+    second.receive(0x04, 0x04, 1, 0, 60, 'dev')
+    second.acceptAll()
+    assert.deepEqual([...second.kept], [])
+  })
+
+  test('of a clean session nothing is kept', () => {
+    const stage = new Stage()
+    stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
+    stage.acceptAll()
+    stage.receive(0x0a, 0, 0, 0, 1, 'a/long/name')
+    stage.receive(0x18, 0, 60)
+    assert.deepEqual([...stage.kept], [])
+  })
+
+  test('a client that sleeps has its connection back, to its session and with its will', () => {
+    const first = new Stage()
+    first.connected()
+    first.receive(0x18, 0, 60)
+    const second = first.next()
+    const [connect] = second.connections[0]?.packets ?? []
+    assert.ok(connect?.type === 'connect')
+    assert.deepEqual(
+      [connect.clientId, connect.cleanStart, connect.will?.topic, connect.will?.payload.toString()],
+      ['dev', false, 'will/topic', 'gone'],
+    )
+    second.acceptAll()
+    assert.deepEqual(second.taken(), [], 'the device is not disturbed')
+    second.receive(0x16, 'dev')
+    assert.deepEqual(
+      second.connections[0]?.packets.map(({ type }) => type),
+      ['pingreq'],
+    )
+  })
+
+  test('a client whose sleep has ended meanwhile is lost: its will is published, once', () => {
+    const first = new Stage()
+    first.connected()
+    first.receive(0x18, 0, 60)
+    const second = first.next(first.nowMs + 91_000)
+    second.acceptAll()
+    second.wait(0)
+    const [will] = second.connections[0]?.published ?? []
+    assert.deepEqual([will?.topic.name, will?.chunk.toString()], ['will/topic', 'gone'])
+    assert.equal(second.gateway.clients, 0)
+    assert.ok(
+      [...second.kept.keys()].every((name) => !name.endsWith('\0s')),
+      'it does not sleep any more',
+    )
+  })
+
+  test('a client that has woken, or has gone, does not sleep after a restart', () => {
+    for (const wake of [
+      (stage: Stage) => stage.receive(0x04, 0x08, 1, 0, 60, 'dev'),
+      (stage: Stage) => stage.receive(0x18),
+    ]) {
+      const stage = new Stage()
+      stage.connected()
+      stage.receive(0x18, 0, 60)
+      wake(stage)
+      assert.equal(stage.next().connections.length, 0)
+    }
+  })
+
+  test('DISCONNECT of a client that will sleep is answered when that is on disk', () => {
+    const stage = new Stage()
+    stage.connected()
+    const waiting: (() => void)[] = []
+    stage.dependencies.whenKept = (done) => void waiting.push(done)
+    stage.receive(0x18, 0, 60)
+    assert.deepEqual(stage.taken(), [])
+    for (const done of waiting) done()
+    assert.deepEqual(stage.taken(), ['0218'])
+  })
+})
