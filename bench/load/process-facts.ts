@@ -8,6 +8,12 @@ export function residentKib(pid: number | undefined): number | undefined {
   return pages === undefined ? undefined : Number(pages) * 4
 }
 
+/** Memory of the process alone in KiB: without the pages of files, which the system shares and takes back. */
+export function anonymousKib(pid: number | undefined): number | undefined {
+  const kib = readProc(`/proc/${pid}/status`)?.match(/^RssAnon:\s+(\d+) kB$/m)?.[1]
+  return kib === undefined ? undefined : Number(kib)
+}
+
 /** Seconds of processor time used so far, all threads together. */
 export function cpuSeconds(pid: number | undefined): number | undefined {
   const fields = readProc(`/proc/${pid}/stat`)?.split(') ')[1]?.split(' ')

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Message, never } from '../../src/core/model/message.ts'
-import { maxSmallPayloadBytes, SmallRetained } from '../../src/core/model/retained-message.ts'
+import { maxSmallPayloadBytes, Message, never } from '../../src/core/model/message.ts'
+import { SmallRetained } from '../../src/core/model/retained-message.ts'
 import { parseTopicName, Topic } from '../../src/protocol/index.ts'
 
 function published(payload: Buffer, topic = 'räume/1'): Message {

@@ -3,11 +3,18 @@
 
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { never, copyAlone, toStored, type RetainedOrigin, type Message } from '../model/message.ts'
+import {
+  never,
+  copyAlone,
+  maxSmallPayloadBytes,
+  toStored,
+  type RetainedOrigin,
+  type Message,
+} from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
-import { maxSmallPayloadBytes, SmallRetained, StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
+import { SmallRetained, StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
 import { forgetPayload } from './retained-reads.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
