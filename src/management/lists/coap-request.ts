@@ -1,7 +1,7 @@
 // A request to a client of CoAP, as the API has it.
 
 import type { gatewayClientEndpoints, RequestOf } from '../../contract/index.ts'
-import type { GatewayRequest } from '../../gateways/index.ts'
+import type { GatewayRequest } from '../operations/gateways.ts'
 import { type ApiError, refuseFor, shortened } from '../api-error.ts'
 
 type Body = RequestOf<typeof gatewayClientEndpoints.send_coap_request>['body']

@@ -1,5 +1,4 @@
 import type { Caller } from '../../contract/index.ts'
-import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
 import type { RuleProblem } from './rules.ts'
 import type { ShardUnavailable } from './lists.ts'
 
@@ -30,6 +29,39 @@ export interface Gateway {
   /** Datagrams since the start, by what became of them. */
   readonly counters: Readonly<Record<string, number>>
 }
+
+/** For one client of a gateway. */
+export type GatewayRequest =
+  | {
+      readonly kind: 'coap-request'
+      readonly method: 'get' | 'post' | 'put' | 'delete'
+      readonly token: string
+      /** Of the payload; undefined: it has none. */
+      readonly format: number | undefined
+      readonly payload: Uint8Array
+      readonly timeoutMs: number
+    }
+  /** The last answer to a command. */
+  | { readonly kind: 'lwm2m-lookup'; readonly path: string; readonly action: string }
+  /** `command`: as over MQTT. */
+  | { readonly kind: 'lwm2m-command'; readonly command: Readonly<Record<string, unknown>> }
+
+/** What became of it. */
+export type GatewayResponse =
+  | {
+      readonly kind: 'coap-response'
+      readonly messageId: number
+      /** `2.05` */
+      readonly code: string
+      readonly payload: Uint8Array
+    }
+  /** `data` of the answer; undefined: there is none. */
+  | { readonly kind: 'lwm2m-answer'; readonly answer: Readonly<Record<string, unknown>> | undefined }
+  | { readonly kind: 'accepted' }
+  /** The client has not answered in time, or has rejected the message. */
+  | { readonly kind: 'unanswered' }
+  /** A sentence. */
+  | { readonly kind: 'refused'; readonly problem: string }
 
 export interface GatewayOperations {
   gateways(): Promise<readonly Gateway[] | ShardUnavailable>

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { gatewayClientEndpoints, RequestOf } from '../../../contract/index.ts'
 import type { ClientFilter, ClientView, SubscriptionView } from '../../../core/index.ts'
-import type { GatewayResponse } from '../../../gateways/index.ts'
 import { parseTopicFilter, type QoS } from '../../../protocol/index.ts'
 import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
@@ -11,7 +10,7 @@ import { clientRecord } from '../../lists/client-record.ts'
 import { findGateway } from '../../lists/find-gateway.ts'
 import { beginning } from '../../lists/paging.ts'
 import type { ClientOperations } from '../../operations/clients.ts'
-import type { GatewayOperations } from '../../operations/gateways.ts'
+import type { GatewayOperations, GatewayResponse } from '../../operations/gateways.ts'
 import type { ListPosition, ListSlice, ShardUnavailable } from '../../operations/lists.ts'
 import type { PublishingOperations } from '../../operations/publishing.ts'
 import { readCoapRequest, textOfPayload } from '../../lists/coap-request.ts'
@@ -45,13 +44,7 @@ export function gatewayClientHandlers(
     const client = await clientOf(name, clientid)
     return client instanceof RefusalValue ? client : await work(client)
   }
-  const ask = (...asked: Parameters<GatewayOperations['request']>) => askClient(gateways, asked)
-  const command = async (clientId: string, msgType: string, data: object): Promise<{ code: 0 } | ApiError> => {
-    const reqID = randomBytes(idBytes).readUInt32BE()
-    const document = { reqID, msgType, data }
-    const response = await ask('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
-    return response instanceof RefusalValue ? response : { code: 0 }
-  }
+  const ask: AskClient = (...asked) => askClient(gateways, asked)
   return {
     get_gateway_clients: async ({ params: { name }, query }) => {
       const gateway = await findGateway(gateways, name)
@@ -92,6 +85,21 @@ export function gatewayClientHandlers(
       const { messageId, code, payload } = response
       return { id: messageId, token, method: code, payload: textOfPayload(payload, body.content_type) }
     },
+    ...lwm2mClientHandlers(ask),
+  }
+}
+
+type AskClient = (...asked: Parameters<GatewayOperations['request']>) => Promise<GatewayResponse | ApiError>
+type Lwm2mNames = 'lookup_lwm2m_answer' | 'observe_lwm2m' | 'read_lwm2m' | 'write_lwm2m'
+
+function lwm2mClientHandlers(ask: AskClient): Pick<Handlers<Known>, Lwm2mNames> {
+  const command = async (clientId: string, msgType: string, data: object): Promise<{ code: 0 } | ApiError> => {
+    const reqID = randomBytes(idBytes).readUInt32BE()
+    const document = { reqID, msgType, data }
+    const response = await ask('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
+    return response instanceof RefusalValue ? response : { code: 0 }
+  }
+  return {
     lookup_lwm2m_answer: async ({ params: { clientid }, query: { path, action } }) => {
       if (path === undefined || action === undefined) return refuseMissing('path and action')
       const response = await ask('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
