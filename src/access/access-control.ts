@@ -272,7 +272,8 @@ export class AccessControl {
     const { connection, clientId: session, method, data, isReauthentication } = question
     const { namespace, name: clientId } = splitNamespacedName(session)
     const nothingShown = { username: undefined, password: undefined }
-    const attempt = { connection, namespace, clientId, ...nothingShown, nowMs: this.#dependencies.nowMs() }
+    const nowMs = this.#dependencies.nowMs()
+    const attempt = { connection, namespace, clientId, ...nothingShown, nowMs, isReauthentication }
     // The core keeps the order of steps: a first one comes only where nothing is under way.
     if (isReauthentication && !this.#scram.isInProgress(connection)) return this.#authenticateBy(method, data, attempt)
     return this.#resultOfStep(attempt, method, this.#scram.continueExchange(connection, method, data))
@@ -330,9 +331,12 @@ export class AccessControl {
     }
     this.#noteLogin(attempt, false)
     // Whoever shows something gets the same answer as one that is known and shows the wrong thing.
-    return username !== undefined || password !== undefined
-      ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'nobody knows this client')
+    const hasLogin = username !== undefined || password !== undefined
+    const refusal = hasLogin
+      ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'no authenticator knows this client')
       : this.#refuse(attempt, reasonCodes.notAuthorized, 'anonymous clients are not allowed')
+    if (connection.origin?.certificate === undefined || chain.includes('certificate')) return refusal
+    return withHint(refusal, 'its certificate was verified and is not used: set auth.certificate.enable = true')
   }
 
   #admit(
@@ -360,13 +364,29 @@ export class AccessControl {
 
   /** The client hears what kind of refusal it is; why it is refused is for the operator. */
   #refuse(
-    { clientId, connection }: Attempt,
+    { clientId, connection, isReauthentication }: Attempt,
     reason: ReasonCode,
     why: string,
   ): AuthenticationResult & { allowed: false } {
-    this.#dependencies.log.warn('client not authenticated', { clientId, address: connection.peerAddress, why })
-    return { allowed: false, reason, reasonString: reasonText(reason) }
+    if (isReauthentication === true) {
+      const listener = connection.listener.name
+      this.#dependencies.log.warn('client not authenticated again', {
+        clientId,
+        listener,
+        address: connection.peerAddress,
+        why,
+      })
+    }
+    return { allowed: false, reason, reasonString: reasonText(reason), cause: why }
   }
+}
+
+/** For client and log: no secret. */
+function withHint(
+  refusal: AuthenticationResult & { allowed: false },
+  hint: string,
+): AuthenticationResult & { allowed: false } {
+  return { ...refusal, reasonString: `${refusal.reasonString}; ${hint}`, cause: `${refusal.cause}; ${hint}` }
 }
 
 /** What the service says, in the words of `permissions`. */

@@ -1,6 +1,7 @@
 // What `godwit start` says once it serves.
 
 import type { ListenerAddress, RunningNode } from '../node/index.ts'
+import { trialCommand } from './trial-command.ts'
 
 export interface BannerFacts {
   readonly version: string
@@ -12,6 +13,8 @@ export interface BannerFacts {
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
   readonly management: RunningNode['management']
+  /** Whether a client without a user name is accepted there. */
+  allowsAnonymous(listener: ListenerAddress): boolean
 }
 
 /** Lines for the console, with the last line end. */
@@ -24,7 +27,7 @@ export function banner(facts: BannerFacts): string {
     ...(isDefaults(configFile)
       ? ['                  to change settings, write a file of your own with godwit init']
       : []),
-    ...listeners.flatMap(listenerLines),
+    ...listeners.flatMap((listener) => listenerLines(listener, facts.allowsAnonymous(listener))),
     ...managementLines(facts.management),
   ]
   if (listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
@@ -51,9 +54,9 @@ const networkLines = [
   '  are then let in only with auth.allow_anonymous = true.',
 ]
 
-function listenerLines(listener: ListenerAddress): string[] {
+function listenerLines(listener: ListenerAddress, allowsAnonymous: boolean): string[] {
   const { kind, name } = listener
-  const trial = tryIt(listener)
+  const trial = trialCommand(listener, { allowsAnonymous })
   return [
     `  listening       ${urlOf(listener)} (${kind}, ${name})`,
     ...(trial === undefined ? [] : [`  try it          ${trial}`]),
@@ -66,35 +69,4 @@ function urlOf(listener: ListenerAddress): string {
   const { kind, host, port } = listener
   const path = 'webSocket' in listener ? listener.webSocket.path : ''
   return `${schemes[kind]}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`
-}
-
-/** Undefined where no client that many people have can do it. */
-function tryIt(listener: ListenerAddress): string | undefined {
-  const { kind, host, port } = listener
-  const reached = host === '0.0.0.0' || host === '::' ? 'localhost' : host
-  switch (kind) {
-    case 'tcp':
-      return `mosquitto_sub -h ${reached} -p ${port} -t '#' -v`
-    case 'ssl':
-      return `mosquitto_sub -h ${reached} -p ${port}${tlsWords(listener.tls)} -t '#' -v`
-    case 'ws':
-    case 'wss': {
-      const tls = kind === 'wss' ? ` --ca CA.pem${clientWords(listener.tls)}` : ''
-      return `npx mqtt sub -l ${kind} -h ${reached} -p ${port} --path ${listener.webSocket.path}${tls} -t '#' -v`
-    }
-    case 'quic':
-      return undefined
-    default:
-      return kind satisfies never
-  }
-}
-
-type TlsWords = Extract<ListenerAddress, { kind: 'ssl' }>['tls']
-
-function tlsWords(tls: TlsWords): string {
-  return tls.certificate === undefined ? ' --psk-identity NAME --psk KEY' : ` --cafile CA.pem${clientWords(tls)}`
-}
-
-function clientWords({ failIfNoPeerCertificate }: TlsWords): string {
-  return failIfNoPeerCertificate ? ' --cert CERT.pem --key KEY.pem' : ''
 }

@@ -7,15 +7,18 @@ import {
   writeJsonSchema,
   writeReferencePage,
   type ConfigError,
+  type GodwitConfig,
   type Warning,
 } from '../config/index.ts'
-import { includeReader, namedFileReader, readConfigFile } from '../node/index.ts'
+import { includeReader, namedFileReader, readConfigFile, startProblems } from '../node/index.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface CheckRequest {
   readonly file: string
   /** What substitutions in the file may fall back to. */
   readonly environment: NodeJS.ProcessEnv
+  /** Whether ports that are taken count. */
+  readonly checksPorts?: boolean
   /** One JSON document on stdout, for programs, in place of lines for people. */
   readonly asJson: boolean
 }
@@ -26,8 +29,8 @@ interface Findings {
 }
 
 /** Tells everything that is wrong with the file, and what in it has no effect. Gives the exit code. */
-export function configCheck(request: CheckRequest, terminal: Terminal): number {
-  const findings = findFaults(request)
+export async function configCheck(request: CheckRequest, terminal: Terminal): Promise<number> {
+  const findings = await findFaults(request)
   const isGood = findings.faults.length === 0
   if (request.asJson) {
     terminal.say(`${JSON.stringify({ file: request.file, isGood, ...findings })}\n`)
@@ -39,7 +42,7 @@ export function configCheck(request: CheckRequest, terminal: Terminal): number {
   return exitCodes.done
 }
 
-function findFaults({ file, environment }: CheckRequest): Findings {
+async function findFaults({ file, environment, checksPorts = false }: CheckRequest): Promise<Findings> {
   const source = readConfigFile(file)
   if ('error' in source) {
     const hint = 'name a configuration file'
@@ -54,7 +57,17 @@ function findFaults({ file, environment }: CheckRequest): Findings {
     readFile: namedFileReader(file),
     environment,
   })
-  return 'faults' in loaded ? { faults: loaded.faults, warnings: [] } : { faults: [], warnings: loaded.warnings }
+  if ('faults' in loaded) return { faults: loaded.faults, warnings: [] }
+  const problems = await startProblems(loaded.config, { checksPorts })
+  const faults = problems.map((problem) => placed(problem, loaded.config, file))
+  return { faults, warnings: loaded.warnings }
+}
+
+/** A sentence that begins with a key, as a fault of the file in the line of that key. */
+function placed(problem: string, { places }: GodwitConfig, file: string): ConfigError {
+  const [, key = '', message = problem] = /^([a-z_]+(?:\.[^\s:]+)+): ([^]*)$/.exec(problem) ?? []
+  const place = places.get(key) ?? { file, line: 0, column: 0 }
+  return { ...place, key, message, hint: '' }
 }
 
 /** Prints the file with every default as a comment. */

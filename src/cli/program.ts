@@ -98,13 +98,14 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .description('check a configuration file, or print what is known about settings')
   config
     .command('check')
-    .description('tell every fault of a configuration file, with its line')
+    .description('report every error of a configuration file that start would refuse, with its line')
     .argument('<file>')
+    .option('--ports', 'report ports that are in use as well')
     .option('--json', 'print what was found as one JSON document')
-    .action((file: string, options: { json?: true }) =>
+    .action((file: string, options: { json?: true; ports?: true }) =>
       run(async () =>
         (await configCommands()).configCheck(
-          { file, environment: process.env, asJson: options.json === true },
+          { file, environment: process.env, asJson: options.json === true, checksPorts: options.ports === true },
           terminal,
         ),
       ),

@@ -4,6 +4,7 @@ import { type ConfigError, formatConfigError, type GodwitConfig } from '../confi
 import {
   type ConfigurationReading,
   type Installation,
+  type ListenerAddress,
   readConfiguration,
   type RunningNode,
   shardsOf,
@@ -96,11 +97,15 @@ async function runNode(configured: Loaded, { options, program, terminal, signals
   signals.node = node
   const isShipped = file !== undefined && file === join(program.installation.root, 'etc', 'godwit.conf')
   const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
-  terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile }))
+  const { version } = program
+  const profile = config.node.securityProfile
+  const allowsAnonymous = ({ isLoopback }: ListenerAddress): boolean =>
+    config.auth.allowAnonymous ?? (profile === 'legacy' || isLoopback)
+  terminal.say(banner({ ...node, version, profile, configFile, allowsAnonymous }))
   node.log.info('node started', {
-    version: program.version,
+    version,
     node: node.name,
-    profile: config.node.securityProfile,
+    profile,
     configuration: file ?? 'built-in defaults',
     listeners: node.listeners.map(({ kind, host, port }) => `${kind} ${host}:${port}`).join(', '),
   })

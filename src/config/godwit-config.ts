@@ -87,7 +87,8 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
 export interface LogConfig {
   readonly to: readonly ('console' | 'file')[]
-  readonly level: LogLevel
+  /** Undefined: `info` on a terminal, `warn` elsewhere. */
+  readonly level: LogLevel | undefined
   /** undefined: `log` in the data directory. */
   readonly dir: string | undefined
   readonly file: string

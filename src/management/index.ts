@@ -16,7 +16,12 @@ export type { SlowSubscription, SlowSubscriptionOperations } from './operations/
 export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'
 export type * from './operations/backup.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
-export type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from './operations/configuration.ts'
+export type {
+  CertificateInForce,
+  ConfigurationOperations,
+  ConfigurationOutcome,
+  ListedSetting,
+} from './operations/configuration.ts'
 export type { ControlOperations, Requester } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/diagnostics.ts'

@@ -3,6 +3,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { openSslReason } from './tls-error-text.ts'
 
 export interface DialTlsSettings {
   /** Whether the certificate of the other side has to be one of its name, by an authority that is believed. */
@@ -89,6 +90,6 @@ function checkFiles(options: SecureContextOptions, otherwise: string): void {
   try {
     createSecureContext(options)
   } catch (error) {
-    throw new UnusableFile(`${otherwise}: ${(error as Error).message}`)
+    throw new UnusableFile(`${otherwise} (${openSslReason(error as Error)})`)
   }
 }

@@ -5,6 +5,7 @@ import { constants, createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureContextOptions } from 'node:tls'
+import { openSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
 
@@ -185,7 +186,7 @@ function tryContext(setting: TlsFileSetting, what: string, options: SecureContex
   try {
     createSecureContext(options)
   } catch (error) {
-    throw new FileProblem(setting, `${what}: ${(error as Error).message}`)
+    throw new FileProblem(setting, `${what} (${openSslReason(error as Error)})`)
   }
 }
 

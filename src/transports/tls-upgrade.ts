@@ -18,6 +18,7 @@ import { createServer, type SecureContext, type Server, type TLSSocket, type Tls
 import type { ClientAddress, PeerCertificate, StreamCredentials } from './byte-stream.ts'
 import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
+import { certificateErrorText, handshakeErrorText } from './tls-error-text.ts'
 import { loadTlsFiles, fileStampOf, ticketKeyBytes, type TlsMaterial, type TlsProblem } from './tls-files.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
@@ -225,7 +226,8 @@ export class TlsUpgrade {
     const { verifyPeer, failIfNoPeerCertificate } = this.#options.settings
     if (!verifyPeer) return undefined
     if (certificate !== undefined) {
-      return socket.authorized ? undefined : `its certificate is not believed: ${String(socket.authorizationError)}`
+      if (socket.authorized) return undefined
+      return `its certificate is not valid: ${certificateErrorText(String(socket.authorizationError))}`
     }
     return failIfNoPeerCertificate && pskIdentity === undefined ? 'it has shown no certificate' : undefined
   }
@@ -233,7 +235,7 @@ export class TlsUpgrade {
   #handleFailure(error: Error, socket: TLSSocket): void {
     const handshake = this.#inProgress.get(endsOf(socket))
     socket.destroy()
-    if (handshake !== undefined) this.#refuse(handshake, error.message)
+    if (handshake !== undefined) this.#refuse(handshake, handshakeErrorText(error))
   }
 
   #refuse(handshake: Handshake, why: string): void {

@@ -32,7 +32,16 @@ export class AccessStage {
 
   /** Somebody connects: from elsewhere, unless `isLoopback` says otherwise. */
   ask(options: AskOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
-    return this.access.authenticate(this.question(options))
+    const result = this.access.authenticate(this.question(options))
+    return result instanceof Promise ? result.then((late) => this.#noteCause(late)) : this.#noteCause(result)
+  }
+
+  /** What the log gets, and what is left for the client. */
+  #noteCause(result: AuthenticationResult): AuthenticationResult {
+    if (result.allowed !== false) return result
+    const { cause, ...answer } = result
+    this.lines.push({ level: 'warn', event: 'client refused', fields: { why: cause } })
+    return answer
   }
 
   /** The answer of a source at hand: fails where it has to be waited for. */

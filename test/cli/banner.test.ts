@@ -9,6 +9,7 @@ const facts = {
   configFile: undefined,
   name: 'godwit@here',
   dataDirectory: '/data',
+  allowsAnonymous: () => true,
   management: { address: { host: '127.0.0.1', port: 8_081 }, newPassword: undefined },
 }
 

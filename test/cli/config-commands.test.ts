@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 
@@ -14,10 +16,10 @@ interface Said {
   readonly errors: string
 }
 
-function listen(command: (terminal: Terminal) => number): Said {
+async function listen(command: (terminal: Terminal) => number | Promise<number>): Promise<Said> {
   const said = { output: '', errors: '' }
   const terminal = new Terminal({ write: (text) => (said.output += text) }, { write: (text) => (said.errors += text) })
-  const exitCode = command(terminal)
+  const exitCode = await command(terminal)
   return { exitCode, ...said }
 }
 
@@ -27,7 +29,9 @@ async function check(t: TestContext, files: Readonly<Record<string, string>>, en
   await mkdir(join(folder, 'parts', 'deep'), { recursive: true })
   const names = Object.keys(files)
   for (const name of names) await writeFile(join(folder, name), files[name].replaceAll('FOLDER', folder))
-  const said = listen((terminal) => configCheck({ file: join(folder, names[0]), environment, asJson: false }, terminal))
+  const said = await listen((terminal) =>
+    configCheck({ file: join(folder, names[0]), environment, asJson: false }, terminal),
+  )
   return { ...said, output: said.output.replaceAll(folder, 'FOLDER'), errors: said.errors.replaceAll(folder, 'FOLDER') }
 }
 
@@ -100,38 +104,69 @@ test('a variable of the environment is seen in a file', async (t) => {
   assert.match((await check(t, { 'a.conf': 'node.shards = ${SHARDS}' })).errors, /\$\{SHARDS\} is not set anywhere/)
 })
 
-function checkOf(file: string, asJson: boolean): Said {
+test('config check finds what start refuses: files that are missing, open passwords, keys of other certificates', async (t) => {
+  const { exitCode, errors } = await check(t, {
+    'a.conf': [
+      'http_server { ip_addr = "0.0.0.0", password = public }',
+      'listeners.tcp.bind = 1883',
+      'listeners.ssl { bind = 8883, certfile = "FOLDER/none.pem", keyfile = "FOLDER/none.key" }',
+    ].join('\n'),
+  })
+  assert.equal(exitCode, 1)
+  const lines = errors.trimEnd().split('\n')
+  assert.match(
+    lines.find((line) => line.includes('listeners.ssl')) ?? '',
+    /a\.conf:3:\d+: .*certfile: cannot read FOLDER\/none\.pem: there is no such file/,
+  )
+  assert.match(errors, /http_server\.password/)
+})
+
+test('config check --ports finds ports that are in use', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const file = join(await temporaryFolder(t), 'a.conf')
+  await writeFile(file, `http_server.enable = false\nlisteners.tcp.bind = "127.0.0.1:${port}"\n`)
+  const asked = { file, environment: {}, asJson: false }
+  assert.equal((await listen((terminal) => configCheck(asked, terminal))).exitCode, 0)
+  const { exitCode, errors } = await listen((terminal) => configCheck({ ...asked, checksPorts: true }, terminal))
+  assert.equal(exitCode, 1)
+  assert.match(errors, new RegExp(`a\\.conf:2:\\d+: listeners\\.tcp\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`))
+})
+
+function checkOf(file: string, asJson: boolean): Promise<Said> {
   return listen((terminal) => configCheck({ file, environment: {}, asJson }, terminal))
 }
 
-test('config check of no file, or of a folder, says so and fails', () => {
-  const { exitCode, errors } = checkOf('/nowhere/a.conf', false)
+test('config check of no file, or of a folder, says so and fails', async () => {
+  const { exitCode, errors } = await checkOf('/nowhere/a.conf', false)
   assert.equal(exitCode, 1)
   assert.equal(errors, 'godwit: /nowhere/a.conf: there is no such file; name a configuration file\n')
-  assert.match(checkOf('/', false).errors, /it is not a file/)
+  assert.match((await checkOf('/', false)).errors, /it is not a file/)
 })
 
 test('config check --json tells the same to programs', async (t) => {
   const file = join(await temporaryFolder(t), 'a.conf')
   await writeFile(file, 'webhook.url = u\nlog.level = loud')
-  const { exitCode, output, errors } = checkOf(file, true)
+  const { exitCode, output, errors } = await checkOf(file, true)
   assert.equal(exitCode, 1)
   assert.equal(errors, '')
   const [fault] = JSON.parse(output).faults
-  const hint = 'the default is warn'
-  const message = '"loud" is not one of trace, debug, info, warn, error, fatal'
+  const hint = 'the default is info where the console is a terminal, so that connections are seen; warn elsewhere'
+  const message = '"loud" is not one of trace, debug, info, warn, error, fatal, or auto'
   assert.deepEqual(fault, { file, line: 2, column: 13, key: 'log.level', message, hint })
 
   await writeFile(file, 'listeners.tcp {}\nwebhook.url = u')
-  const good = checkOf(file, true)
+  const good = await checkOf(file, true)
   assert.equal(good.exitCode, 0)
   const { isGood, faults, warnings } = JSON.parse(good.output)
   assert.deepEqual([isGood, faults, warnings[0].key], [true, [], 'webhook'])
-  assert.equal(JSON.parse(checkOf('/nowhere/a.conf', true).output).faults.length, 1)
+  assert.equal(JSON.parse((await checkOf('/nowhere/a.conf', true)).output).faults.length, 1)
 })
 
-test('config example, docs and schema print what the settings make', () => {
-  assert.deepEqual(listen(configExample), { exitCode: 0, output: writeExampleFile(), errors: '' })
-  assert.deepEqual(listen(configDocs), { exitCode: 0, output: writeReferencePage(), errors: '' })
-  assert.deepEqual(listen(configSchema), { exitCode: 0, output: writeJsonSchema(), errors: '' })
+test('config example, docs and schema print what the settings make', async () => {
+  assert.deepEqual(await listen(configExample), { exitCode: 0, output: writeExampleFile(), errors: '' })
+  assert.deepEqual(await listen(configDocs), { exitCode: 0, output: writeReferencePage(), errors: '' })
+  assert.deepEqual(await listen(configSchema), { exitCode: 0, output: writeJsonSchema(), errors: '' })
 })

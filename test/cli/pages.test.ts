@@ -142,13 +142,14 @@ test('every configuration on a page is a good one', async (t) => {
   assert.ok(found >= 7, `only ${found}`)
 })
 
-function checked(file: string): Said {
+async function checked(file: string): Promise<Said> {
   const said = { output: '', errors: '' }
   const terminal = new Terminal(
     { write: (text: string) => (said.output += text) },
     { write: (text: string) => (said.errors += text) },
   )
-  return { code: configCheck({ file, environment: {}, asJson: false }, terminal), ...said }
+  const code = await configCheck({ file, environment: {}, asJson: false }, terminal)
+  return { code, ...said }
 }
 
 /** First cells of the rows of a table, without backticks. */

@@ -37,7 +37,7 @@ describe('a configuration of nothing', () => {
     assert.equal(node.securityProfile, 'hardened')
     assert.deepEqual(storage, { sync: 'commit', syncIntervalMs: 1_000, recoveredExpirySeconds: 604_800 })
     assert.deepEqual(log.to, ['console'])
-    assert.equal(log.level, 'warn')
+    assert.equal(log.level, undefined)
     assert.deepEqual([log.file, log.rotationSizeBytes, log.rotationCount], ['godwit.log', 10_485_760, 5])
     assert.equal(auth.allowAnonymous, undefined)
     assert.equal(limits.maxConnections, undefined)

@@ -64,7 +64,22 @@ test('users and clients of the configuration come in with their passwords', asyn
   ] as const) {
     assert.equal(await outcome(t, broker, options as IClientOptions), expected, JSON.stringify(options))
   }
-  assert.match(broker.process.errors, /client not authenticated/)
+  const refusals = broker.process.errors.split('\n').filter((line) => line.includes('client refused'))
+  const wrong = refusals.map((line) => JSON.parse(line)).find(({ username }) => username === 'alice')
+  const { clientId, listener, address, protocol, reason, why } = wrong
+  assert.deepEqual(
+    { listener, address, protocol, reason, why },
+    {
+      listener: 'default',
+      address: '127.0.0.1',
+      protocol: 'MQTT 5.0',
+      reason: '0x86',
+      why: 'password: the password is wrong',
+    },
+  )
+  assert.notEqual(clientId, '')
+  assert.equal(refusals.length, 6, 'one warning for each refusal')
+  assert.doesNotMatch(broker.process.errors, /not authenticated/)
   assert.doesNotMatch(broker.process.output + broker.process.errors, /hidden|secret/)
 })
 

@@ -15,6 +15,8 @@ const connected = (clientId: string): BrokerEvent => ({
 
 const refused = (clientId: string): BrokerEvent => ({
   event: 'client-refused',
+  username: undefined,
+  cause: undefined,
   connection,
   clientId,
   reason: reasonCodes.notAuthorized,

@@ -48,7 +48,10 @@ describe('a TLS listener', () => {
 
   test('refuses a version that is not among its own', async (t) => {
     const stage = await new TlsStage(t, { minVersion: 'TLSv1.3' }).listen()
-    assert.match(await stage.refusalOf({ maxVersion: 'TLSv1.2' }), /unsupported protocol/)
+    assert.match(
+      await stage.refusalOf({ maxVersion: 'TLSv1.2' }),
+      /offers no TLS version that tls_versions of the listener allows/,
+    )
   })
 
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -70,7 +73,10 @@ describe('a TLS listener', () => {
 
   test('refuses one that is newer than its own', async (t) => {
     const stage = await new TlsStage(t, { maxVersion: 'TLSv1.2' }).listen()
-    assert.match(await stage.refusalOf({ minVersion: 'TLSv1.3' }), /unsupported protocol/)
+    assert.match(
+      await stage.refusalOf({ minVersion: 'TLSv1.3' }),
+      /offers no TLS version that tls_versions of the listener allows/,
+    )
   })
 
   test('chooses the cipher that stands first in its own list, and not in that of the client', async (t) => {
@@ -112,7 +118,7 @@ describe('a TLS listener', () => {
     plain.write('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00')
     plain.resume()
     const [why] = await Promise.all([stage.refusals.next(), once(plain, 'close')])
-    assert.match(why, /wrong version number/)
+    assert.match(why, /did not speak TLS/)
   })
 
   test('[bad-input 20] turns away a handshake that drips in, however often a byte comes', async (t) => {
@@ -222,10 +228,10 @@ describe('a client certificate', () => {
   const future = new Date(Date.now() + 86_400_000)
   const forged = new Authority('The test authority')
   const unbelieved: readonly (readonly [string, { certificate: string; key: string }, RegExp])[] = [
-    ['of an authority that nobody knows', strangers.issue('device-7'), /UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/],
-    ['of an authority that has taken the name of ours', forged.issue('device-7'), /SIGNATURE|UNABLE/],
-    ['that has expired', authority.issue('device-7', { until: past }), /CERT_HAS_EXPIRED/],
-    ['that is not valid yet', authority.issue('device-7', { from: future }), /CERT_NOT_YET_VALID/],
+    ['of an authority that nobody knows', strangers.issue('device-7'), /no authority in cacertfile has issued it/],
+    ['of an authority that has taken the name of ours', forged.issue('device-7'), /signature|no authority/],
+    ['that has expired', authority.issue('device-7', { until: past }), /it has expired/],
+    ['that is not valid yet', authority.issue('device-7', { from: future }), /it is not valid yet/],
   ]
   for (const settings of [verifying, { verifyPeer: true }]) {
     for (const [name, certificate, why] of unbelieved) {
@@ -238,7 +244,7 @@ describe('a client certificate', () => {
 
   test('that was revoked is refused, and others of the same authority are not', async (t) => {
     const stage = await new TlsStage(t, { ...verifying, crl: authority.revoke(device.certificate) }).listen()
-    assert.match(await stage.refusalOf(withCertificate(device)), /CERT_REVOKED/)
+    assert.match(await stage.refusalOf(withCertificate(device)), /it is revoked by crlfile/)
     await stage.pairUp(withCertificate(authority.issue('device-8')))
   })
 
@@ -249,7 +255,7 @@ describe('a client certificate', () => {
     assert.ok(again.client.isSessionReused(), 'a session is resumed while nothing has changed')
     stage.write('crl.pem', authority.revoke(device.certificate))
     await stage.gate.reload()
-    assert.match(await stage.refusalOf({ ...withCertificate(device), session }), /CERT_REVOKED/)
+    assert.match(await stage.refusalOf({ ...withCertificate(device), session }), /it is revoked by crlfile/)
   })
 })
 
@@ -258,7 +264,7 @@ test('a client of an authority that is believed no more is refused, also with a 
   const session = await sessionOf(stage, withCertificate(device))
   stage.write('ca.pem', new Authority('Another authority').certificate)
   await stage.gate.reload()
-  assert.match(await stage.refusalOf({ ...withCertificate(device), session }), /not believed/)
+  assert.match(await stage.refusalOf({ ...withCertificate(device), session }), /its certificate is not valid: /)
 })
 
 async function sessionOf(stage: TlsStage, options: ConnectionOptions = {}): Promise<Buffer> {
@@ -329,7 +335,7 @@ describe('a host name', () => {
     const servername = 'shop.example.org'
     assert.match(await stage.refusalOf({ servername }), /no certificate/)
     const stranger = new Authority('Another authority').issue('device-7')
-    assert.match(await stage.refusalOf({ servername, ...withCertificate(stranger) }), /not believed/)
+    assert.match(await stage.refusalOf({ servername, ...withCertificate(stranger) }), /its certificate is not valid: /)
     await stage.pairUp({ servername, ...withCertificate(device) })
   })
 })

@@ -14,6 +14,8 @@ export interface Attempt {
   readonly username: string | undefined
   readonly password: Buffer | undefined
   readonly nowMs: number
+  /** AUTH of a client that is connected: its refusal ends the connection, and refuses no CONNECT. */
+  readonly isReauthentication?: boolean | undefined
 }
 
 /** Somebody is who they say. */

@@ -48,7 +48,12 @@ export type Row = Readonly<Record<string, unknown>>
 
 export type Outcome =
   /** `columns`: those of the rows that people are shown, in their order; a document has all of them. */
-  | { readonly rows: readonly Row[]; readonly columns?: readonly string[] }
+  | {
+      readonly rows: readonly Row[]
+      readonly columns?: readonly string[]
+      /** One of the rows says that something failed: exit code 1. */
+      readonly hasFailed?: boolean
+    }
   /** One thing: a line for each of its keys. `document`: what programs get in its place. */
   | { readonly thing: Row; readonly document?: unknown }
   /** `document`: what programs get in its place. */

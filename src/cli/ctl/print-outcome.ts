@@ -15,7 +15,7 @@ export function printOutcome(outcome: Outcome, terminal: Terminal, asJson: boole
     return terminal.fail(kind === 'refused' ? `${visible(message)} (code ${code})` : visible(message))
   }
   terminal.say(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal.isForPeople))
-  return exitCodes.done
+  return 'rows' in outcome && outcome.hasFailed === true ? exitCodes.failed : exitCodes.done
 }
 
 type Shown = Exclude<Outcome, { usage: string } | { problem: string } | { failure: unknown }>

@@ -221,7 +221,8 @@ export const authenticators = {
     ...onNextConnect,
   }),
   salt_position: setting(choice(['prefix', 'suffix']), 'prefix', {
-    description: 'Whether the salt of new passwords stands before or behind them when they are hashed.',
+    description:
+      'Whether the salt of new passwords stands before or behind them when they are hashed. Each stored password carries the position that it was hashed with: a change locks no user out.',
     ...onNextConnect,
   }),
   certificate,

@@ -32,8 +32,9 @@ export const log = section('What the broker says about its work.', {
     description: 'Where lines go. syslog and uds are accepted, but there is nothing behind them yet.',
     takes: 'at-once',
   }),
-  level: setting(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'warn', {
+  level: setting(optional(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'auto'), undefined, {
     description: 'The least severe lines that are written.',
+    defaultWords: 'info where the console is a terminal, so that connections are seen; warn elsewhere',
     takes: 'at-once',
   }),
   dir: setting(optional(path('data-directory', { isWritten: true }), 'auto'), undefined, {

@@ -43,6 +43,21 @@ const outcome = Type.Object({
   warnings: Type.Array(Type.String()),
 })
 
+const certificate = Type.Object({
+  listener: Type.String({ description: '`kind:name`' }),
+  file: Type.String(),
+  state: Type.Union([Type.Literal('in-force'), Type.Literal('not-used')], {
+    description: '`not-used`: the listener goes on with the certificate that it read before.',
+  }),
+  ends: Type.Optional(Type.String({ description: 'When it expires, ISO 8601; of one in force.' })),
+  problem: Type.Optional(Type.String({ description: 'Why it is not used.' })),
+})
+
+const reloadOutcome = Type.Object({
+  ...outcome.properties,
+  certificates: Type.Array(certificate, { description: 'Certificates of TLS listeners, as their files are now.' }),
+})
+
 const listedSetting = Type.Object({
   key: Type.String({ description: 'Dotted key.' }),
   path: Type.Array(Type.String(), { description: 'The parts of the key: a name among them may hold dots.' }),
@@ -119,7 +134,7 @@ export const configurationEndpoints = {
     method: 'POST',
     path: '/configuration_reload',
     summary: 'Reads the configuration file and what it names again, as SIGHUP does.',
-    reply: answer(outcome),
+    reply: answer(reloadOutcome),
     failures: [...changeFailures, 'notHocon'],
     access: 'change',
   }),

@@ -24,6 +24,8 @@ export type HandlePacket = (state: BrokerState, connection: Connection, packet: 
 export interface Refusal {
   readonly reason: ReasonCode
   readonly text: string
+  /** For the log only. */
+  readonly cause?: string | undefined
 }
 
 /** The first half is over: the verdict says yes. */

@@ -77,9 +77,11 @@ export function endCloseDrain(state: BrokerState, connection: Connection): void 
 export function refuseConnect(
   state: BrokerState,
   connection: Connection,
-  refusal: { code: number; reason: ReasonCode; clientId: string; text: string },
+  refusal: { code: number; reason: ReasonCode; clientId: string; text: string; cause?: string | undefined },
 ): void {
   recordRefused(state, connection, refusal)
+  const now = stateOf(connection)
+  const username = now.state === 'awaiting-verdict' ? now.username : undefined
   cancelRequest(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
   // [MQTT5-3.1.2-24] Whose Maximum Packet Size has no room for five bytes is closed without a word.
@@ -91,8 +93,10 @@ export function refuseConnect(
     event: 'client-refused',
     connection,
     clientId: refusal.clientId,
+    username,
     reason: refusal.reason,
     text: refusal.text,
+    cause: refusal.cause,
   })
 }
 

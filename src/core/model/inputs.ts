@@ -107,7 +107,8 @@ export type AuthenticationResult =
   | { readonly allowed: true; readonly identity?: Identity; readonly authenticationData?: Buffer }
   /** Enhanced authentication goes on: AUTH with 0x18 and this [MQTT5-4.12.0-2]. */
   | { readonly allowed: 'not-yet'; readonly authenticationData: Buffer | undefined }
-  | { readonly allowed: false; readonly reason: ReasonCode; readonly reasonString?: string }
+  /** `reasonString` is for the client, `cause` for the log of the broker. */
+  | { readonly allowed: false; readonly reason: ReasonCode; readonly reasonString?: string; readonly cause?: string }
 
 export type Command =
   | {

@@ -140,9 +140,14 @@ export type BrokerEvent =
   | {
       readonly event: 'client-refused'
       readonly connection: Connection
+      /** Empty: the client was refused before its CONNECT was understood. */
       readonly clientId: string
+      readonly username: string | undefined
       readonly reason: ReasonCode
+      /** Sent to a 5.0 client. */
       readonly text: string
+      /** For the log only; undefined: `text` says it all. */
+      readonly cause: string | undefined
     }
   | {
       readonly event: 'client-disconnected'

@@ -96,6 +96,7 @@ export function handleAuthenticationResult(
   refuseConnection(state, connection, now.clientId, {
     reason: verdict.reason,
     text: verdict.reasonString ?? 'not allowed to connect',
+    cause: verdict.cause,
   })
 }
 

@@ -7,6 +7,7 @@ import {
 } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type {
+  CertificateInForce,
   ConfigurationOperations,
   ConfigurationOutcome,
   ConfigurationVersion,
@@ -15,7 +16,7 @@ import type {
 } from '../operations/configuration.ts'
 import { isNanomqSection, nanomqSection, type NanomqSection, replacementSection } from '../nanomq-sections.ts'
 import { isSentObject, type Sent } from '../read-bridge-node.ts'
-import { type ApiError, refuse } from '../api-error.ts'
+import { type ApiError, refuse, shortened } from '../api-error.ts'
 
 type Endpoints = typeof configurationEndpoints
 
@@ -38,7 +39,11 @@ export function configurationHandlers(
       if ('isDone' in found) return refusalOf(found)
       return { code: 0, data: { changes: found.map(shownDifference) } }
     },
-    reload_configuration: async ({ caller }) => replyOf(await configuration.reload(caller)),
+    reload_configuration: async ({ caller }) => {
+      const reply = replyOf(await configuration.reload(caller))
+      if (!('data' in reply)) return reply
+      return { code: 0, data: { ...reply.data, certificates: configuration.certificates().map(shownCertificate) } }
+    },
   }
 }
 
@@ -72,7 +77,21 @@ async function changeHot(
     return refuse('invalidParameter', `${place}${fault.path.replaceAll('/', '.')} in the body ${fault.message}`)
   }
   const settings = settingsOf(sent, shownSettings(configuration))
-  return replyOf(await configuration.change(settings, change))
+  const reply = replyOf(await configuration.change(settings, change))
+  if (!('data' in reply)) return reply
+  return { code: 0, data: { ...reply.data, warnings: [...unknownKeys(sent, place), ...reply.data.warnings] } }
+}
+
+/** More than so many keys of one body are not listed. */
+const maxUnknownKeys = 10
+
+/** A sentence for each key that is no setting of `/reload`; clients of other brokers send more than is known here. */
+function unknownKeys(sent: object, place: string): string[] {
+  const known = Object.keys(hotSettings.properties)
+  const unknown = Object.keys(sent).filter((key) => !known.includes(key))
+  return unknown
+    .slice(0, maxUnknownKeys)
+    .map((key) => `${place}.${shortened(key)} is not known and was ignored; known: ${known.join(', ')}`)
 }
 
 const msPerSecond = 1_000
@@ -219,6 +238,14 @@ function shownVersion({
 
 function shownDifference({ key, old, new: now }: SettingDifference): { key: string; old?: string; new?: string } {
   return { key, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { new: now }) }
+}
+
+function shownCertificate(
+  certificate: CertificateInForce,
+): Shown<ReplyOf<Endpoints['reload_configuration']>['data']['certificates']> {
+  const { listener, file, problem } = certificate
+  if (problem !== undefined) return { listener, file, state: 'not-used', problem }
+  return { listener, file, state: 'in-force', ends: new Date(certificate.endsAtMs).toISOString() }
 }
 
 const refusals = {

@@ -30,6 +30,8 @@ export interface ConfigurationOperations {
   /** What either would do. */
   tryText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
+  /** Of TLS listeners, as their files are now. */
+  certificates(): readonly CertificateInForce[]
   /** The oldest first. */
   versions(): readonly ConfigurationVersion[]
   /** What was not as by default in a version that there is; secrets masked. */
@@ -38,6 +40,13 @@ export interface ConfigurationOperations {
   differencesOf(from: number, to: number): readonly SettingDifference[]
   rollback(number: number, by: Caller): Promise<ConfigurationOutcome>
 }
+
+/** A file of a certificate that a TLS listener names. */
+export type CertificateInForce = { readonly listener: string; readonly file: string } & (
+  | { readonly endsAtMs: number; readonly problem?: undefined }
+  /** It is not used; the listener goes on with the certificate that it has read before. */
+  | { readonly problem: string }
+)
 
 export interface ConfigurationVersion {
   readonly number: number

@@ -76,7 +76,7 @@ export function operationsOf(
     backup: backupOperations(dependencies),
     bridges: bridgeOperations(dependencies),
     brokers: brokerOperations(dependencies),
-    configuration: configurationOperations(dependencies.configuration),
+    configuration: configurationOperations(dependencies.configuration, () => dependencies.listeners.addresses),
     control: dependencies.control.operations,
     listeners: listenerOperations(dependencies),
     namespaces: namespaceOperations(dependencies, ofAll.clients),

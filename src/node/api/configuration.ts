@@ -12,9 +12,13 @@ import { textOfVersion, versionDifferences } from '../configuration/config-histo
 import { requestName } from '../configuration/config-layers.ts'
 import { changesFileName } from '../configuration/read-configuration.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
-import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
+import { hostsOfPort, isLoopbackAddress, type ListenerAddress } from '../listeners/listener-addresses.ts'
+import { listenerCertificates } from '../listeners/listener-certificates.ts'
 
-export function configurationOperations(live: LiveConfig): ConfigurationOperations {
+export function configurationOperations(
+  live: LiveConfig,
+  listeners: () => readonly ListenerAddress[],
+): ConfigurationOperations {
   return {
     hotSettings: () => hotSettingsOf(live.config),
     sections: () => describeAsObject(live.config),
@@ -31,6 +35,7 @@ export function configurationOperations(live: LiveConfig): ConfigurationOperatio
     previewText: (text) => live.previewText(text),
     replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
     reload: async (by) => outcomeOf(await live.reload(by)),
+    certificates: () => listenerCertificates(listeners()),
     versions: () => live.history.versions,
     textOf: (number) => textOfVersion(live.history.find(number) ?? nothing),
     differencesOf: (from, to) =>

@@ -11,7 +11,7 @@ import { nothingChanged } from '../configuration/config-layers.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 import { LiveConfig } from '../configuration/live-config.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
-import { logConsumer } from '../observe/log-config.ts'
+import { logConsumer, logLevelOf } from '../observe/log-config.ts'
 import { passwordRisk, wellKnownPasswordText } from '../admins/default-admin.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { connectionLimitsOf } from '../shards/shard-plan.ts'
@@ -108,7 +108,7 @@ function shardsConsumer({
       const { core, maxPropertyBytes, log } = config
       const { access } = admission
       const limits = connectionLimitsOf(config, room, supervisor.size)
-      const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: log.level, ...limits }
+      const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: logLevelOf(log), ...limits }
       await supervisor.change((change) => ({ kind: 'settings', change, settings }), settings)
       return undefined
     },

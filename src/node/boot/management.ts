@@ -205,7 +205,7 @@ function refusesOwn({ http }: GodwitConfig): boolean {
 }
 
 /** What must not be reached by others is not opened to them. */
-async function problemOfExposure(config: GodwitConfig, log: Logger): Promise<Problem | undefined> {
+export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 'warn'>): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
   const hosts = http.host === undefined ? hostsOfPort(config) : [http.host]

@@ -33,7 +33,7 @@ import { brokerIdOf, BridgeConfig, planBridges } from '../bridges/bridge-config.
 import { listenersConsumer, ListenerManager } from '../listeners/listener-manager.ts'
 import { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import { createLiveConfig } from './live-config.ts'
-import { logTargetsOf, problemOfLog } from '../observe/log-config.ts'
+import { logTargetsOf, problemOfLog, logLevelOf } from '../observe/log-config.ts'
 import { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { settleNodeName } from '../data-dir/node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
@@ -198,7 +198,7 @@ type Logging = { readonly log: Logger } | { readonly problem: string }
 async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Logging> {
   const targets = logTargetsOf(log, dataDirectory)
   try {
-    return { log: await createLogger({ ...targets, level: log.level }) }
+    return { log: await createLogger({ ...targets, level: logLevelOf(log) }) }
   } catch (error) {
     return problemOfLog(targets, error)
   }

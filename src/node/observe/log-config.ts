@@ -2,13 +2,21 @@
 
 import { isAbsolute, join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
-import type { Logger, LogTargets } from '../../telemetry/index.ts'
+import type { LogLevel, Logger, LogTargets } from '../../telemetry/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 /** Without a directory of their own, and with a relative one, log files lie in the data directory. */
 export function logTargetsOf({ level: _level, dir, ...rest }: GodwitConfig['log'], dataDirectory: string): LogTargets {
   const directory = dir === undefined ? join(dataDirectory, 'log') : isAbsolute(dir) ? dir : join(dataDirectory, dir)
   return { ...rest, dir: directory }
+}
+
+/** Connections are `info`: a person at a terminal sees them by default, a log file is spared. */
+export function logLevelOf(
+  { level, to }: Pick<GodwitConfig['log'], 'level' | 'to'>,
+  isTerminal = process.stderr.isTTY,
+): LogLevel {
+  return level ?? (isTerminal && to.includes('console') ? 'info' : 'warn')
 }
 
 export function problemOfLog({ dir, file }: LogTargets, error: unknown): Problem {
@@ -30,7 +38,7 @@ export function logConsumer(log: Logger, dataDirectory: string, atStart: GodwitC
         return problemOfLog(targets, error)
       }
       taken = wanted
-      log.changeLevel(config.log.level)
+      log.changeLevel(logLevelOf(config.log))
       return undefined
     },
   }

@@ -167,7 +167,7 @@ function pointOf(now: Counters, before: Counters, atMs: number): MonitorPoint {
     sessions: now.sessionsStored,
     topics: now.topicsStored,
     subscriptions: now.subscriptionsStored,
-    retained: now.retainedStored,
+    retained: now.retainedOfClientsStored,
     received: step('messagesReceived'),
     sent: step('messagesSent'),
     received_bytes: step('bytesReceived'),

@@ -18,6 +18,7 @@ import { createDescriptorCounter } from '../../transports/index.ts'
 import { createConnectionSlots } from './connection-slots.ts'
 import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts'
 import { clientEventsTopic } from '../observe/sys-topics.ts'
+import { logLevelOf } from '../observe/log-config.ts'
 
 /** Of connections, for all listeners of a shard together. */
 export type ConnectionLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
@@ -123,7 +124,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     counters,
     histograms: meters,
     crashMarker: createCrashMarker(),
-    logLevel: config.log.level,
+    logLevel: logLevelOf(config.log),
     clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
   }))
   return {

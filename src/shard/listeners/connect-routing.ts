@@ -3,13 +3,7 @@
 
 import { type Connection, namespacedName, resolveNamespace } from '../../core/index.ts'
 import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
-import {
-  reasonCodes,
-  returnCodeFor,
-  type ConnectPacket,
-  type Packet,
-  type ProtocolVersion,
-} from '../../protocol/index.ts'
+import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet } from '../../protocol/index.ts'
 import { FirstPacket } from './beginning.ts'
 import { encodePacket } from '../io/encode-sends.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
@@ -88,16 +82,19 @@ export class ConnectRouting {
     { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
   ): void {
     const isCarried = this.#peers.relay(peer, output.stream, listener.number, begun)
-    if (!isCarried) this.#refuseUnavailable(output, connect.version)
+    if (!isCarried) this.#refuseUnavailable(output, listener, connect)
   }
 
   /** The shard that has its session is being started again: the client may try again soon. */
-  #refuseUnavailable(output: ClientOutput, version: ProtocolVersion): void {
+  #refuseUnavailable(output: ClientOutput, { kind, name }: ShardListener, connect: ConnectPacket): void {
+    const { version, clientId, username } = connect
     const reason = reasonCodes.serverUnavailable
     const reasonCode = version === 5 ? reason : returnCodeFor(reason)
     encodePacket(output, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
     this.#owner.closeAfterFlush(output)
-    const why = 'the shard that has its session is not there'
-    this.#dependencies.log.warn('client refused', { address: output.stream.remoteAddress, reason, why })
+    const why = 'the shard of its session is restarting; the client may try again'
+    const listenerName = `${kind}:${name}`
+    const address = output.stream.remoteAddress
+    this.#dependencies.log.warn('client refused', { clientId, username, listener: listenerName, address, why })
   }
 }

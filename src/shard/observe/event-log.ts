@@ -1,9 +1,9 @@
 // What the core tells of its clients: lines of the log, and whoever else wants to know.
 
-import { type BrokerEvent, splitNamespacedName } from '../../core/index.ts'
+import { type BrokerEvent, type Connection, splitNamespacedName } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
-import { type CounterCell, counterCells, type Counters, type Log } from '../../telemetry/index.ts'
-import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
+import { type CounterCell, counterCells, type Counters, type Log, type LogFields } from '../../telemetry/index.ts'
+import { type ProtocolVersion, reasonCodes, type ReasonCode } from '../../protocol/index.ts'
 import type { ClientEvents } from './client-events.ts'
 import { RecentDrops } from './recent-drops.ts'
 import { DropLog } from './drop-log.ts'
@@ -56,18 +56,23 @@ export class EventLog {
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)
         this.#counters.add(counterCells.clientsConnected, 1)
-        return log.info('client connected', { ...named(event.clientId), address: event.connection.peerAddress })
+        return log.info('client connected', { ...named(event.clientId), ...arrivalOf(event.connection) })
       case 'client-refused':
         this.#counters.add(refusalCell(event.reason), 1)
         return log.warn('client refused', {
           ...named(event.clientId),
-          address: event.connection.peerAddress,
-          reason: event.reason,
-          why: event.text,
+          username: event.username,
+          ...arrivalOf(event.connection),
+          reason: reasonHex(event.reason),
+          why: event.cause ?? event.text,
         })
       case 'client-disconnected':
         this.#clientEvents.note(event, nowMs)
-        return log.info('client disconnected', { ...named(event.clientId), reason: event.reason, why: event.text })
+        return log.info('client disconnected', {
+          ...named(event.clientId),
+          reason: reasonHex(event.reason),
+          why: event.text,
+        })
       case 'session-taken-over':
         return log.info('session taken over', named(event.clientId))
       case 'queue-records-skipped':
@@ -117,6 +122,18 @@ function refusalCell(reason: ReasonCode): CounterCell {
       return counterCells.refusedOther
   }
 }
+
+/** By which listener, from where, in which version. */
+function arrivalOf({ listener, peerAddress, version }: Connection): LogFields {
+  const { gateway } = listener
+  const protocol = gateway === undefined ? `MQTT ${versionNames[version]}` : `${gateway.name} ${gateway.version}`
+  return { listener: listener.name, address: peerAddress, protocol }
+}
+
+const versionNames: Readonly<Record<ProtocolVersion, string>> = { 3: '3.1', 4: '3.1.1', 5: '5.0' }
+
+/** As the standard writes reason codes: 0x86. */
+const reasonHex = (reason: ReasonCode): string => `0x${reason.toString(16).padStart(2, '0')}`
 
 /** Whose session it is. */
 function named(session: string): { readonly clientId: string; readonly namespace?: string } {

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { shareBrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
-import { startBroker } from '../../e2e/godwit-process.ts'
-import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
+import { startBroker, temporaryFolder } from '../../e2e/godwit-process.ts'
+import { Authority, type Named } from '../../transports/certificates.ts'
+import { ctl, ctlDone, ctlRefused, runCtl } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
@@ -38,6 +39,30 @@ test('a configuration with a fault is refused, and so is what is none', async ()
 test('reload reads the files again', async () => {
   const broker = await sharedBroker()
   assert.match(await ctlDone(broker, ['reload']), /^nothing has changed\n$|^/)
+})
+
+test('reload says which certificates are in force and until when, and fails where one cannot be used', async (t) => {
+  const folder = await temporaryFolder(t)
+  const authority = new Authority('The test authority')
+  const until = new Date('2040-02-03T04:05:06Z')
+  const write = async ({ certificate, key }: Named): Promise<void> => {
+    await writeFile(join(folder, 'cert.pem'), certificate)
+    await writeFile(join(folder, 'key.pem'), key)
+  }
+  await write(authority.issue('localhost', { until: new Date('2039-01-01T00:00:00Z') }))
+  const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
+  const set = [`listeners.ssl.plant={ bind = "127.0.0.1:0", ${files} }`]
+  const broker = await startBrokerWithApi(t, { set })
+  await write(authority.issue('localhost', { until }))
+  assert.equal(
+    await ctlDone(broker, ['reload']),
+    `certificate in force\tssl:plant\t${folder}/cert.pem\tuntil 2040-02-03T04:05:06.000Z\n`,
+  )
+  await writeFile(join(folder, 'key.pem'), authority.issue('another').key)
+  const { code, output } = await ctl(broker, ['reload'])
+  assert.equal(code, 1)
+  assert.match(output, /^certificate not used\tssl:plant\t.*key\.pem is not the key of the certificate in .*cert\.pem/)
+  assert.doesNotMatch(output, /error:/)
 })
 
 test('config update and replace show the difference, ask, and change nothing without a yes', async (t) => {

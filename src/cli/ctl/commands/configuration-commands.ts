@@ -11,7 +11,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   {
     name: 'reload',
     description: 'read the configuration file and what it names again, as SIGHUP does',
-    run: ({ client }) => shown(client.reload_configuration(), showChange),
+    run: ({ client }) => shown(client.reload_configuration(), showReload),
   },
   {
     name: 'config show',
@@ -151,7 +151,28 @@ function linesOf({ data }: Changed): string[] {
   )
 }
 
-type Changed = Extract<Awaited<ReturnType<ApiClient['reload_configuration']>>, { reply: unknown }>['reply']
+type Changed = Extract<Awaited<ReturnType<ApiClient['update_config']>>, { reply: unknown }>['reply']
+type Reloaded = Extract<Awaited<ReturnType<ApiClient['reload_configuration']>>, { reply: unknown }>['reply']
+
+/** Settings that have changed, and the certificates that are in force now. Failed where one cannot be used. */
+function showReload(reply: Reloaded): Outcome {
+  const { certificates } = reply.data
+  const change = showChange(reply)
+  if (certificates.length === 0) return change
+  const rows = certificates.map(({ state, listener, file, ends, problem }): Row => {
+    const until = problem === undefined ? `until ${ends}` : `${problem}; the certificate from before stays in force`
+    return {
+      state: state === 'in-force' ? 'certificate in force' : 'certificate not used',
+      key: listener,
+      old: file,
+      new: until,
+    }
+  })
+  const hasFailed = certificates.some(({ state }) => state === 'not-used')
+  return { rows: [...('rows' in change ? change.rows : []), ...rows], columns: changeColumns, hasFailed }
+}
+
+const changeColumns = ['state', 'key', 'old', 'new'] as const
 
 /** A line for each setting, with what became of it. */
 function showChange({ data }: Changed): Outcome {
@@ -162,9 +183,7 @@ function showChange({ data }: Changed): Outcome {
     ...data.pinned.map((key) => ({ state: 'held by --set', key })),
     ...data.warnings.map((warning) => ({ state: 'warning', key: warning })),
   ]
-  return rows.length === 0
-    ? { text: 'nothing has changed', document: [] }
-    : { rows, columns: ['state', 'key', 'old', 'new'] }
+  return rows.length === 0 ? { text: 'nothing has changed', document: [] } : { rows, columns: changeColumns }
 }
 
 /**

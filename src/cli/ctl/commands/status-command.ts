@@ -54,6 +54,8 @@ async function knownOf(client: ApiClient): Promise<Result<Row>> {
   const stats = await client.get_stats()
   if ('failure' in stats) return stats
   const [{ node, stats: counts } = { node: '', stats: {} }] = stats.reply.data
+  const current = await client.get_monitor_current()
+  if ('failure' in current) return current
   const rates = await ratesOf(client, node)
   if ('failure' in rates) return rates
   const metrics = await client.get_metrics()
@@ -63,7 +65,7 @@ async function knownOf(client: ApiClient): Promise<Result<Row>> {
     connections: counts['connections.count'],
     sessions: counts['sessions.count'],
     subscriptions: counts['subscriptions.count'],
-    retained: counts['retained.count'],
+    retained: current.reply.data.retained,
   }
   const used = { memory: memoryText(memory), cpu }
   return { reply: { node, ...broker, profile, shards, ...held, ...rates.reply, ...used } }

@@ -20,7 +20,7 @@ export function monitorHandlers(metrics: MetricOperations): Handlers<typeof moni
           sessions: counters.sessionsStored,
           topics: counters.topicsStored,
           subscriptions: counters.subscriptionsStored,
-          retained: counters.retainedStored,
+          retained: counters.retainedOfClientsStored,
           received_rate: rates.received,
           sent_rate: rates.sent,
           dropped_rate: rates.dropped,

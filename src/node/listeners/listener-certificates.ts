@@ -1,0 +1,25 @@
+// The certificates that TLS listeners name, as their files are now: for whoever has just put new ones there.
+
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { problemOfQuicFiles, problemOfTlsFiles } from '../../transports/index.ts'
+import type { CertificateInForce } from '../../management/index.ts'
+import type { ListenerAddress } from './listener-addresses.ts'
+
+/** One for each file of a certificate. With a problem the listener goes on with what it read before. */
+export function listenerCertificates(listeners: readonly ListenerAddress[]): CertificateInForce[] {
+  return listeners.flatMap((listener) => {
+    if (!('tls' in listener)) return []
+    const { kind, name, tls } = listener
+    const problem = (kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls))?.message
+    const pairs = [...(tls.certificate === undefined ? [] : [tls.certificate]), ...tls.byServerName]
+    return pairs.map(({ certFile }): CertificateInForce => {
+      const shown = { listener: `${kind}:${name}`, file: certFile }
+      return problem === undefined ? { ...shown, endsAtMs: endOf(certFile) } : { ...shown, problem }
+    })
+  })
+}
+
+function endOf(file: string): number {
+  return Date.parse(new X509Certificate(readFileSync(file)).validTo)
+}

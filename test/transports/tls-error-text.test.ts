@@ -1,0 +1,28 @@
+// What OpenSSL says about a handshake, in words for administrators.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { certificateErrorText, handshakeErrorText, openSslReason } from '../../src/transports/tls-error-text.ts'
+
+const withCode = (message: string, more: object): Error => Object.assign(new Error(message), more)
+
+const raw =
+  'C076FFF7FE7E0000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/a.c:77:'
+
+test('a known error is a sentence that says what to do', () => {
+  const text = handshakeErrorText(
+    withCode(raw, { code: 'ERR_SSL_WRONG_VERSION_NUMBER', reason: 'wrong version number' }),
+  )
+  assert.equal(text, 'the client did not speak TLS: let it use TLS (mqtts://), or a listener without TLS')
+})
+
+test('an unknown error is the reason alone, without numbers and lines of the source of OpenSSL', () => {
+  assert.equal(handshakeErrorText(withCode(raw, { code: 'ERR_SSL_NEW' })), 'TLS handshake failed: wrong version number')
+  assert.equal(openSslReason(withCode(raw, { reason: 'bad record' })), 'bad record')
+  assert.equal(openSslReason(new Error('plain words')), 'plain words')
+})
+
+test('a certificate that does not hold is told in words', () => {
+  assert.equal(certificateErrorText('CERT_HAS_EXPIRED'), 'it has expired')
+  assert.equal(certificateErrorText('SOMETHING_NEW'), 'something new')
+})
