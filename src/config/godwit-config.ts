@@ -177,6 +177,7 @@ export type RuleEngineConfig = SettingValues['rule_engine']
 export type EventMessageConfig = SettingValues['event_message']
 export type ConnectorsConfig = SettingValues['connectors']
 export type ActionsConfig = SettingValues['actions']
+export type WebhookConfig = SettingValues['webhook']
 export type GatewaysConfig = SettingValues['gateway']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
@@ -230,6 +231,7 @@ export interface GodwitConfig {
   readonly connectors: ConnectorsConfig
   readonly actions: ActionsConfig
   readonly gateways: GatewaysConfig
+  readonly webhook: WebhookConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -294,6 +296,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     connectors: values.connectors,
     actions: values.actions,
     gateways: values.gateway,
+    webhook: values.webhook,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

@@ -44,9 +44,9 @@ test('config check says that a good file is good', async (t) => {
 })
 
 test('config check tells what of a good file has no effect', async (t) => {
-  const { exitCode, output } = await check(t, { 'a.conf': 'listeners.tcp {}\n\nwebhook.url = u' })
+  const { exitCode, output } = await check(t, { 'a.conf': 'listeners.tcp {}\n\ndds.domain_id = 0' })
   assert.equal(exitCode, 0)
-  assert.match(output, /^warning: FOLDER\/a\.conf:3:\d+: webhook: this is accepted, but nothing works on it yet/)
+  assert.match(output, /^warning: FOLDER\/a\.conf:3:\d+: dds: this is accepted, but nothing works on it yet/)
 })
 
 test('config check tells every fault on a line of its own, with file, line and key', async (t) => {
@@ -148,7 +148,7 @@ test('config check of no file, or of a folder, says so and fails', async () => {
 
 test('config check --json tells the same to programs', async (t) => {
   const file = join(await temporaryFolder(t), 'a.conf')
-  await writeFile(file, 'webhook.url = u\nlog.level = loud')
+  await writeFile(file, 'dds.domain_id = 0\nlog.level = loud')
   const { exitCode, output, errors } = await checkOf(file, true)
   assert.equal(exitCode, 1)
   assert.equal(errors, '')
@@ -157,11 +157,11 @@ test('config check --json tells the same to programs', async (t) => {
   const message = '"loud" is not one of trace, debug, info, warn, error, fatal, or auto'
   assert.deepEqual(fault, { file, line: 2, column: 13, key: 'log.level', message, hint })
 
-  await writeFile(file, 'listeners.tcp {}\nwebhook.url = u')
+  await writeFile(file, 'listeners.tcp {}\ndds.domain_id = 0')
   const good = await checkOf(file, true)
   assert.equal(good.exitCode, 0)
   const { isGood, faults, warnings } = JSON.parse(good.output)
-  assert.deepEqual([isGood, faults, warnings[0].key], [true, [], 'webhook'])
+  assert.deepEqual([isGood, faults, warnings[0].key], [true, [], 'dds'])
   assert.equal(JSON.parse((await checkOf('/nowhere/a.conf', true)).output).faults.length, 1)
 })
 

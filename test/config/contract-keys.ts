@@ -194,6 +194,10 @@ const mqttBridgeIdle = [
   'tcp.keepcnt = 1',
   'tcp.sendtimeo = 5s',
   'tcp.recvtimeo = 5s',
+  'webhook { url = "http://127.0.0.1:8888", headers.content-type = "application/json", body.encoding = plain }',
+  'webhook { pool_size = 32, cancel_timeout = 5000, events = [{ event = "on_message_publish", topic = "a/b/c" }] }',
+  'webhook.events.1 { event = on_client_connack }',
+  'webhook.ssl { enable = true, keyfile = k, certfile = c, cacertfile = a, verify_peer = true }',
 ]
 
 const databases = ['mysql', 'postgresql', 'timescaledb']
@@ -213,17 +217,8 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
     'sqlite { disk_cache_size = 102400, mounted_file_path = "/tmp/", flush_mem_threshold = 100, resend_interval = 5000 }',
     'sqlite',
   ],
-  [
-    'webhook { url = "http://127.0.0.1:8888", headers.content-type = "application/json", body.encoding = plain }',
-    'webhook',
-  ],
-  [
-    'webhook { pool_size = 32, cancel_timeout = 5000, events = [{ event = "on_message_publish", topic = "a/b/c" }] }',
-    'webhook',
-  ],
-  ['webhook.events.1 { event = on_client_connack }', 'webhook'],
-  ['webhook.ssl { enable = true, keyfile = k, certfile = c, cacertfile = a, verify_peer = true }', 'webhook'],
   ['preset.session.1 { clientid = c, topic = [{ remote_topic = "a/#", qos = 1 }] }', 'preset.session'],
+  ['webhook.events = [{ event = on_client_disconnected }, { event = on_message_acked }]', 'webhook.events'],
   ['plugin.libs = [{ path = "/usr/lib/plugin.so" }]', 'plugin'],
 
   ...mqttBridgeIdle.map((line) => {

@@ -122,6 +122,23 @@ describe('E3 encodings', () => {
     ])
   })
 
+  test('base62: one number, and a digit 0 for each zero byte at the beginning', () => {
+    checkExamples([
+      ["base62_encode('hello')", '"7tQLFHz"'],
+      ["base62_encode('')", '""'],
+      ['base62_encode(payload)', '"00z"', { payload: Buffer.from([0, 0, 61]) }],
+      ['base62_encode(payload)', '"0"', { payload: Buffer.from([0]) }],
+      ["base62_decode('7tQLFHz')", '"hello"'],
+      [
+        "base62_decode(base62_encode('a longer text, which takes several numbers')) ",
+        '"a longer text, which takes several numbers"',
+      ],
+      ["base62_decode('00z')", '"\\u0000\\u0000="'],
+      ["base62_decode('a-b')", /not base62/],
+      ['base62_encode(payload)', /more than 16384 bytes/, { payload: Buffer.alloc(16_385, 1) }],
+    ])
+  })
+
   test('json_encode and json_decode', () => {
     checkExamples([
       ["json_encode([1, 2.0, 'x', null, true])", '"[1,2.0,\\"x\\",null,true]"'],

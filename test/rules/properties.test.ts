@@ -76,6 +76,7 @@ describe('properties', () => {
           'payload',
           'hexstr2bin(bin2hexstr(payload))',
           'base64_decode(base64_encode(payload))',
+          'base62_decode(base62_encode(payload))',
           'gunzip(gzip(payload))',
           "subbits(payload, 1, 400, 'bits')",
         ]) {

@@ -334,28 +334,6 @@ export const bridges = section('Connections to other brokers.', {
   }),
 })
 
-/** sqlite and webhook: two more ways in which messages leave. */
 export const sqlite = section('What NanoMQ keeps on disk. Godwit keeps sessions itself; see storage.', diskCache, {
   engine: 'none yet',
 })
-
-const webhookEvent = record('an event', { event: text(), topic: text() }, ['event'])
-
-export const webhook = section(
-  'Events that are told to a service of yours over HTTP.',
-  {
-    enable: setting(flag, true, { description: 'Whether events are told.' }),
-    url: setting(maybeText, undefined, { description: 'Address of the service.' }),
-    headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
-    body: section('The body of each request.', {
-      encoding: setting(choice(['plain', 'base64', 'base62']), 'plain', { description: 'How payloads are written.' }),
-    }),
-    pool_size: setting(integer({ min: 1, max: 65_535 }), 32, { description: 'Connections to the service.' }),
-    cancel_timeout: setting(milliseconds, 5_000, { description: 'How long an answer may take.' }),
-    events: setting(listOf(webhookEvent), [], {
-      description: 'Events by name (event), for messages also a topic filter (topic).',
-    }),
-    ssl: clientCertificates,
-  },
-  { engine: 'none yet' },
-)

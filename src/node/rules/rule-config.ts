@@ -4,7 +4,7 @@
 //     -> all shards, each of which runs all rules for its own messages      see `shard/rules/`
 
 import { isDeepStrictEqual } from 'node:util'
-import type { GodwitConfig } from '../../config/index.ts'
+import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
 import { compileRule, RuleCompileError } from '../../rules/index.ts'
 import { type ActionAssignment, eventMessageNames, type RuleAssignment, type RulePlan } from '../../shard/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
@@ -21,7 +21,7 @@ export interface RuleConfigOptions {
   tell(plan: RulePlan): Promise<void>
 }
 
-const sections = ['rule_engine.', 'event_message.', 'connectors.', 'actions.']
+const sections = ['rule_engine.', 'event_message.', 'connectors.', 'actions.', 'webhook.']
 
 export class RuleConfig implements ConfigConsumer {
   readonly #options: RuleConfigOptions
@@ -56,9 +56,35 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   if ('problem' in actions) return actions
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))
   if ('problem' in rules) return rules
+  const derived = planDerived(derivedWebhook(config.webhook))
+  if ('problem' in derived) return derived
   const ignoresSysMessages = config.ruleEngine.ignore_sys_message
   const eventMessages = eventMessageNames.filter((name) => config.eventMessage[name])
-  return { plan: { nodeName, ignoresSysMessages, eventMessages, rules: rules.rules, actions: actions.actions } }
+  return {
+    plan: {
+      nodeName,
+      ignoresSysMessages,
+      eventMessages,
+      rules: [...rules.rules, ...derived.rules],
+      actions: [...actions.actions, ...derived.actions],
+    },
+  }
+}
+
+/** What sections of other brokers bring. */
+function planDerived({ rules, actions }: DerivedRules): Pick<RulePlan, 'rules' | 'actions'> | Problem {
+  for (const { type, key, connector, action } of actions) {
+    const problem = sinkTypes[type].problemOfConnector(connector) ?? sinkTypes[type].problemOfAction(action)
+    if (problem !== undefined) return { problem: `${key}.${problem}` }
+  }
+  for (const { key, sql } of rules) {
+    const problem = problemOfSql(sql)
+    if (problem !== undefined) return { problem: `${key}: ${problem}` }
+  }
+  return {
+    rules: rules.map(({ id, sql, actions: all }) => ({ id, sql, isEnabled: true, actions: all })),
+    actions: actions.map(({ id, type, connector, action }) => ({ id, type, connector, action })),
+  }
 }
 
 function planAllRules(

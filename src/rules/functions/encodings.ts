@@ -16,6 +16,7 @@ import {
   type RuleValue,
 } from '../values/value.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
+import { decodeBase62, encodeBase62 } from './base62.ts'
 import { decodeTerm, encodeTerm } from './erlang-terms.ts'
 
 function hash(algorithm: string, data: RuleValue, { host, budget }: Call): RuleValue {
@@ -39,6 +40,9 @@ function hashFunction(algorithm: string, description: string): FunctionDefinitio
     run: ([data], call) => hash(algorithm, data, call),
   }
 }
+
+/** How much more than reading it takes. */
+const base62Work = 64
 
 const base64Text = /^[A-Za-z\d+/]*={0,2}$/
 
@@ -134,6 +138,26 @@ export const encodingFunctions: FunctionDefinitions = {
     run: ([text], { budget }) => {
       budget.create((text as string).length)
       return base64Decode(text as string)
+    },
+  },
+  base62_encode: {
+    signatures: ['data: bytes'],
+    returns: 'text',
+    description: 'Base62 (0-9, A-Z, a-z) of the bytes of a text, which are read as one number. At most 16384 bytes.',
+    run: ([data], { budget }) => {
+      const bytes = data as Uint8Array
+      budget.read(base62Work * bytes.length)
+      budget.create(2 * bytes.length)
+      return encodeBase62(bytes)
+    },
+  },
+  base62_decode: {
+    signatures: ['text: text'],
+    returns: 'text',
+    description: 'Bytes of a base62 text.',
+    run: ([text], { budget }) => {
+      budget.read(base62Work * (text as string).length)
+      return textFromBytes(decodeBase62(text as string))
     },
   },
   json_encode: {

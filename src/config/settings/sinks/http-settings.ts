@@ -16,7 +16,7 @@ import {
   template,
 } from './sink-parts.ts'
 
-const httpConnector = section('One HTTP service.', {
+export const httpConnector = section('One HTTP service.', {
   ...connectorSettings,
   url: setting(maybeText, undefined, { description: 'Address, such as http://127.0.0.1:8080/base.' }),
   headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
@@ -25,7 +25,7 @@ const httpConnector = section('One HTTP service.', {
   ssl: clientCertificates,
 })
 
-const httpAction = section('One kind of request.', {
+export const httpAction = section('One kind of request.', {
   ...actionSettings,
   parameters: section('The request. Texts are templates with ${...}.', {
     method: setting(choice(['post', 'put', 'get', 'delete']), 'post', { description: 'Method.' }),

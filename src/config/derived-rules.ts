@@ -1,0 +1,44 @@
+// Rules and actions that are not configured as such, but by sections that other brokers have for them.
+
+import { checkSettings } from './check/check-settings.ts'
+import type { ActionsConfig, ConnectorsConfig } from './godwit-config.ts'
+import { emptyObject } from './hocon/merge.ts'
+import type { RuleActionConfig } from './schema/rule-action.ts'
+import type { Section, ValueOf } from './schema/setting.ts'
+
+export interface DerivedRule {
+  /** No configured rule has it: it begins with `$`. */
+  readonly id: string
+  /** Where it is configured. */
+  readonly key: string
+  readonly sql: string
+  readonly actions: readonly RuleActionConfig[]
+}
+
+type NamedOf<Part> = Part extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
+
+/** An action with its connector. */
+export interface DerivedAction<Type extends 'http'> {
+  readonly id: string
+  readonly key: string
+  readonly type: Type
+  readonly connector: NamedOf<ConnectorsConfig[Type]>
+  readonly action: NamedOf<ActionsConfig[Type]>
+}
+
+export interface DerivedRules {
+  readonly rules: readonly DerivedRule[]
+  readonly actions: readonly DerivedAction<'http'>[]
+}
+
+const nowhere = { file: '', line: 0, column: 0 }
+
+/** The values of a section in which nothing is written. */
+export function defaultsOf<Node extends Section>(node: Node): ValueOf<Node> {
+  return checkSettings(node, emptyObject(nowhere)).values
+}
+
+/** A text of SQL. */
+export function quoted(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`
+}

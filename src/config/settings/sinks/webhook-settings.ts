@@ -1,0 +1,69 @@
+// webhook: messages and events of clients over HTTP, as NanoMQ has it.
+
+import { listOf, record, textMap, type Fields } from '../../schema/collections.ts'
+import { duration } from '../../schema/quantities.ts'
+import { appliedAtOnce, section, setting } from '../../schema/setting.ts'
+import { boolean, choice, integer, text, type SettingType } from '../../schema/setting-type.ts'
+import { clientCertificates } from '../bridges.ts'
+import { maybeText } from './sink-parts.ts'
+
+/** Events that are sent. */
+export const webhookEvents = ['on_message_publish', 'on_client_connack', 'on_client_disconnected'] as const
+
+/** Events that files of NanoMQ may name, and that it does not send either. */
+const idleEvents = [
+  'on_client_connect',
+  'on_client_connected',
+  'on_client_subscribe',
+  'on_client_unsubscribe',
+  'on_session_subscribed',
+  'on_session_unsubscribed',
+  'on_session_terminated',
+  'on_message_delivered',
+  'on_message_acked',
+]
+
+const maxEvents = 256
+const dayMs = 86_400_000
+const event = record('an event', { event: choice([...webhookEvents, ...idleEvents]), topic: text() }, ['event'])
+const eventList = listOf(event, maxEvents)
+
+const events: SettingType<readonly Fields[]> = {
+  ...eventList,
+  read(value) {
+    const read = eventList.read(value)
+    if ('problem' in read) return read
+    const names = read.value.map((fields) => String(fields.get('event')))
+    const idle = names.filter((name) => idleEvents.includes(name))
+    return idle.length === 0 ? read : { ...read, warning: `nothing is sent for ${idle.join(', ')}` }
+  },
+}
+
+export const webhook = appliedAtOnce(
+  section(
+    'Messages and events of clients that are sent to a service over HTTP, as NanoMQ has it: see docs/sinks/webhook.md.',
+    {
+      enable: setting(boolean, true, { description: 'Whether events are sent.' }),
+      url: setting(maybeText, undefined, {
+        description: 'Address of the service, such as http://127.0.0.1:8888/hook.',
+      }),
+      headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
+      body: section('The body of each request.', {
+        encoding: setting(choice(['plain', 'base64', 'base62']), 'plain', {
+          description:
+            'How payloads are written. A payload of more than 16 KiB is never written as base62, but as base64.',
+        }),
+      }),
+      pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
+        description: 'Connections of each shard to the service, up to 1024.',
+      }),
+      cancel_timeout: setting(duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 }), 5_000, {
+        description: 'How long an answer may take. It is at least 10 ms and at most an hour.',
+      }),
+      events: setting(events, [], {
+        description: `What is sent: each item says event (${webhookEvents.join(', ')}), for messages also topic, a topic filter.`,
+      }),
+      ssl: clientCertificates,
+    },
+  ),
+)

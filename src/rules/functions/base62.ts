@@ -1,0 +1,65 @@
+// Base62: bytes as one number with the digits 0-9, A-Z, a-z. Each zero byte at the beginning is one digit 0.
+
+import { RuleError } from '../rule-error.ts'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** A number of so many digits is exact as a float. */
+const leafDigits = 8
+const leafLevel = 3
+const bitsPerDigit = Math.log2(62)
+
+/** The work grows faster than the number of bytes. */
+export const maxBase62Bytes = 16_384
+const maxDigits = Math.ceil((maxBase62Bytes * 8) / bitsPerDigit) + 1
+
+export function encodeBase62(bytes: Uint8Array): string {
+  if (bytes.length > maxBase62Bytes) throw new RuleError(`base62: there are more than ${maxBase62Bytes} bytes`)
+  const firstOther = bytes.findIndex((byte) => byte !== 0)
+  const zeros = firstOther < 0 ? bytes.length : firstOther
+  if (zeros === bytes.length) return '0'.repeat(zeros)
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + zeros, bytes.length - zeros).toString('hex')
+  const digits = ((bytes.length - zeros) * 8) / bitsPerDigit + 1
+  const level = Math.max(leafLevel, Math.ceil(Math.log2(digits)))
+  return '0'.repeat(zeros) + digitsOf(BigInt(`0x${hex}`), level).replace(/^0+/, '')
+}
+
+export function decodeBase62(text: string): Uint8Array {
+  if (!/^[0-9A-Za-z]*$/.test(text)) throw new RuleError('base62_decode: the text is not base62')
+  if (text.length > maxDigits) throw new RuleError(`base62: there are more than ${maxDigits} digits`)
+  const zeros = text.length - text.replace(/^0+/, '').length
+  if (zeros === text.length) return Buffer.alloc(zeros)
+  const hex = numberOf(text.slice(zeros)).toString(16)
+  return Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')])
+}
+
+/** 62 ** (2 ** level) */
+function power(level: number): bigint {
+  return 62n ** BigInt(2 ** level)
+}
+
+/** 2 ** level digits. */
+function digitsOf(value: bigint, level: number): string {
+  if (level > leafLevel) {
+    const divisor = power(level - 1)
+    const upper = value / divisor
+    return digitsOf(upper, level - 1) + digitsOf(value - upper * divisor, level - 1)
+  }
+  let rest = Number(value)
+  let digits = ''
+  for (let count = 0; count < leafDigits; count++) {
+    digits = alphabet[rest % 62] + digits
+    rest = Math.floor(rest / 62)
+  }
+  return digits
+}
+
+function numberOf(digits: string): bigint {
+  if (digits.length <= leafDigits) {
+    let value = 0
+    for (const digit of digits) value = value * 62 + alphabet.indexOf(digit)
+    return BigInt(value)
+  }
+  const lower = Math.ceil(digits.length / 2)
+  const upper = numberOf(digits.slice(0, digits.length - lower))
+  return upper * 62n ** BigInt(lower) + numberOf(digits.slice(-lower))
+}
