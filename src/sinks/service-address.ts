@@ -6,7 +6,7 @@ import { isForbiddenAddress } from '../transports/index.ts'
 import type { NamedValue } from './sink.ts'
 
 /** The same for all connectors. */
-type TlsSettings = NamedValue<ConnectorsConfig['http']>['ssl']
+export type TlsSettings = NamedValue<ConnectorsConfig['http']>['ssl']
 
 /** Begins with the name of the setting. */
 export function problemOfServer(
@@ -29,16 +29,17 @@ export function hostAndPort(server: string, defaultPort: number): { readonly hos
   return { host: six ?? host, port: port === undefined ? defaultPort : Number(port) }
 }
 
+/** As Node takes it. */
+export type ServiceTls = {
+  readonly rejectUnauthorized: boolean
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly passphrase?: string
+}
+
 /** Undefined: without TLS. */
-export function tlsOf(ssl: TlsSettings):
-  | {
-      readonly rejectUnauthorized: boolean
-      readonly ca?: string
-      readonly cert?: string
-      readonly key?: string
-      readonly passphrase?: string
-    }
-  | undefined {
+export function tlsOf(ssl: TlsSettings): ServiceTls | undefined {
   if (!ssl.enable) return undefined
   const [ca, cert, key] = [read(ssl.cacertfile), read(ssl.certfile), read(ssl.keyfile)]
   return {

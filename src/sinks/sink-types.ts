@@ -3,6 +3,7 @@
 import type { ActionsConfig, ConnectorsConfig } from '../config/index.ts'
 import { diskLogSinkType } from './file/disk-log-sink.ts'
 import { httpSinkType } from './http/http-sink.ts'
+import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
@@ -28,6 +29,7 @@ export const sinkTypes = {
   kafka_producer: byName(kafkaProducerSinkType),
   redis: byName(redisSinkType),
   disk_log: byName(diskLogSinkType),
+  influxdb: byName(influxdbSinkType),
 }
 
 export type SinkTypeName = keyof typeof sinkTypes

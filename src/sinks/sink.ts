@@ -58,7 +58,7 @@ export interface SinkContext {
 export interface SinkType<Action, Connector> {
   /** What keeps the settings from working, beginning with the name of a setting; undefined: nothing. */
   problemOfConnector(connector: Connector): string | undefined
-  problemOfAction(action: Action): string | undefined
+  problemOfAction(action: Action, compile: CompileTemplate): string | undefined
   renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
   open(connector: Connector, action: Action, context: SinkContext): Sink
 }

@@ -50,6 +50,11 @@ export class DatabaseServer {
     this.#process = undefined
   }
 
+  /** `start` resolves when the server serves. */
+  static of(t: Scope, port: number, start: () => Promise<WatchedProcess>): DatabaseServer {
+    return new DatabaseServer(t, port, start)
+  }
+
   static async postgresql(t: Scope): Promise<DatabaseServer> {
     const [version = ''] = readdirSync('/usr/lib/postgresql').toSorted().toReversed()
     const program = (name: string): string => join('/usr/lib/postgresql', version, 'bin', name)

@@ -2,6 +2,7 @@
 
 import { emptyObject, fromPlain, type GodwitConfig, putValue } from '../../config/index.ts'
 import type { ResourceKind } from '../../management/index.ts'
+import { compileTemplate } from '../../rules/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 
@@ -58,7 +59,7 @@ async function ask(
   const action = actions.get(probeName)
   if (service === undefined || action === undefined) return `there is no connector ${type}:${connector}`
   const sinkType = sinkTypes[type]
-  const ofAction = kind === 'actions' ? sinkType.problemOfAction(action) : undefined
+  const ofAction = kind === 'actions' ? sinkType.problemOfAction(action, compileTemplate) : undefined
   const problem = sinkType.problemOfConnector(service) ?? ofAction
   if (problem !== undefined) return problem
   const sink = sinkType.open(service, action, { requestTimeoutMs: timeoutMs, dataDirectory, shard: 0 })

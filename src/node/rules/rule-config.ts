@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
-import { compileRule, RuleCompileError } from '../../rules/index.ts'
+import { compileRule, compileTemplate, RuleCompileError } from '../../rules/index.ts'
 import { type ActionAssignment, eventMessageNames, type RuleAssignment, type RulePlan } from '../../shard/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
@@ -74,7 +74,8 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
 /** What sections of other brokers bring. */
 function planDerived({ rules, actions }: DerivedRules): Pick<RulePlan, 'rules' | 'actions'> | Problem {
   for (const { type, key, connector, action } of actions) {
-    const problem = sinkTypes[type].problemOfConnector(connector) ?? sinkTypes[type].problemOfAction(action)
+    const problem =
+      sinkTypes[type].problemOfConnector(connector) ?? sinkTypes[type].problemOfAction(action, compileTemplate)
     if (problem !== undefined) return { problem: `${key}.${problem}` }
   }
   for (const { key, sql } of rules) {
@@ -133,7 +134,7 @@ function planActions(config: GodwitConfig): { readonly actions: readonly ActionA
       const key = `actions.${type}.${name}`
       const connector = action.connector === undefined ? undefined : connectors.get(action.connector)
       if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, action.connector)}` }
-      const problem = sinkTypes[type].problemOfAction(action)
+      const problem = sinkTypes[type].problemOfAction(action, compileTemplate)
       if (problem !== undefined) return { problem: `${key}.${problem}` }
       actions.push({ id: `${type}:${name}`, type, action, connector: connector.enable ? connector : undefined })
     }

@@ -2,20 +2,14 @@
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { ServiceTls } from '../service-address.ts'
 import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
-
-export interface HttpTls {
-  readonly verifyPeer: boolean
-  readonly ca: string | undefined
-  readonly certificate: string | undefined
-  readonly key: string | undefined
-}
 
 export interface HttpRequestsSettings {
   readonly poolSize: number
   readonly connectTimeoutMs: number
   readonly requestTimeoutMs: number
-  readonly tls: HttpTls | undefined
+  readonly tls: ServiceTls | undefined
 }
 
 export interface HttpRequest {
@@ -23,10 +17,12 @@ export interface HttpRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | undefined
+  /** Characters of the answer that are read; by default as many as messages show. */
+  readonly maxAnswerLength?: number
 }
 
 /** The beginning of what the service said, for messages. */
-const maxAnswerShown = 256
+export const maxAnswerShown = 256
 
 export type HttpResult =
   | { readonly status: number; readonly text: string; readonly retryAfterMs: number | undefined }
@@ -43,13 +39,12 @@ export class HttpRequests {
     const { poolSize, tls } = settings
     const options = { keepAlive: true, maxSockets: poolSize, maxFreeSockets: poolSize, scheduling: 'lifo' } as const
     this.#http = new HttpAgent(options)
-    const { verifyPeer = true, ca, certificate: cert, key } = tls ?? {}
-    this.#https = new HttpsAgent({ ...options, rejectUnauthorized: verifyPeer, ca, cert, key })
+    this.#https = new HttpsAgent({ ...options, ...tls })
   }
 
   /** Never rejects. Redirects are answers like others: the configured address is the one that is trusted. */
   send(request: HttpRequest): Promise<HttpResult> {
-    const { url, method, headers, body } = request
+    const { url, method, headers, body, maxAnswerLength = maxAnswerShown } = request
     if (isForbiddenAddress(url.hostname))
       return Promise.resolve({ failure: `the address of ${url.host} is denied by node.denied_addresses` })
     const isSecure = url.protocol === 'https:'
@@ -81,7 +76,7 @@ export class HttpRequests {
         socket.once(isSecure ? 'secureConnect' : 'connect', stop)
         socket.once('close', stop)
       })
-      sent.on('response', (response) => readAnswer(response, settle))
+      sent.on('response', (response) => readAnswer(response, maxAnswerLength, settle))
       sent.on('error', (error: NodeJS.ErrnoException) => settle({ failure: failureOf(error) }))
       sent.end(body)
     })
@@ -99,11 +94,11 @@ function failureOf(error: NodeJS.ErrnoException): string {
   return `${error.code}: ${error.message}`
 }
 
-function readAnswer(response: IncomingMessage, settle: (result: HttpResult) => void): void {
+function readAnswer(response: IncomingMessage, maxLength: number, settle: (result: HttpResult) => void): void {
   let text = ''
   response.setEncoding('utf8')
   response.on('data', (part: string) => {
-    if (text.length < maxAnswerShown) text += part.slice(0, maxAnswerShown - text.length)
+    if (text.length < maxLength) text += part.slice(0, maxLength - text.length)
   })
   response.on('error', (error) => settle({ failure: `the answer broke off: ${error.message}` }))
   response.on('end', () => {

@@ -1,9 +1,9 @@
 // Actions over HTTP: one request for each entry.
 
-import { readFileSync } from 'node:fs'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
+import { tlsOf } from '../service-address.ts'
 import {
   bytesOfText,
   textOf,
@@ -13,7 +13,7 @@ import {
   type SpoolEntry,
   type WriteOutcome,
 } from '../sink.ts'
-import { HttpRequests, type HttpTls } from './http-requests.ts'
+import { HttpRequests } from './http-requests.ts'
 
 export type HttpConnector = NamedValue<ConnectorsConfig['http']>
 export type HttpAction = NamedValue<ActionsConfig['http']>
@@ -88,7 +88,7 @@ class HttpSink implements Sink {
       poolSize: connector.pool_size,
       connectTimeoutMs: connector.connect_timeout,
       requestTimeoutMs,
-      tls: this.#url.protocol === 'https:' ? tlsOf(connector) : undefined,
+      tls: this.#url.protocol === 'https:' ? tlsOf({ ...connector.ssl, enable: true }) : undefined,
     })
   }
 
@@ -157,13 +157,4 @@ function dialFilesOf({ ssl }: HttpConnector) {
     keyFile: named(ssl.keyfile),
     keyPassword: named(ssl.key_password),
   }
-}
-
-function tlsOf(connector: HttpConnector): HttpTls {
-  const { verifyPeer, caFile, certFile, keyFile } = dialFilesOf(connector)
-  return { verifyPeer, ca: read(caFile), certificate: read(certFile), key: read(keyFile) }
-}
-
-function read(file: string | undefined): string | undefined {
-  return file === undefined ? undefined : readFileSync(file, 'utf8')
 }

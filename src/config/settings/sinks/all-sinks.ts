@@ -4,6 +4,7 @@ import { appliedAtOnce, section } from '../../schema/setting.ts'
 import { databaseActions, databaseConnectors } from './database-settings.ts'
 import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
+import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors } from './kafka-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 
@@ -14,6 +15,7 @@ export const connectors = appliedAtOnce(
     kafka_producer: kafkaConnectors,
     redis: redisConnectors,
     disk_log: diskLogConnectors,
+    influxdb: influxdbConnectors,
   }),
 )
 
@@ -24,5 +26,6 @@ export const actions = appliedAtOnce(
     kafka_producer: kafkaActions,
     redis: redisActions,
     disk_log: diskLogActions,
+    influxdb: influxdbActions,
   }),
 )

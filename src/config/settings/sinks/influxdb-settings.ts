@@ -1,0 +1,49 @@
+// connectors.influxdb, actions.influxdb: points for InfluxDB.
+
+import { section, setting } from '../../schema/setting.ts'
+import { choice } from '../../schema/setting-type.ts'
+import { clientCertificates } from '../bridges.ts'
+import {
+  actionSettings,
+  connectorSettings,
+  connectTimeout,
+  maybeText,
+  namedSinks,
+  poolSize,
+  resourceOptions,
+  template,
+} from './sink-parts.ts'
+
+const influxdbConnector = section('One InfluxDB.', {
+  ...connectorSettings,
+  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:8086.' }),
+  parameters: section('Where points go, and as whom.', {
+    influxdb_type: setting(choice(['influxdb_api_v1', 'influxdb_api_v2']), 'influxdb_api_v2', {
+      description: 'Version of the API.',
+    }),
+    database: setting(maybeText, undefined, { description: 'Name of the database. Of version 1.' }),
+    username: setting(maybeText, undefined, { description: 'User name. Of version 1.' }),
+    password: setting(maybeText, undefined, { description: 'Password. Of version 1.', isSecret: true }),
+    bucket: setting(maybeText, undefined, { description: 'Name of the bucket. Of version 2.' }),
+    org: setting(maybeText, undefined, { description: 'Name of the organization. Of version 2.' }),
+    token: setting(maybeText, undefined, { description: 'Token. Of version 2.', isSecret: true }),
+  }),
+  connect_timeout: connectTimeout,
+  pool_size: poolSize,
+  ssl: clientCertificates,
+})
+
+const influxdbAction = section('One kind of point.', {
+  ...actionSettings,
+  parameters: section('The point.', {
+    write_syntax: setting(template, '', {
+      description:
+        'Lines of the line protocol with ${...} for values: readings,client=${clientid} value=${payload.value},count=${payload.count}i ${timestamp}.',
+    }),
+    precision: setting(choice(['ns', 'us', 'ms', 's']), 'ms', { description: 'Unit of the time in write_syntax.' }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+export const influxdbConnectors = namedSinks('InfluxDB.', influxdbConnector)
+export const influxdbActions = namedSinks('Points for InfluxDB.', influxdbAction)

@@ -1,0 +1,90 @@
+// Databases and other services that are spoken to over HTTP: where they are, how they are authenticated to, and what their
+// answers mean for a batch.
+
+import type { WriteOutcome } from '../sink.ts'
+import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
+import { HttpRequests, type HttpResult, maxAnswerShown } from './http-requests.ts'
+
+export interface ServiceSettings {
+  /** Where paths begin; it has no `/` at its end. */
+  readonly base: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly ssl: TlsSettings
+  readonly poolSize: number
+  readonly connectTimeoutMs: number
+  readonly requestTimeoutMs: number
+}
+
+export interface ServiceRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'HEAD'
+  /** Behind the base, with `/` and a query. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Buffer
+  readonly maxAnswerLength?: number
+}
+
+/** Statuses that tell of the service or of its settings, and not of what is sent: it may be otherwise later. */
+const passingStatuses = new Set([401, 403, 404, 405, 408, 425, 429])
+
+export class ServiceClient {
+  readonly #settings: ServiceSettings
+  readonly #requests: HttpRequests
+
+  constructor(settings: ServiceSettings) {
+    this.#settings = settings
+    const { base, ssl, poolSize, connectTimeoutMs, requestTimeoutMs } = settings
+    const tls = base.protocol === 'https:' ? tlsOf({ ...ssl, enable: true }) : undefined
+    this.#requests = new HttpRequests({ poolSize, connectTimeoutMs, requestTimeoutMs, tls })
+  }
+
+  /** Never rejects. */
+  send({ method = 'POST', path, headers, body, maxAnswerLength }: ServiceRequest): Promise<HttpResult> {
+    const { base, headers: own } = this.#settings
+    return this.#requests.send({
+      url: new URL(base.href.replace(/\/$/, '') + path),
+      method,
+      headers: { ...own, ...headers },
+      body,
+      maxAnswerLength: maxAnswerLength ?? maxAnswerShown,
+    })
+  }
+
+  close(): void {
+    this.#requests.close()
+  }
+}
+
+/** `http://host:port` of `server`, or of a URL. */
+export function baseUrl(
+  { host, port }: ReturnType<typeof hostAndPort>,
+  { isSecure }: { readonly isSecure: boolean },
+): URL {
+  const name = host.includes(':') ? `[${host}]` : host
+  return new URL(`${isSecure ? 'https' : 'http'}://${name}:${port}`)
+}
+
+export function basicAuthorization(username: string | undefined, password: string | undefined): Record<string, string> {
+  if (username === undefined) return {}
+  return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` }
+}
+
+/** What an answer means for everything that was sent with the request. */
+export function outcomeOf(result: HttpResult): WriteOutcome {
+  if ('failure' in result) return { outcome: 'retry', why: result.failure }
+  const { status } = result
+  if (status >= 200 && status < 300) return { outcome: 'done' }
+  const isPassing = status < 400 || status >= 500 || passingStatuses.has(status)
+  return { outcome: isPassing ? 'retry' : 'refused', why: answerText(result) }
+}
+
+/** Why a service is not there or not usable; undefined: it is. */
+export function problemOfAnswer(result: HttpResult): string | undefined {
+  if ('failure' in result) return result.failure
+  return result.status >= 200 && result.status < 300 ? undefined : answerText(result)
+}
+
+export function answerText({ status, text }: { readonly status: number; readonly text: string }): string {
+  const shown = text.trim().slice(0, maxAnswerShown)
+  return `HTTP status ${status}${shown === '' ? '' : `: ${shown}`}`
+}

@@ -1,0 +1,105 @@
+// Points for InfluxDB, in its line protocol: a batch is one request.
+
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { baseUrl, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import { hostAndPort, problemOfServer } from '../service-address.ts'
+import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import { writeByHalves } from '../write-by-halves.ts'
+import { LineTemplateError, parseLineTemplates, renderLine } from './line-template.ts'
+
+type InfluxConnector = NamedValue<ConnectorsConfig['influxdb']>
+type InfluxAction = NamedValue<ActionsConfig['influxdb']>
+
+const defaultPort = 8_086
+const nanosecondsPerMs = 1_000_000n
+const perUnit = { ns: 1n, us: 1_000n, ms: nanosecondsPerMs, s: 1_000_000_000n }
+const lineBreak = Buffer.from('\n')
+
+export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
+  problemOfConnector(connector) {
+    const { influxdb_type: type, database, bucket, org, token } = connector.parameters
+    if (type === 'influxdb_api_v1' && database === undefined)
+      return 'parameters.database: write the name of the database'
+    if (type === 'influxdb_api_v2' && (bucket === undefined || org === undefined || token === undefined))
+      return 'parameters: influxdb_api_v2 needs bucket, org and token'
+    return problemOfServer(connector, defaultPort)
+  },
+
+  problemOfAction({ parameters }, compile) {
+    try {
+      parseLineTemplates(parameters.write_syntax, compile)
+      return undefined
+    } catch (error) {
+      if (error instanceof LineTemplateError) return `parameters.write_syntax: ${error.message}`
+      throw error
+    }
+  },
+
+  renderer({ parameters: { write_syntax: text, precision } }, compile) {
+    const lines = parseLineTemplates(text, compile)
+    const divisor = perUnit[precision]
+    return (data) => {
+      // Points without a time of their own would become other points when they are sent again.
+      const now = String((BigInt(Date.now()) * nanosecondsPerMs) / divisor)
+      return { payload: Buffer.from(lines.map((line) => renderLine(line, data, now)).join('\n')), attributes: [] }
+    }
+  },
+
+  open: (connector, action, context) => new InfluxSink(connector, action, context),
+}
+
+class InfluxSink implements Sink {
+  readonly #client: ServiceClient
+  readonly #path: string
+
+  constructor(connector: InfluxConnector, action: InfluxAction, { requestTimeoutMs }: SinkContext) {
+    const { parameters, server, ssl, pool_size: poolSize, connect_timeout: connectTimeoutMs } = connector
+    this.#path = pathOf(connector, action.parameters.precision)
+    this.#client = new ServiceClient({
+      base: baseUrl(hostAndPort(server ?? '', defaultPort), { isSecure: ssl.enable }),
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        ...(parameters.influxdb_type === 'influxdb_api_v2'
+          ? { authorization: `Token ${parameters.token ?? ''}` }
+          : basicAuthorization(parameters.username, parameters.password)),
+      },
+      ssl,
+      poolSize,
+      connectTimeoutMs,
+      requestTimeoutMs,
+    })
+  }
+
+  /** What is written twice is one point: name, tags and time are the same. */
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    return writeByHalves(batch, async (entries) => {
+      const body = Buffer.concat(entries.flatMap(({ payload }) => [payload, lineBreak]))
+      return outcomeOf(await this.#client.send({ path: this.#path, body }))
+    })
+  }
+
+  /** Writes nothing, to where points go: whether the database is there and takes points of this user. */
+  async check(): Promise<string | undefined> {
+    const result = await this.#client.send({ path: this.#path, body: Buffer.alloc(0) })
+    // Whoever finds fault with what is written has let the user in.
+    if ('status' in result && result.status === 400) return undefined
+    return problemOfAnswer(result)
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+}
+
+function pathOf({ parameters }: InfluxConnector, precision: 'ns' | 'us' | 'ms' | 's'): string {
+  const query = new URLSearchParams()
+  if (parameters.influxdb_type === 'influxdb_api_v2') {
+    query.set('org', parameters.org ?? '')
+    query.set('bucket', parameters.bucket ?? '')
+    query.set('precision', precision)
+    return `/api/v2/write?${query.toString()}`
+  }
+  query.set('db', parameters.database ?? '')
+  query.set('precision', precision === 'us' ? 'u' : precision === 'ns' ? 'n' : precision)
+  return `/write?${query.toString()}`
+}

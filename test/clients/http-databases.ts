@@ -1,0 +1,92 @@
+// Debian's databases that are spoken to over HTTP, each in a folder of its own, on loopback, for one test.
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { DatabaseServer } from './database-server.ts'
+import { freePort, freePorts } from './free-ports.ts'
+
+export async function influxdbServer(t: Scope): Promise<DatabaseServer> {
+  const folder = await temporaryFolder(t)
+  const [port = 0, backup = 0] = await freePorts(2)
+  const file = join(folder, 'influxdb.conf')
+  await writeFile(
+    file,
+    `reporting-disabled = true
+bind-address = "127.0.0.1:${backup}"
+[meta]
+  dir = "${folder}/meta"
+[data]
+  dir = "${folder}/data"
+  wal-dir = "${folder}/wal"
+[monitor]
+  store-enabled = false
+[http]
+  bind-address = "127.0.0.1:${port}"
+  auth-enabled = true
+`,
+  )
+  return DatabaseServer.of(t, port, async () => {
+    const started = new WatchedProcess('influxd', ['-config', file])
+    await started.until(/Listening on HTTP/)
+    return started
+  })
+}
+
+export async function prometheusServer(t: Scope): Promise<DatabaseServer> {
+  const folder = await temporaryFolder(t)
+  const port = await freePort()
+  const file = join(folder, 'prometheus.yml')
+  await writeFile(file, 'global: { scrape_interval: 1h }\n')
+  return DatabaseServer.of(t, port, async () => {
+    const started = new WatchedProcess('prometheus', [
+      `--config.file=${file}`,
+      `--storage.tsdb.path=${folder}/data`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--web.enable-remote-write-receiver',
+    ])
+    await started.until(/Server is ready to receive web requests/)
+    return started
+  })
+}
+
+export async function clickhouseServer(t: Scope): Promise<DatabaseServer> {
+  const folder = await temporaryFolder(t)
+  const [port = 0, tcpPort = 0] = await freePorts(2)
+  const file = join(folder, 'config.xml')
+  await writeFile(join(folder, 'users.xml'), clickhouseUsers)
+  await writeFile(
+    file,
+    `<yandex>
+  <logger><level>information</level><console>1</console></logger>
+  <listen_host>127.0.0.1</listen_host>
+  <http_port>${port}</http_port>
+  <tcp_port>${tcpPort}</tcp_port>
+  <path>${folder}/data/</path>
+  <tmp_path>${folder}/tmp/</tmp_path>
+  <users_config>${folder}/users.xml</users_config>
+  <default_profile>default</default_profile>
+  <default_database>default</default_database>
+  <mark_cache_size>5368709120</mark_cache_size>
+</yandex>
+`,
+  )
+  return DatabaseServer.of(t, port, async () => {
+    const started = new WatchedProcess('clickhouse-server', [`--config-file=${file}`])
+    await started.until(/Ready for connections/)
+    return started
+  })
+}
+
+const clickhouseUsers = `<yandex>
+  <profiles><default><max_memory_usage>1000000000</max_memory_usage></default></profiles>
+  <users>
+    <godwit>
+      <password>secret</password>
+      <networks><ip>::1</ip><ip>127.0.0.1</ip></networks>
+      <profile>default</profile><quota>default</quota>
+    </godwit>
+  </users>
+  <quotas><default><interval><duration>3600</duration></interval></default></quotas>
+</yandex>
+`
