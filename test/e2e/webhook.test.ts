@@ -102,6 +102,39 @@ test('what is acknowledged is sent, also where the service is away and the broke
   await service.until((received) => new Set(received.map(({ body }) => JSON.parse(body).payload)).size === 50)
 })
 
+test('clients that connect, fail to connect and disconnect are sent with the reasons that NanoMQ has', async (t) => {
+  const service = await HttpService.start(t)
+  const broker = await startBroker(t, {
+    set: [
+      webhook(service.port, 'events=[{event=on_client_connack},{event=on_client_disconnected}]'),
+      'auth.allow_anonymous=true',
+      'auth.password.alice=wonder',
+    ],
+  })
+  const first = await connect(t, broker, { clientId: 'kiln', keepalive: 45 })
+  await service.until((received) => received.length === 1)
+  await first.endAsync()
+  await service.until((received) => received.length === 2)
+  await assert.rejects(connect(t, broker, { clientId: 'oven', username: 'alice', password: 'wrong' }))
+  await service.until((received) => received.length >= 3)
+  const second = await connect(t, broker, {
+    clientId: 'oven',
+    username: 'alice',
+    password: 'wonder',
+    protocolVersion: 5,
+  })
+  second.stream.destroy()
+  await service.until((received) => received.some(({ body }) => body.includes('"reason":"abnormal"')))
+  const none = 'undefined'
+  assert.deepEqual(bodies(service), [
+    { proto_ver: 4, keepalive: 45, conn_ack: 'success', username: none, clientid: 'kiln', action: 'client_connack' },
+    { reason: 'normal', username: none, clientid: 'kiln', action: 'client_disconnected' },
+    { proto_ver: 4, keepalive: 60, conn_ack: 'fail', username: 'alice', clientid: 'oven', action: 'client_connack' },
+    { proto_ver: 5, keepalive: 60, conn_ack: 'success', username: 'alice', clientid: 'oven', action: 'client_connack' },
+    { reason: 'abnormal', username: 'alice', clientid: 'oven', action: 'client_disconnected' },
+  ])
+})
+
 test('it is changed while the broker runs, and a mistake in it is named', async (t) => {
   const service = await HttpService.start(t)
   const broker = await startBrokerWithApi(t)
