@@ -179,6 +179,10 @@ export const keysThatWork: readonly string[] = [
   'bridges.aws.c1 { server = "a.amazonaws.com:8883", proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true }',
   'bridges.aws.c1 { server = "a.amazonaws.com", username = u, password = p, ssl.enable = true, forwards = [], subscription = [] }',
   ...mqttBridge.map((line) => `bridges.mqtt.plant { enable = true, ${line} }`),
+  'webhook { url = "http://127.0.0.1:8888", headers.content-type = "application/json", body.encoding = plain }',
+  'webhook { pool_size = 32, cancel_timeout = 5000, events = [{ event = "on_message_publish", topic = "a/b/c" }] }',
+  'webhook.events.1 { event = on_client_connack }',
+  'webhook.ssl { enable = true, keyfile = k, certfile = c, cacertfile = a, verify_peer = true }',
 ]
 
 /** Parts of a bridge on which nothing works: what QUIC's library cannot do, what the system does itself, what no timer is needed for. */
@@ -194,10 +198,6 @@ const mqttBridgeIdle = [
   'tcp.keepcnt = 1',
   'tcp.sendtimeo = 5s',
   'tcp.recvtimeo = 5s',
-  'webhook { url = "http://127.0.0.1:8888", headers.content-type = "application/json", body.encoding = plain }',
-  'webhook { pool_size = 32, cancel_timeout = 5000, events = [{ event = "on_message_publish", topic = "a/b/c" }] }',
-  'webhook.events.1 { event = on_client_connack }',
-  'webhook.ssl { enable = true, keyfile = k, certfile = c, cacertfile = a, verify_peer = true }',
 ]
 
 const databases = ['mysql', 'postgresql', 'timescaledb']
