@@ -3,6 +3,9 @@
 import type { ActionsConfig, ConnectorsConfig } from '../config/index.ts'
 import { diskLogSinkType } from './file/disk-log-sink.ts'
 import { httpSinkType } from './http/http-sink.ts'
+import { prometheusSinkType } from './prometheus/prometheus-sink.ts'
+import { clickhouseSinkType } from './clickhouse/clickhouse-sink.ts'
+import { elasticsearchSinkType } from './elasticsearch/elasticsearch-sink.ts'
 import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
@@ -30,6 +33,9 @@ export const sinkTypes = {
   redis: byName(redisSinkType),
   disk_log: byName(diskLogSinkType),
   influxdb: byName(influxdbSinkType),
+  elasticsearch: byName(elasticsearchSinkType),
+  clickhouse: byName(clickhouseSinkType),
+  prometheus_remote_write: byName(prometheusSinkType),
 }
 
 export type SinkTypeName = keyof typeof sinkTypes

@@ -2,13 +2,14 @@
 
 import type { WriteOutcome } from './sink.ts'
 
-/** `send`: the outcome of all items together. One outcome for each item comes back, in order. */
+/** `send`: the outcome of all items together, or one for each. One outcome for each item comes back, in order. */
 export async function writeByHalves<Item>(
   items: readonly Item[],
-  send: (items: readonly Item[]) => Promise<WriteOutcome>,
+  send: (items: readonly Item[]) => Promise<WriteOutcome | readonly WriteOutcome[]>,
 ): Promise<readonly WriteOutcome[]> {
-  const outcome = await send(items)
-  if (outcome.outcome !== 'refused' || items.length <= 1) return items.map(() => outcome)
+  const result = await send(items)
+  if (!('outcome' in result)) return result
+  if (result.outcome !== 'refused' || items.length <= 1) return items.map(() => result)
   const middle = Math.ceil(items.length / 2)
   const rest = items.slice(middle)
   const first = await writeByHalves(items.slice(0, middle), send)

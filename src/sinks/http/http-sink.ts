@@ -2,7 +2,6 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
-import { problemOfDialFiles } from '../../transports/index.ts'
 import { tlsOf } from '../service-address.ts'
 import {
   bytesOfText,
@@ -14,6 +13,7 @@ import {
   type WriteOutcome,
 } from '../sink.ts'
 import { HttpRequests } from './http-requests.ts'
+import { problemOfBase, problemOfHeaders } from './http-settings-check.ts'
 
 export type HttpConnector = NamedValue<ConnectorsConfig['http']>
 export type HttpAction = NamedValue<ActionsConfig['http']>
@@ -27,20 +27,8 @@ const retriedStatuses = new Set([408, 425, 429])
 const done: WriteOutcome = { outcome: 'done' }
 
 export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
-  problemOfConnector(connector) {
-    if (connector.url === undefined) return 'url: an HTTP connector needs a url'
-    const url = URL.parse(connector.url)
-    if (url === null || !['http:', 'https:'].includes(url.protocol)) return 'url: write http://host:port/path'
-    const problem = problemOfHeaders(connector.headers)
-    if (problem !== undefined) return `headers: ${problem}`
-    const files = url.protocol === 'https:' ? problemOfDialFiles(dialFilesOf(connector)) : undefined
-    return files === undefined ? undefined : `ssl.${files}`
-  },
-
-  problemOfAction({ parameters: { headers } }) {
-    const problem = problemOfHeaders(headers)
-    return problem === undefined ? undefined : `parameters.headers: ${problem}`
-  },
+  problemOfConnector: (connector) => problemOfBase(connector) ?? problemOfHeaders(connector.headers, 'headers'),
+  problemOfAction: ({ parameters: { headers } }) => problemOfHeaders(headers, 'parameters.headers'),
 
   renderer({ parameters }, compile, allColumns) {
     const path = compile(parameters.path)
@@ -58,18 +46,6 @@ export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
   },
 
   open: (connector, action, { requestTimeoutMs }) => new HttpSink(connector, action, requestTimeoutMs),
-}
-
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** What describes the body is the broker's to say. */
-const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection']
-
-function problemOfHeaders(headers: ReadonlyMap<string, string>): string | undefined {
-  for (const name of headers.keys()) {
-    if (!headerName.test(name)) return `${JSON.stringify(name)} is not the name of a header`
-    if (ownHeaders.includes(name.toLowerCase())) return `${name} is set by the broker`
-  }
-  return undefined
 }
 
 class HttpSink implements Sink {
@@ -143,18 +119,4 @@ class HttpSink implements Sink {
 
 function lowerCase(headers: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...headers].map(([name, value]) => [name.toLowerCase(), value]))
-}
-
-function named(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text
-}
-
-function dialFilesOf({ ssl }: HttpConnector) {
-  return {
-    verifyPeer: ssl.verify_peer,
-    caFile: named(ssl.cacertfile),
-    certFile: named(ssl.certfile),
-    keyFile: named(ssl.keyfile),
-    keyPassword: named(ssl.key_password),
-  }
 }

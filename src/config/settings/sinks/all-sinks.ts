@@ -1,6 +1,9 @@
 // connectors, actions: the services that results of rules go to. A new type adds its two lines here.
 
 import { appliedAtOnce, section } from '../../schema/setting.ts'
+import { prometheusActions, prometheusConnectors } from './prometheus-settings.ts'
+import { clickhouseActions, clickhouseConnectors } from './clickhouse-settings.ts'
+import { elasticsearchActions, elasticsearchConnectors } from './elasticsearch-settings.ts'
 import { databaseActions, databaseConnectors } from './database-settings.ts'
 import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
@@ -16,6 +19,9 @@ export const connectors = appliedAtOnce(
     redis: redisConnectors,
     disk_log: diskLogConnectors,
     influxdb: influxdbConnectors,
+    elasticsearch: elasticsearchConnectors,
+    clickhouse: clickhouseConnectors,
+    prometheus_remote_write: prometheusConnectors,
   }),
 )
 
@@ -27,5 +33,8 @@ export const actions = appliedAtOnce(
     redis: redisActions,
     disk_log: diskLogActions,
     influxdb: influxdbActions,
+    elasticsearch: elasticsearchActions,
+    clickhouse: clickhouseActions,
+    prometheus_remote_write: prometheusActions,
   }),
 )

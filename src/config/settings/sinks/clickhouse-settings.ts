@@ -1,0 +1,39 @@
+// connectors.clickhouse, actions.clickhouse: rows for ClickHouse.
+
+import { section, setting } from '../../schema/setting.ts'
+import { clientCertificates } from '../bridges.ts'
+import {
+  actionSettings,
+  connectorSettings,
+  connectTimeout,
+  maybeText,
+  namedSinks,
+  poolSize,
+  resourceOptions,
+  template,
+} from './sink-parts.ts'
+
+const clickhouseConnector = section('One ClickHouse.', {
+  ...connectorSettings,
+  url: setting(maybeText, undefined, { description: 'Address of its HTTP interface, such as http://127.0.0.1:8123.' }),
+  database: setting(maybeText, undefined, { description: 'Name of the database.' }),
+  username: setting(maybeText, undefined, { description: 'User name.' }),
+  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  connect_timeout: connectTimeout,
+  pool_size: poolSize,
+  ssl: clientCertificates,
+})
+
+const clickhouseAction = section('One kind of row.', {
+  ...actionSettings,
+  parameters: section('The statement.', {
+    sql: setting(template, '', {
+      description:
+        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
+    }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+export const clickhouseConnectors = namedSinks('ClickHouse.', clickhouseConnector)
+export const clickhouseActions = namedSinks('Rows for ClickHouse.', clickhouseAction)

@@ -1,0 +1,107 @@
+// Rows for ClickHouse, over HTTP. It has no bound values there: what a template inserts is written as a literal.
+
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { problemOfBase } from '../http/http-settings-check.ts'
+import type { HttpResult } from '../http/http-requests.ts'
+import { answerText, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import { readStatement, sqlRenderer, type SqlStatement } from '../sql/sql-entry.ts'
+import { writeByHalves } from '../write-by-halves.ts'
+import { clickhouseLiteral } from './clickhouse-literal.ts'
+
+type ClickhouseConnector = NamedValue<ConnectorsConfig['clickhouse']>
+type ClickhouseAction = NamedValue<ActionsConfig['clickhouse']>
+
+/**
+ * Codes of errors that are about the row: text, numbers, dates and other values that cannot be read, converted or stored, and
+ * constraints that they break. Everything else (a missing table, memory, a server that is read-only) may be otherwise later.
+ */
+const refusingCodes = new Set([
+  6, 26, 27, 33, 38, 41, 43, 53, 62, 69, 70, 72, 117, 130, 131, 190, 321, 349, 407, 469, 691,
+])
+
+export const clickhouseSinkType: SinkType<ClickhouseAction, ClickhouseConnector> = {
+  problemOfConnector: problemOfBase,
+  problemOfAction: ({ parameters: { sql } }) =>
+    /^\s*insert\s+into\s/i.test(sql)
+      ? undefined
+      : 'parameters.sql: write a statement such as INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value})',
+  renderer: ({ parameters: { sql } }, compile) => sqlRenderer(sql, compile),
+  open: (connector, _, context) => new ClickhouseSink(connector, context),
+}
+
+class ClickhouseSink implements Sink {
+  readonly #client: ServiceClient
+  readonly #query: string
+
+  constructor(connector: ClickhouseConnector, { requestTimeoutMs }: SinkContext) {
+    const { url, database, username, password, ssl, pool_size: poolSize, connect_timeout: connectTimeoutMs } = connector
+    this.#query = database === undefined ? '/' : `/?${new URLSearchParams({ database }).toString()}`
+    this.#client = new ServiceClient({
+      base: new URL(url ?? ''),
+      headers: { 'content-type': 'text/plain; charset=utf-8', ...basicAuthorization(username, password) },
+      ssl,
+      poolSize,
+      connectTimeoutMs,
+      requestTimeoutMs,
+    })
+  }
+
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    return writeByHalves(batch.map(readStatement), async (statements) => {
+      const text = insertOf(statements)
+      if (text !== undefined) return this.#run(text)
+      // Statements that are not rows of one INSERT go one by one.
+      const outcomes: WriteOutcome[] = []
+      for (const statement of statements) outcomes.push(await this.#run(textOf(statement)))
+      return outcomes
+    })
+  }
+
+  async #run(text: string): Promise<WriteOutcome> {
+    return outcomeOfClickhouse(await this.#client.send({ path: this.#query, body: Buffer.from(text, 'latin1') }))
+  }
+
+  async check(): Promise<string | undefined> {
+    return problemOfAnswer(await this.#client.send({ path: this.#query, body: Buffer.from('SELECT 1') }))
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+}
+
+/** The status says little: the code in the text tells what is wrong. */
+function outcomeOfClickhouse(result: HttpResult): WriteOutcome {
+  const outcome = outcomeOf(result)
+  if (outcome.outcome === 'done' || 'failure' in result) return outcome
+  const code = /Code: (\d+)[.,]/.exec(result.text)?.[1]
+  if (code === undefined) return outcome
+  return { outcome: refusingCodes.has(Number(code)) ? 'refused' : 'retry', why: answerText(result) }
+}
+
+const beforeRows = /^\s*insert\s+into\s[^']*?\svalues\s*(?=\()/i
+
+/** Rows of one statement; undefined: they are not. Bytes are characters of Latin-1. */
+function insertOf(statements: readonly SqlStatement[]): string | undefined {
+  const [first] = statements
+  if (first === undefined || statements.length === 1) return first === undefined ? undefined : textOf(first)
+  const [begin] = beforeRows.exec(first.texts[0] ?? '') ?? []
+  if (begin === undefined) return undefined
+  const form = JSON.stringify(first.texts)
+  if (statements.some(({ texts }) => JSON.stringify(texts) !== form)) return undefined
+  const head = latin1(begin)
+  const rows = statements.map((statement) => textOf(statement).slice(head.length).replace(/;\s*$/, ''))
+  return head + rows.join(',')
+}
+
+function textOf({ texts, values }: SqlStatement): string {
+  return texts.reduce(
+    (sql, text, at) => (at === 0 ? latin1(text) : sql + clickhouseLiteral(values[at - 1]) + latin1(text)),
+    '',
+  )
+}
+
+function latin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}

@@ -1,0 +1,161 @@
+// Documents for Elasticsearch and OpenSearch, by their bulk API.
+
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import type { HttpResult } from '../http/http-requests.ts'
+import { baseUrl, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import { hostAndPort, problemOfServer } from '../service-address.ts'
+import {
+  type NamedValue,
+  type Sink,
+  type SinkContext,
+  type SinkType,
+  type SpoolEntry,
+  textOf,
+  type WriteOutcome,
+} from '../sink.ts'
+import { writeByHalves } from '../write-by-halves.ts'
+
+type ElasticConnector = NamedValue<ConnectorsConfig['elasticsearch']>
+type ElasticAction = NamedValue<ActionsConfig['elasticsearch']>
+
+const defaultPort = 9_200
+const operationAttribute = 'operation'
+const done: WriteOutcome = { outcome: 'done' }
+const lineBreak = Buffer.from('\n')
+/** What is needed of the answer. */
+const bulkPath = '/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason'
+const maxAnswerLength = 16_777_216
+const maxIdBytes = 512
+
+export const elasticsearchSinkType: SinkType<ElasticAction, ElasticConnector> = {
+  problemOfConnector(connector) {
+    const { username, api_key: key } = connector.authentication
+    if (username !== undefined && key !== undefined)
+      return 'authentication: write a user name or an API key, and not both'
+    return problemOfServer(connector, defaultPort)
+  },
+
+  problemOfAction({ parameters: { action, index, id } }) {
+    if (index === '') return 'parameters.index: write the name of the index, such as readings'
+    if (action !== 'create' && id === undefined) return `parameters.id: ${action} needs the ID of the document`
+    return undefined
+  },
+
+  renderer({ parameters }, compile, allColumns) {
+    const { action, overwrite, index, id, doc, doc_as_upsert: isUpsert } = parameters
+    const [indexTemplate, idTemplate] = [compile(index), id === undefined ? undefined : compile(id)]
+    const docTemplate = doc === undefined ? undefined : compile(doc)
+    const operation = action === 'create' && overwrite ? 'index' : action
+    return (data) => {
+      const place: Record<string, string> = { _index: textOf(indexTemplate.render(data), 'the index') }
+      if (idTemplate !== undefined) place['_id'] = idOf(textOf(idTemplate.render(data), 'the ID'))
+      const attributes = [[operationAttribute, JSON.stringify({ [operation]: place })]] as const
+      if (action === 'delete') return { payload: Buffer.alloc(0), attributes }
+      const document = documentOf(docTemplate === undefined ? allColumns(data) : docTemplate.render(data))
+      const wrapped = action === 'update' ? `{"doc":${document},"doc_as_upsert":${String(isUpsert)}}` : document
+      return { payload: Buffer.from(wrapped), attributes }
+    }
+  },
+
+  open: (connector, _, context) => new ElasticSink(connector, context),
+}
+
+function idOf(text: string): string {
+  const length = Buffer.byteLength(text)
+  if (length > 0 && length <= maxIdBytes) return text
+  throw new TypeError(`elasticsearch: the ID of a document has 1 to ${maxIdBytes} bytes, and not ${length}`)
+}
+
+/** JSON of one object on one line: between tokens, line breaks are blanks. */
+function documentOf(text: string | Uint8Array): string {
+  if (typeof text === 'string') {
+    try {
+      const value: unknown = JSON.parse(text)
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text.replaceAll(/[\r\n]+/g, ' ')
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+    }
+  }
+  throw new TypeError('elasticsearch: the document is not an object of JSON')
+}
+
+class ElasticSink implements Sink {
+  readonly #client: ServiceClient
+
+  constructor(connector: ElasticConnector, { requestTimeoutMs }: SinkContext) {
+    const { server, authentication, ssl, pool_size: poolSize, connect_timeout: connectTimeoutMs } = connector
+    const { username, password, api_key: key } = authentication
+    this.#client = new ServiceClient({
+      base: baseUrl(hostAndPort(server ?? '', defaultPort), { isSecure: ssl.enable }),
+      headers: {
+        'content-type': 'application/x-ndjson',
+        ...(key === undefined ? basicAuthorization(username, password) : { authorization: `ApiKey ${key}` }),
+      },
+      ssl,
+      poolSize,
+      connectTimeoutMs,
+      requestTimeoutMs,
+    })
+  }
+
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    return writeByHalves(batch, async (entries) => {
+      const body = Buffer.concat(entries.flatMap(linesOf))
+      const result = await this.#client.send({ path: bulkPath, body, maxAnswerLength })
+      return outcomesOf(result, entries)
+    })
+  }
+
+  async check(): Promise<string | undefined> {
+    return problemOfAnswer(await this.#client.send({ method: 'GET', path: '/' }))
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+}
+
+function operationOf({ attributes }: SpoolEntry): string {
+  return attributes.find(([name]) => name === operationAttribute)?.[1] ?? ''
+}
+
+function linesOf(entry: SpoolEntry): readonly Buffer[] {
+  const operation = Buffer.from(`${operationOf(entry)}\n`)
+  return entry.payload.length === 0 ? [operation] : [operation, entry.payload, lineBreak]
+}
+
+interface BulkItem {
+  readonly status?: number
+  readonly error?: { readonly type?: string; readonly reason?: string }
+}
+
+function outcomesOf(result: HttpResult, entries: readonly SpoolEntry[]): WriteOutcome | readonly WriteOutcome[] {
+  const outcome = outcomeOf(result)
+  if (outcome.outcome !== 'done' || !('text' in result)) return outcome
+  const unreadable: WriteOutcome = { outcome: 'retry', why: 'the answer is not that of the bulk API' }
+  let answer: unknown
+  try {
+    answer = JSON.parse(result.text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return unreadable
+    throw error
+  }
+  const { errors, items } = answer as { readonly errors?: unknown; readonly items?: unknown }
+  if (errors === false) return done
+  if (!Array.isArray(items) || items.length !== entries.length) return unreadable
+  return entries.map((entry, at) => {
+    const [item] = Object.values((items as Record<string, BulkItem>[])[at] ?? {})
+    return item === undefined ? unreadable : outcomeOfItem(operationOf(entry), item)
+  })
+}
+
+const passingStatuses = new Set([403, 408, 429])
+
+function outcomeOfItem(operation: string, { status = 500, error }: BulkItem): WriteOutcome {
+  if (status >= 200 && status < 300) return done
+  // It was written, or deleted, by an attempt before that was not answered.
+  if (status === 409 && operation.startsWith('{"create"')) return done
+  if (status === 404 && operation.startsWith('{"delete"')) return done
+  const why = `status ${status}: ${error?.type ?? 'unknown'}: ${error?.reason ?? ''}`.slice(0, 300)
+  return { outcome: status >= 500 || passingStatuses.has(status) ? 'retry' : 'refused', why }
+}

@@ -1,0 +1,40 @@
+// What keeps settings of services over HTTP from working.
+
+import type { TlsSettings } from '../service-address.ts'
+import { problemOfDialFiles } from '../../transports/index.ts'
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** What describes the body is the broker's to say. */
+const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection']
+
+/** Begins with `setting`. */
+export function problemOfHeaders(headers: ReadonlyMap<string, string>, setting: string): string | undefined {
+  for (const name of headers.keys()) {
+    if (!headerName.test(name)) return `${setting}: ${JSON.stringify(name)} is not the name of a header`
+    if (ownHeaders.includes(name.toLowerCase())) return `${setting}: ${name} is set by the broker`
+  }
+  return undefined
+}
+
+/** Of connectors with a `url`. Begins with the name of the setting. */
+export function problemOfBase({ url: text, ssl }: { readonly url: string | undefined; readonly ssl: TlsSettings }) {
+  if (text === undefined) return 'url: an HTTP connector needs a url'
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return 'url: write http://host:port/path'
+  const files = url.protocol === 'https:' ? problemOfDialFiles(dialFilesOf(ssl)) : undefined
+  return files === undefined ? undefined : `ssl.${files}`
+}
+
+function dialFilesOf(ssl: TlsSettings) {
+  return {
+    verifyPeer: ssl.verify_peer,
+    caFile: named(ssl.cacertfile),
+    certFile: named(ssl.certfile),
+    keyFile: named(ssl.keyfile),
+    keyPassword: named(ssl.key_password),
+  }
+}
+
+function named(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}

@@ -1,0 +1,47 @@
+// Writes that go one after the other, in the order of the calls. What comes while one is under way goes together in the next.
+
+import type { SpoolEntry, WriteOutcome } from './sink.ts'
+
+interface Call {
+  readonly entries: readonly SpoolEntry[]
+  resolve(outcomes: readonly WriteOutcome[]): void
+}
+
+export class MergedWrites {
+  readonly #write: (entries: readonly SpoolEntry[]) => Promise<readonly WriteOutcome[]>
+  readonly #maxEntries: number
+  #calls: Call[] = []
+  #isWriting = false
+
+  /** `write` never rejects. One write has more entries than `maxEntries` only if one call has. */
+  constructor(maxEntries: number, write: (entries: readonly SpoolEntry[]) => Promise<readonly WriteOutcome[]>) {
+    this.#maxEntries = maxEntries
+    this.#write = write
+  }
+
+  write(entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>()
+    this.#calls.push({ entries, resolve })
+    if (!this.#isWriting) {
+      this.#isWriting = true
+      void this.#writeAll()
+    }
+    return promise
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#calls.length > 0) {
+      const calls = this.#calls.splice(0, this.#countOfNext())
+      const outcomes = await this.#write(calls.flatMap(({ entries }) => entries))
+      let at = 0
+      for (const call of calls) call.resolve(outcomes.slice(at, (at += call.entries.length)))
+    }
+    this.#isWriting = false
+  }
+
+  #countOfNext(): number {
+    let entries = 0
+    const end = this.#calls.findIndex((call) => (entries += call.entries.length) > this.#maxEntries)
+    return end < 0 ? this.#calls.length : Math.max(1, end)
+  }
+}
