@@ -6,6 +6,7 @@ import { type CompletedCommand, completedShells, type CompletedShell, completion
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
+import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -38,6 +39,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
   addCompletion(godwit, terminal, run)
+  addMan(godwit, program, terminal, run)
   return godwit
 }
 
@@ -135,6 +137,34 @@ function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
         return exitCodes.done
       }),
     )
+}
+
+function addMan(godwit: Command, { version }: Program, terminal: Terminal, run: Run): void {
+  godwit
+    .command('man')
+    .description('write the manual pages, or print one: godwit man ctl | man -l -')
+    .argument('[command]', 'the page of this command (default: of godwit)')
+    .option('--output <directory>', 'write all pages into this directory', named)
+    .action((command: string | undefined, { output }: { output?: string }) =>
+      run(async () =>
+        (await import('./man-command.ts')).manCommand(
+          { pages: manPages(describedCommand(godwit, []), version), command, directory: output },
+          terminal,
+        ),
+      ),
+    )
+}
+
+function describedCommand(command: Command, path: readonly string[]): DescribedCommand {
+  const help = command.createHelp()
+  const below = help.visibleCommands(command).filter((each) => command.commands.includes(each))
+  return {
+    path,
+    usage: help.commandUsage(command),
+    description: command.description(),
+    options: help.visibleOptions(command).map(({ flags, description }) => [flags, description]),
+    commands: below.map((each) => describedCommand(each, [...path, each.name()])),
+  }
 }
 
 /** The command and all below it, as `--help` lists them. */

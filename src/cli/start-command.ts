@@ -14,6 +14,7 @@ import { startIdleGc, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
 import { banner } from './banner.ts'
+import { type ServiceManager, serviceManager } from './service-manager.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface StartOptions {
@@ -39,6 +40,7 @@ interface StartContext {
   readonly program: Program
   readonly terminal: Terminal
   readonly signals: Signals
+  readonly service: ServiceManager
 }
 
 /** Runs until a signal, a wish or a breakdown. Gives the exit code; when it resolves nothing runs any more. */
@@ -50,9 +52,10 @@ export async function startCommand(options: StartOptions, program: Program, term
   }
   sizeThreadPool(configured.config)
   const signals = new Signals()
+  const service = serviceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
   // No message goes through the main thread, but a collection takes every processor: the shards feel it.
   startIdleGc({ traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)), forget: () => {} })
-  const surroundings = { options, program, terminal, signals }
+  const surroundings = { options, program, terminal, signals, service }
   let life: NodeResult = await runNode(configured, surroundings)
   let former = configured
   while (life.end === 'restart') {
@@ -84,7 +87,8 @@ type NodeResult =
   | { readonly end: 'problem'; readonly problem: string }
 
 /** One life of the node. When it resolves nothing of it runs any more. */
-async function runNode(configured: Loaded, { options, program, terminal, signals }: StartContext): Promise<NodeResult> {
+async function runNode(configured: Loaded, context: StartContext): Promise<NodeResult> {
+  const { options, program, terminal, signals, service } = context
   const problemOfRestart = (): string | undefined => {
     const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
@@ -110,7 +114,8 @@ async function runNode(configured: Loaded, { options, program, terminal, signals
     listeners: node.listeners.map(({ kind, host, port }) => `${kind} ${host}:${port}`).join(', '),
   })
   signals.onReload = () => void reload(node)
-  const life = await runUntilStopped(node, signals, terminal)
+  service.noteServing()
+  const life = await runUntilStopped(node, context)
   signals.onReload = () => {}
   return life
 }
@@ -137,11 +142,12 @@ function threadShortage(config: GodwitConfig): string | undefined {
   return `node.shards: ${shardsOf(config)} shards share the ${poolThreads()} threads for files that this process began with; stop it and start it to have ${needed}`
 }
 
-async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<NodeResult> {
+async function runUntilStopped(node: RunningNode, { signals, terminal, service }: StartContext): Promise<NodeResult> {
   const broken = node.broken.then((problem): NodeResult => ({ end: 'problem', problem }))
   const stopped = signals.stopped.then((): NodeResult => ({ end: 'stopped' }))
   const wished = node.wished.then((wish): NodeResult => ({ end: wish === 'stop' ? 'stopped' : wish }))
   const life = await Promise.race([stopped, broken, wished])
+  if (life.end === 'stopped') service.noteStopping()
   if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
   node.log.info('node stopping', { why: life.end === 'problem' ? life.problem : life.end })
   await node.stop()

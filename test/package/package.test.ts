@@ -81,6 +81,7 @@ describe('the package', () => {
       'docs',
       'etc',
       'examples',
+      'man',
       'package.json',
       'sbom.cdx.json',
     ])

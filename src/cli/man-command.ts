@@ -1,0 +1,37 @@
+// `godwit man`: manual pages, for a reader or for an installation.
+
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ManPage } from './man-pages.ts'
+import { exitCodes, type Terminal } from './terminal.ts'
+
+export interface ManRequest {
+  readonly pages: readonly ManPage[]
+  /** Undefined: the page of `godwit`. */
+  readonly command: string | undefined
+  /** Where all pages are written; undefined: one is printed. */
+  readonly directory: string | undefined
+}
+
+/** Gives the exit code. */
+export async function manCommand({ pages, command, directory }: ManRequest, terminal: Terminal): Promise<number> {
+  if (directory === undefined) {
+    const file = command === undefined ? 'godwit.1' : `godwit-${command}.1`
+    const page = pages.find((one) => one.file === file)
+    const known = pages.map((one) => one.file.replace(/^godwit-?|\.1$/g, '')).filter((name) => name !== '')
+    if (page === undefined) {
+      terminal.fail(`there is no manual page for ${JSON.stringify(command)}: there are ${known.join(', ')}`)
+      return exitCodes.wrongUsage
+    }
+    terminal.say(page.text)
+    return exitCodes.done
+  }
+  try {
+    await mkdir(directory, { recursive: true })
+    for (const { file, text } of pages) await writeFile(join(directory, file), text)
+  } catch (error) {
+    return terminal.fail(`${directory}: ${(error as Error).message}`)
+  }
+  terminal.say(`${pages.length} manual pages in ${directory}\n`)
+  return exitCodes.done
+}
