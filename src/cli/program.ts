@@ -2,7 +2,9 @@
 // broker itself, is loaded by them: `ctl` answers in half the time without.
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
+import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
+import type { BenchWords } from './bench-command.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -38,6 +40,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
+  addProbes(godwit, terminal, run)
   addCompletion(godwit, terminal, run)
   addMan(godwit, program, terminal, run)
   return godwit
@@ -124,6 +127,24 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .command('schema')
     .description('print the JSON Schema of the configuration')
     .action(() => run(async () => (await configCommands()).configSchema(terminal)))
+}
+
+function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
+  const bench = godwit.command('bench').description('measure a broker, with rates and percentiles of each second')
+  for (const { name, description } of benchScenarios) {
+    const command = addProbeOptions(bench.command(name).description(description))
+    command
+      .option('--clients <number>', 'clients at one time', '10')
+      .option('--seconds <number>', 'how long', '10')
+      .option('--rate <number>', 'at most so many in a second (default: as many as there can be)')
+      .option('--qos <level>', 'of publications and subscriptions', '1')
+      .option('--size <bytes>', 'of a payload', '64')
+      .option('--protocol <level>', '4 (MQTT 3.1.1) or 5', '5')
+      .option('--json', 'print the result as one JSON document')
+      .action((words: BenchWords) =>
+        run(async () => (await import('./bench-command.ts')).benchCommand(name, words, terminal)),
+      )
+  }
 }
 
 function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {

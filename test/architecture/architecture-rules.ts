@@ -12,6 +12,7 @@ export const architectureRules: ArchitectureRules = {
     contract: { layer: 2, pure: false },
     transports: { layer: 2, pure: false },
     core: { layer: 3, pure: true },
+    probes: { layer: 3, pure: false },
     access: { layer: 4, pure: false },
     backup: { layer: 4, pure: false },
     bridges: { layer: 4, pure: false },

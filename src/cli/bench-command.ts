@@ -1,0 +1,102 @@
+// `godwit bench publish|subscribe|connect`: measures a broker, with a line for each second.
+
+import { readFile } from 'node:fs/promises'
+import {
+  type BenchOptions,
+  type BenchResult,
+  type BenchScenario,
+  parseTarget,
+  type ProbeTarget,
+  runBench,
+} from '../probes/index.ts'
+import { exitCodes, type Terminal } from './terminal.ts'
+
+export interface ProbeWords {
+  readonly url: string
+  readonly username?: string | undefined
+  readonly passwordFile?: string | undefined
+  readonly ca?: string | undefined
+}
+
+export interface BenchWords extends ProbeWords {
+  readonly clients: string
+  readonly seconds: string
+  readonly rate?: string | undefined
+  readonly qos: string
+  readonly size: string
+  readonly protocol: string
+  readonly json?: true
+}
+
+/** Where a probe goes, or a sentence about what is wrong with it. Passwords come from files, never from the command line. */
+export async function targetOf(words: ProbeWords): Promise<ProbeTarget | { readonly problem: string }> {
+  const address = parseTarget(words.url)
+  if ('problem' in address) return address
+  try {
+    const ca = words.ca === undefined ? undefined : await readFile(words.ca, 'utf8')
+    const password =
+      words.passwordFile === undefined ? undefined : (await readFile(words.passwordFile, 'utf8')).replace(/\r?\n$/, '')
+    return { ...address, ca, username: words.username, password }
+  } catch (error) {
+    return { problem: (error as Error).message }
+  }
+}
+
+export async function benchCommand(scenario: BenchScenario, words: BenchWords, terminal: Terminal): Promise<number> {
+  const options = await optionsOf(scenario, words)
+  if ('problem' in options) {
+    terminal.fail(options.problem)
+    return exitCodes.wrongUsage
+  }
+  const what = { publish: 'published', subscribe: 'delivered', connect: 'connected' }[scenario]
+  const result = await runBench(options, ({ seconds, count, latencies }) => {
+    if (words.json === true) return
+    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => latencies.percentileMs(share).toFixed(2))
+    terminal.say(
+      `${seconds.toFixed(0).padStart(4)} s  ${what} ${count}/s  p50 ${p50} ms  p95 ${p95} ms  p99 ${p99} ms\n`,
+    )
+  })
+  if ('problem' in result) return terminal.fail(`${words.url}: ${result.problem}`)
+  terminal.say(words.json === true ? `${JSON.stringify(result)}\n` : inLines(result, what))
+  if (result.failure === undefined) return exitCodes.done
+  return terminal.fail(`${result.failed} clients failed, the first: ${result.failure}`)
+}
+
+function inLines({ clients, seconds, count, perSecond, latencyMs }: BenchResult, what: string): string {
+  const { p50, p95, p99, max } = latencyMs
+  const latency = [`p50 ${p50.toFixed(2)}`, `p95 ${p95.toFixed(2)}`, `p99 ${p99.toFixed(2)}`, `max ${max.toFixed(2)}`]
+  return `${clients} clients, ${seconds.toFixed(1)} s: ${count} ${what}, ${Math.round(perSecond)}/s; latency in ms: ${latency.join(', ')}\n`
+}
+
+async function optionsOf(
+  scenario: BenchScenario,
+  words: BenchWords,
+): Promise<BenchOptions | { readonly problem: string }> {
+  const target = await targetOf(words)
+  if ('problem' in target) return target
+  const numbers = {
+    clients: numberOf('--clients', words.clients, 100_000),
+    seconds: numberOf('--seconds', words.seconds, 86_400),
+    rate: words.rate === undefined ? undefined : numberOf('--rate', words.rate, 10_000_000),
+    payloadBytes: numberOf('--size', words.size, 10_485_760),
+  }
+  for (const value of Object.values(numbers)) if (typeof value === 'string') return { problem: value }
+  if (!['0', '1', '2'].includes(words.qos)) return { problem: '--qos: give 0, 1 or 2' }
+  if (!['4', '5'].includes(words.protocol)) return { problem: '--protocol: give 4 (MQTT 3.1.1) or 5' }
+  const qos = Number(words.qos) as 0 | 1 | 2
+  return {
+    ...(numbers as { clients: number; seconds: number; rate: number | undefined; payloadBytes: number }),
+    scenario,
+    target,
+    qos,
+    version: words.protocol === '5' ? 5 : 4,
+  }
+}
+
+/** A whole number from 1 on; a text: what is wrong. */
+function numberOf(option: string, word: string, max: number): number | string {
+  const number = Number(word)
+  return Number.isInteger(number) && number >= 1 && number <= max
+    ? number
+    : `${option} ${word}: give a number from 1 to ${max}`
+}

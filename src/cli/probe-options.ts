@@ -1,0 +1,19 @@
+// Options of the commands that go to any broker, and not to one of ours.
+
+interface WithOptions {
+  option(flags: string, description: string, defaultValue?: string): this
+}
+
+export const benchScenarios = [
+  { name: 'publish', description: 'clients publish; latency until the acknowledgement (QoS 1 and 2)' },
+  { name: 'subscribe', description: 'one client publishes to all subscribers; latency until the delivery' },
+  { name: 'connect', description: 'connections are opened and the oldest closed; latency until CONNACK' },
+] as const
+
+export function addProbeOptions<Options extends WithOptions>(command: Options): Options {
+  return command
+    .option('--url <url>', 'the broker: mqtt://host:port or mqtts://host:port', 'mqtt://127.0.0.1:1883')
+    .option('--username <name>', 'user name of the clients')
+    .option('--password-file <file>', 'file with their password')
+    .option('--ca <file>', 'certificate of the authority that is trusted, PEM')
+}
