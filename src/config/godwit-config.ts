@@ -30,6 +30,9 @@ export interface NodeConfig {
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
 export interface CoreConfig {
+  readonly delaysMessages: boolean
+  /** Undefined: no limit. */
+  readonly maxDelayedMessages: number | undefined
   readonly maxPacketBytes: number
   readonly maxQueuedMessages: number
   readonly maxQueuedBytes: number
@@ -316,11 +319,13 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
  */
 const maxPacketBytes = 255 * 1_048_576
 
-function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig {
+function toCoreConfig({ auth, delayed, mqtt, node, retainer }: SettingValues): CoreConfig {
   const usualBinding = node.security_profile === 'hardened' ? 'identity' : 'none'
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
+    delaysMessages: delayed.enable,
+    maxDelayedMessages: delayed.max_delayed_messages === 0 ? undefined : delayed.max_delayed_messages,
     maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, maxPacketBytes),
     maxQueuedMessages: mqtt.max_mqueue_len,
     maxQueuedBytes: mqtt.max_mqueue_bytes,

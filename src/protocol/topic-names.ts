@@ -1,5 +1,8 @@
 // Topic names and topic filters (section 4.7 of both standards), as types that only parsing can make.
 
+/** In front of the delay and the topic of a message that is published later: `$delayed/10/a/b`. */
+export const delayedTopicPrefix = '$delayed/'
+
 /** A topic that a message may be published to: 1 to 65,535 bytes of UTF-8, no wildcards, no U+0000. */
 export type TopicName = string & { readonly made: 'topic-name' }
 

@@ -13,7 +13,7 @@
 import { ProtocolError } from './protocol-error.ts'
 import { copyBytes } from './copy-bytes.ts'
 import { decodeText } from './text.ts'
-import { countLevels, parseTopicName, type TopicName } from './topic-names.ts'
+import { countLevels, delayedTopicPrefix, parseTopicName, type TopicName } from './topic-names.ts'
 
 /** What a router keeps with a topic so that it is found without a look-up. The protocol never looks inside. */
 export interface TopicRoute {
@@ -25,6 +25,8 @@ export class Topic {
   /** The name in UTF-8, without its length. Owned: no chunk is kept alive by it. */
   readonly bytes: Buffer
   readonly levels: number
+  /** It begins with `$delayed/`: noted once, so that no message has to be looked at for it. */
+  readonly isDelayed: boolean
   /** The router's slot, see `TopicRoute`. */
   route: TopicRoute | undefined
 
@@ -32,6 +34,7 @@ export class Topic {
     this.name = name
     this.bytes = bytes
     this.levels = countLevels(name)
+    this.isDelayed = name.startsWith(delayedTopicPrefix)
     this.route = undefined
   }
 }

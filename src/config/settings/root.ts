@@ -5,6 +5,7 @@ import { backup } from './backup.ts'
 import { bridges, sqlite } from './bridges.ts'
 import { dashboard } from './dashboard.ts'
 import { eventMessage } from './event-message.ts'
+import { delayed } from './delayed.ts'
 import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
 import { log } from './log.ts'
@@ -23,6 +24,7 @@ export const root = section('The configuration of Godwit.', {
   listeners,
   mqtt,
   retainer,
+  delayed,
   limits,
   storage,
   auth,

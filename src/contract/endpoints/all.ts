@@ -27,6 +27,7 @@ import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
 import { gatewayClientEndpoints } from './v5/gateway-clients.ts'
 import { gatewayListenerEndpoints } from './v5/gateway-listeners.ts'
+import { delayedEndpoints } from './v5/delayed.ts'
 import { gatewayEndpoints } from './v5/gateways.ts'
 import { liveEndpoints } from './v5/live.ts'
 import { loginEndpoints } from './v5/login.ts'
@@ -66,6 +67,7 @@ export const endpoints = {
   ...gatewayEndpoints,
   ...gatewayClientEndpoints,
   ...gatewayListenerEndpoints,
+  ...delayedEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
 }

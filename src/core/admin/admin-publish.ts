@@ -6,6 +6,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocally } from '../publish/deliver-locally.ts'
+import { delayMessage, hasMaxDelayed, readDelay } from '../publish/delay-message.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
 import { runMatchedRules } from '../publish/run-rules.ts'
@@ -19,7 +20,7 @@ type Publication = Extract<Command, { name: 'publish' }>
 
 /** To all of its topics or to none. */
 export function publishAsAdmin(state: BrokerState, question: RequestId, command: Publication): void {
-  const messages: Message[] = []
+  const messages: AdminMessage[] = []
   for (const text of [command.topic, ...(command.furtherTopics ?? [])]) {
     const message = messageFor(state, text, command)
     const why = typeof message === 'string' ? message : refusalOf(state, message)
@@ -29,14 +30,30 @@ export function publishAsAdmin(state: BrokerState, question: RequestId, command:
   const barrier = new CommitBarrier()
   const deliveries: DeliveryCounts = { matched: 0, sent: 0, queued: 0, dropped: 0, sentToShared: 0, queuedForShared: 0 }
   let matched = 0
-  for (const message of messages) matched += routeToSubscribers(state, message, { command, barrier, deliveries })
+  for (const { message, dueAtMs } of messages) {
+    if (dueAtMs === undefined) matched += routeToSubscribers(state, message, { command, barrier, deliveries })
+    else {
+      delayMessage(state, message, dueAtMs)
+      deferUntilBatch(state, barrier)
+    }
+  }
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched, ...counted }, barrier })
 }
 
-function messageFor(state: BrokerState, text: string, command: Publication): Message | CommandFailure {
-  const topic = topicFor(state, text)
+interface AdminMessage {
+  readonly message: Message
+  /** Undefined: it is published at once. */
+  readonly dueAtMs: number | undefined
+}
+
+function messageFor(state: BrokerState, text: string, command: Publication): AdminMessage | CommandFailure {
+  const named = topicFor(state, text)
+  if (named === undefined) return 'invalid-topic'
+  const isDelayed = named.isDelayed && state.settings.delaysMessages
+  const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
+  const topic = isDelayed ? delay && topicFor(state, delay.topic) : named
   if (topic === undefined) return 'invalid-topic'
   if (topic.bytes.length + command.payload.length > state.settings.maxPacketBytes) return 'too-large'
   const expiry = command.properties?.messageExpiryIntervalSeconds
@@ -54,7 +71,7 @@ function messageFor(state: BrokerState, text: string, command: Publication): Mes
   message.isOwned = true
   // What the client whose name it has may publish itself is another question, also when its topic remembers it.
   message.isByOwnRight = true
-  return message
+  return { message, dueAtMs: delay?.dueAtMs }
 }
 
 /** What the broker says of itself may be as deep as the client ids in it. */
@@ -66,9 +83,11 @@ function topicFor(state: BrokerState, text: string): Topic | undefined {
 }
 
 /** Why it is not taken, if it is not: nobody has heard it then. */
-function refusalOf(state: BrokerState, message: Message): CommandFailure | undefined {
+function refusalOf(state: BrokerState, { message, dueAtMs }: AdminMessage): CommandFailure | undefined {
   const { topic, qos, retain } = message
-  if (isBrokerTopic(topic.name)) return undefined
+  if (dueAtMs !== undefined && !state.storageIsHealthy) return 'storage-failing'
+  if (dueAtMs !== undefined && hasMaxDelayed(state)) return 'receiver-full'
+  if (isBrokerTopic(topic.name)) return dueAtMs === undefined ? undefined : 'invalid-topic'
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'

@@ -1,4 +1,4 @@
-// Sessions and retained messages that are taken away, because the namespace that they belong to is: nobody hears of it but
+// Sessions, delayed and retained messages that are taken away, because the namespace that they belong to is: nobody hears of it but
 // the clients who are sent away.
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
@@ -6,7 +6,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 import { clearRetained, isBrokerTopic } from '../retained/retained-messages.ts'
 import { endSession } from '../sessions/end-session.ts'
-import { dropOrphanWill, dropDueWills, dropWill } from '../sessions/publish-will.ts'
+import { dropDelayed, dropOrphanWill, dropDueWills, dropWill } from '../sessions/publish-will.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import { deleteWill } from '../sessions/stored-wills.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
@@ -27,6 +27,7 @@ export function endNamespaceSessions(
   for (const [key, orphan] of state.delayedWills) if (isOf(key)) dropOrphanWill(state, key, orphan)
   for (const name of state.pendingWills.keys()) if (isOf(name)) deleteWill(state, name)
   dropDueWills(state, isOf)
+  for (const [id, { publisher }] of state.delayedMessages) if (isOf(publisher)) dropDelayed(state, id)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)
@@ -60,6 +61,16 @@ export function deleteRetainedOfTopics(
     matched++
   }
   completeWhenStored(state, question, matched)
+}
+
+/** `matched` in the result: 1, or 0 where there is none of that ID. */
+export function deleteDelayed(
+  state: BrokerState,
+  question: RequestId,
+  { id }: Extract<Command, { name: 'delete-delayed' }>,
+): void {
+  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  completeWhenStored(state, question, dropDelayed(state, id) ? 1 : 0)
 }
 
 function completeWhenStored(state: BrokerState, question: RequestId, matched: number): void {

@@ -13,7 +13,7 @@ import { importRetained } from './import-retained.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 import { publishAsAdmin } from './admin-publish.ts'
 import { subscribeAsAdmin, unsubscribeAsAdmin } from './admin-subscribe.ts'
-import { endNamespaceSessions, deleteRetainedOfTopics } from './delete-namespace-data.ts'
+import { deleteDelayed, endNamespaceSessions, deleteRetainedOfTopics } from './delete-namespace-data.ts'
 
 export function handleCommand(state: BrokerState, question: RequestId, command: Command): void {
   switch (command.name) {
@@ -37,6 +37,8 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
       return deleteRetainedOfTopics(state, question, command)
     case 'keep-facts':
       return keepFacts(state, question, command)
+    case 'delete-delayed':
+      return deleteDelayed(state, question, command)
     case 'spool':
       return spoolAsAdmin(state, question, command)
     default:

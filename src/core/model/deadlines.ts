@@ -20,6 +20,7 @@ export type DeadlineKind =
   | 'reauthentication'
   | 'session-expiry'
   | 'will-due'
+  | 'delayed-due'
   | 'retry'
   | 'retained-expiry'
   | 'ended-queue'

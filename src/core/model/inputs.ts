@@ -144,5 +144,7 @@ export type Command =
   | { readonly name: 'keep-retained'; readonly messages: readonly StoredMessage[] }
   /** Clients are sent away, sessions end, and wills of the namespace are forgotten: nothing of it is published. */
   | { readonly name: 'end-sessions'; readonly namespace: string; readonly clientIds: readonly string[] }
+  /** A delayed message is not to be published. */
+  | { readonly name: 'delete-delayed'; readonly id: string }
   /** Topics of this shard are to remember nothing any more. */
   | { readonly name: 'forget-retained'; readonly topics: readonly string[] }

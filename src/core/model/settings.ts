@@ -6,6 +6,10 @@ import type { QoS } from '../../protocol/index.ts'
 export type QueueFullPolicy = 'drop-newest' | 'drop-oldest'
 
 export interface CoreSettings {
+  /** delayed.enable: messages to `$delayed/...` are published later; if false, such a topic is one like others. */
+  delaysMessages: boolean
+  /** delayed.max_delayed_messages, of all shards together; undefined: no limit. */
+  maxDelayedMessages: number | undefined
   /** mqtt.max_packet_size, in bytes: told in CONNACK, refused beyond. */
   maxPacketBytes: number
   /** mqtt.max_mqueue_len: messages waiting in memory for each session. */
@@ -93,6 +97,8 @@ export interface CoreSettings {
 }
 
 export const defaultCoreSettings: CoreSettings = {
+  delaysMessages: true,
+  maxDelayedMessages: 100_000,
   maxPacketBytes: 10 * 1_024 * 1_024,
   maxQueuedMessages: 1_024,
   maxQueuedBytes: 64 * 1_024 * 1_024,

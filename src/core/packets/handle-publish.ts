@@ -13,6 +13,7 @@ import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
+import { type Delay, delayMessage, hasMaxDelayed, readDelay } from '../publish/delay-message.ts'
 import { everyPeerTakes, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
@@ -36,8 +37,13 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   state.counts.publishesReceived++
   const { session } = open
   session.receivedMessages++
-  const topic = resolveTopic(state, connection, open, packet)
-  if (topic === undefined) return
+  const named = resolveTopic(state, connection, open, packet)
+  if (named === undefined) return
+  // All that delayed messages cost others is this look at a field of the topic.
+  const isDelayed = named.isDelayed && state.settings.delaysMessages
+  const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
+  if (isDelayed && !canDelay(state, connection, session, { packet, delay })) return
+  const topic = delay === undefined ? named : state.topics.named(delay.topic)
   if (!isWithinLimits(state, connection, packet)) return
   if (exceedsTopicLimits(state, topic)) return refuseTopic(state, connection, packet)
   if (packet.properties !== undefined && !hasValidPayloadFormat(state, connection, packet)) return
@@ -54,10 +60,11 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   if (
     state.peerTable !== undefined &&
     !isDenied &&
+    !isDelayed &&
     !isUnblockedByPeers(state, connection, open, { packet, topic: target })
   )
     return
-  if (packet.qos > 0 && state.fullSessions.size > 0 && !isDenied && isBlockedByActions(state, target)) {
+  if (packet.qos > 0 && state.fullSessions.size > 0 && !isDenied && !isDelayed && isBlockedByActions(state, target)) {
     // It comes a second time.
     state.counts.publishesReceived--
     session.receivedMessages--
@@ -69,17 +76,48 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     version: connection.version,
     nowMs: state.nowMs,
   })
+  const accept = delay === undefined ? routeMessage : delayUntil(delay.dueAtMs)
   // Its frame can not be passed on: it has the client's topic.
-  if (target !== topic) withoutFrame(message)
-  // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
-  if (packet.retain) recordPublisherRights(message, session.identity, connection.mountpoint)
+  if (target !== named) withoutFrame(message)
+  // Only what is published later, or given to later subscribers, is asked about again: whether its publisher may still be heard.
+  if (packet.retain || isDelayed) recordPublisherRights(message, session.identity, connection.mountpoint)
   if (packet.qos === 0) {
-    if (refusalOf(state, message, isDenied) === undefined) routeMessage(state, message, session, 0)
+    if (refusalOf(state, message, isDenied) === undefined) accept(state, message, session, 0)
     return
   }
   if (!canAcceptPublish(state, connection, open, packet, message)) return
-  if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied)
-  else acceptExactlyOnce(state, connection, session, packet, message, isDenied)
+  if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied, accept)
+  else acceptExactlyOnce(state, connection, session, packet, message, isDenied, accept)
+}
+
+/** What is done with a message that is taken. Returns how many get it. */
+type Accept = typeof routeMessage
+
+function delayUntil(dueAtMs: number): Accept {
+  return (state, message) => {
+    delayMessage(state, message, dueAtMs)
+    return 1
+  }
+}
+
+/** Whether there is a time and room for it; else it is refused. A client that cannot be told so is disconnected: its message is not acknowledged. */
+function canDelay(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  { packet, delay }: { readonly packet: PublishPacket; readonly delay: Delay | undefined },
+): boolean {
+  // [MQTT-4.3.3-2] It was taken before.
+  if (packet.qos === 2 && session.incoming?.has(packet.packetId) === true) return true
+  if (delay !== undefined && !hasMaxDelayed(state) && state.storageIsHealthy) return true
+  const [reason, text] =
+    delay === undefined
+      ? ([reasonCodes.topicNameInvalid, '$delayed/ needs seconds up to 4294967 and a topic'] as const)
+      : ([reasonCodes.quotaExceeded, 'no more delayed messages: see delayed.max_delayed_messages'] as const)
+  if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, reason)
+  else if (packet.qos === 0 && delay !== undefined) state.counts.dropped['storage-full']++
+  else endConnection(state, connection, { reason, text, publishWill: true })
+  return false
 }
 
 /** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end, which a bridge is spared: it is not its own. */
@@ -344,12 +382,13 @@ function acceptAtLeastOnce(
   packet: PublishPacket,
   message: Message,
   isDenied: boolean,
+  accept: Accept,
 ): void {
   const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   const changesBefore = state.openBatch.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, 0)
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, 0)
   const waits = state.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
@@ -362,13 +401,15 @@ function acceptExactlyOnce(
   packet: PublishPacket,
   message: Message,
   isDenied: boolean,
+  accept: Accept,
 ): void {
   const { packetId } = packet
   const isStored = session.stored !== undefined
   const incoming = session.unreleased()
   if (incoming.has(packetId)) {
     if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
-    const isRefused = refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
+    // What is delayed has not gone to other shards: they are not asked again.
+    const isRefused = accept !== routeMessage || refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
   }
@@ -378,7 +419,7 @@ function acceptExactlyOnce(
   incoming.add(packetId, state.nowMs)
   if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
   const changesBefore = state.openBatch.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : routeMessage(state, message, session, packetId)
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, packetId)
   if (isStored) recordIncoming(state, session, packetId)
   const waits = state.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success

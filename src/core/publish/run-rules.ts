@@ -2,13 +2,14 @@
 // the batch that the acknowledgement of the message waits for.
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
-import { Message, never } from '../model/message.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
+import { copyPublisherRights, Message, never, withTopic } from '../model/message.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
 import { maxStoredOf } from '../queues/persistent-queue.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import { delayMessage, hasMaxDelayed, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
 
 type Route = (state: BrokerState, message: Message, publisher: undefined, packetId: 0) => number
@@ -46,9 +47,21 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
   if (message === undefined || isBrokerTopic(message.topic.name)) return 'invalid-topic'
   if (countLevels(message.topic.name) > maxTopicLevels) return 'invalid-topic'
   if (message.topic.bytes.length + publication.payload.length > maxPacketBytes) return 'too-large'
+  if (message.topic.isDelayed && state.settings.delaysMessages) return delayForRule(state, message)
   const failure = failureOf(state, message)
   if (failure === undefined) route(state, message, undefined, 0)
   return failure
+}
+
+function delayForRule(state: BrokerState, message: Message): RuleActionFailure | undefined {
+  const delay = readDelay(message.topic.name, state.nowMs)
+  if (delay === undefined || isBrokerTopic(delay.topic)) return 'invalid-topic'
+  if (!state.storageIsHealthy) return 'storage-failing'
+  if (hasMaxDelayed(state)) return 'receiver-full'
+  const inner = withTopic(message, state.topics.named(delay.topic))
+  copyPublisherRights(inner, message)
+  delayMessage(state, inner, delay.dueAtMs)
+  return undefined
 }
 
 function messageOf(state: BrokerState, publication: RulePublication): Message | undefined {

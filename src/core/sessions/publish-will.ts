@@ -9,14 +9,15 @@
 
 import { parseTopicName } from '../../protocol/index.ts'
 import type { BrokerState, OrphanWill, DueWill } from '../state/broker-state.ts'
-import { fromStored, Message, copyPublisherRights } from '../model/message.ts'
+import { fromStored, Message, copyPublisherRights, withTopic } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { StoredMessage } from '../../records/index.ts'
-import { clientIdIn } from '../namespaces/internal-session-names.ts'
+import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
+import { delayMessage, hasMaxDelayed, readDelay, takeDelayed } from '../publish/delay-message.ts'
 import { routeMessage } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
@@ -47,6 +48,22 @@ export function publishDelayedWill(state: BrokerState, key: string, { will }: Or
   state.delayedWills.delete(key)
   releaseWill(state, will)
   publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
+}
+
+/** Those of one publisher are published in the order in which they became due; its CONNECT does not wait for them. */
+export function publishDelayed(state: BrokerState, id: string): void {
+  const delayed = takeDelayed(state, id)
+  if (delayed === undefined) return
+  const { will, publisher } = delayed
+  const session = state.sessions.get(publisher)
+  publishNext(state, { clientId: delayedPublisher(publisher), name: will.name, message: will.message, session })
+}
+
+/** Neither published nor kept. */
+export function dropDelayed(state: BrokerState, id: string): boolean {
+  const delayed = takeDelayed(state, id)
+  if (delayed !== undefined) deleteWill(state, delayed.will.name)
+  return delayed !== undefined
 }
 
 /** Neither published nor kept. */
@@ -111,11 +128,26 @@ function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string,
 
 /** `session`: the one that it belongs to, where there is one still. */
 function publishWillMessage(state: BrokerState, name: string, message: Message, session: Session | undefined): void {
-  if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
-  const timed = withExpiryFrom(message, state.nowMs)
+  const isDelayed = isDelayedName(name)
+  if (isDelayed && message.expiresAtMs <= state.nowMs) return state.countDrop(undefined, message, 'expired')
+  // The client may have come again as somebody else since it sent the message.
+  const owner = isDelayed ? undefined : session
+  if (!mayStillBePublished(state, message, owner)) return state.countDrop(undefined, message, 'not-allowed')
+  const timed = isDelayed ? message : withExpiryFrom(message, state.nowMs)
+  if (timed.topic.isDelayed && state.settings.delaysMessages) return delayWill(state, timed)
   // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
   routeMessage(state, timed, session, 0)
   storeUntilCommitted(state, name, timed)
+}
+
+/** A will to `$delayed/...`. Its permission is looked at again when it is due. */
+function delayWill(state: BrokerState, message: Message): void {
+  const delay = readDelay(message.topic.name, state.nowMs)
+  if (delay === undefined) return state.countDrop(undefined, message, 'not-allowed')
+  if (hasMaxDelayed(state)) return state.countDrop(undefined, message, 'storage-full')
+  const inner = withTopic(message, state.topics.named(delay.topic))
+  copyPublisherRights(inner, message)
+  delayMessage(state, inner, delay.dueAtMs)
 }
 
 /**

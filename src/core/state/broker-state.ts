@@ -1,7 +1,7 @@
 // All that the broker knows, and the lists into which handlers put what is to happen. Handlers are functions over
 // this; none of them keeps anything of its own.
 
-import type { TopicFilter, TopicTable } from '../../protocol/index.ts'
+import type { QoS, TopicFilter, TopicName, TopicTable } from '../../protocol/index.ts'
 import { everythingAllowed, type Permissions } from '../model/identity.ts'
 import { Batches } from '../model/batches.ts'
 import { PayloadRefcounts } from '../model/payload-refcounts.ts'
@@ -78,6 +78,20 @@ export interface EndingSession {
 export interface OrphanWill {
   readonly will: SessionWill
   readonly dueAtMs: number
+}
+
+/** A message to `$delayed/...` that was acknowledged and is not published yet. */
+export interface DelayedMessage {
+  /** Its record has the name of this will. A large message is on disk only. */
+  readonly will: SessionWill
+  readonly dueAtMs: number
+  readonly topic: TopicName
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly publisher: string
+  readonly publisherUsername: string | undefined
+  readonly publishedAtMs: number
+  readonly payloadBytes: number
 }
 
 /** A session that is given retained messages, or another shard that has asked for some. */
@@ -165,6 +179,8 @@ export class BrokerState {
    * owed or were to be published before another of the same client, by the names of their records.
    */
   readonly delayedWills = new Map<string, OrphanWill>()
+  /** By the IDs in the names of their records: see `publish/delay-message.ts`. */
+  readonly delayedMessages = new Map<string, DelayedMessage>()
   /** Large wills that are in memory because their records are not durable, by batch. */
   readonly unwrittenWills = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
   readonly willLoads = new WillLoads<Session, Message>()

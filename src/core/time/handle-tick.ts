@@ -20,7 +20,7 @@ import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.
 import { continueRelief } from '../memory/memory-relief.ts'
 import { continueReplays } from '../retained/retained-replay.ts'
 import { answerRetainedRequests } from '../peer-handlers/handle-retained.ts'
-import { publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
+import { publishDelayed, publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
 import { endSession, hasExpired } from '../sessions/end-session.ts'
 import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -69,6 +69,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (kind === 'retained-wait') return // What waited is answered in this tick.
   if (kind === 'forget-received') return expireReceivedIds(state)
   if (kind === 'ended-queue') return continueEndedQueues(state)
+  if (kind === 'delayed-due') return publishDelayed(state, subject)
   if (kind === 'will-due') publishDueOrphan(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return

@@ -22,12 +22,13 @@ import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { putRetained } from '../retained/retained-messages.ts'
 import { expiryMs, maxStoredOf, markFull } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
+import { restoreDelayed } from '../publish/delay-message.ts'
 import { restoredWill } from '../sessions/stored-wills.ts'
 import { fromStored, type Message } from '../model/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
-import { clientIdIn, isInternalName } from '../namespaces/internal-session-names.ts'
+import { clientIdIn, isDelayedName, isInternalName } from '../namespaces/internal-session-names.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
@@ -78,7 +79,10 @@ export function restore(state: BrokerState, record: StoredRecord): void {
 /** What is left of a session: its queue, or a will of it. */
 function restoreReserved(state: BrokerState, record: StoredRecord): void {
   if (record.kind === 'session') restoreEndedQueue(state, record)
-  if (record.kind === 'will') restoreWill(state, record)
+  if (record.kind !== 'will') return
+  // One that was published before is owed to other shards, as a will is.
+  if (isDelayedName(record.clientId) && !record.message.isRepeat) restoreDelayed(state, record)
+  else restoreWill(state, record)
 }
 
 function restoreForwarded(state: BrokerState, { shard, publisher, packetId, dealt }: ForwardedRecord): void {

@@ -17,6 +17,7 @@ import {
   type ClientStatus,
   clientStatusOf,
 } from './explanation.ts'
+import { type DelayedView, findDelayed, listDelayed } from './delayed-list.ts'
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
 import { estimateDelivery, type DeliveryEstimate } from './delivery-estimate.ts'
@@ -91,6 +92,20 @@ export class BrokerView {
   /** Different filters that sessions here hold; those that sessions of a shard with a lower number hold too count there. */
   get filters(): number {
     return this.#state.router.filters
+  }
+
+  get delayedMessages(): number {
+    return this.#state.delayedMessages.size
+  }
+
+  /** Some of the delayed messages, in the order in which they were stored. */
+  delayedSlice(skip: number, most: number): readonly DelayedView[] {
+    return listDelayed(this.#state, skip, most)
+  }
+
+  /** With its payload, if that is in memory. */
+  delayedMessage(id: string): DelayedView | undefined {
+    return findDelayed(this.#state, id)
   }
 
   get retainedMessages(): number {

@@ -31,6 +31,7 @@ import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
 import { gatewayClientHandlers } from './v5/gateway-clients.ts'
 import { gatewayListenerHandlers } from './v5/gateway-listeners.ts'
+import { delayedHandlers } from './v5/delayed.ts'
 import { gatewayHandlers } from './v5/gateways.ts'
 import { loginHandlers } from './v5/login.ts'
 import { liveHandlers } from './v5/live.ts'
@@ -66,6 +67,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...gatewayHandlers(operations.gateways),
     ...gatewayClientHandlers(operations.gateways, operations.clients, operations.publishing),
     ...gatewayListenerHandlers(operations.gateways),
+    ...delayedHandlers(operations.delayed),
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),

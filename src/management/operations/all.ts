@@ -10,6 +10,7 @@ import type { DiagnosticsOperations } from './diagnostics.ts'
 import type { LiveOperations } from './live.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
+import type { DelayedOperations } from './delayed.ts'
 import type { GatewayOperations } from './gateways.ts'
 import type { RuleOperations } from './rules.ts'
 import type { RetainedOperations } from './retained.ts'
@@ -49,6 +50,7 @@ export interface Operations extends NamespacedOperations {
   readonly namespaces: NamespaceOperations
   readonly rules: RuleOperations
   readonly gateways: GatewayOperations
+  readonly delayed: DelayedOperations
   readonly metrics: MetricOperations
   readonly live: LiveOperations
   readonly alarms: AlarmOperations

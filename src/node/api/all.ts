@@ -25,6 +25,7 @@ import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
 import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
+import { delayedOperations } from './delayed.ts'
 import { gatewayOperations } from './gateways.ts'
 import { ruleOperations } from './rules.ts'
 import { retainedOperations } from './retained.ts'
@@ -82,6 +83,7 @@ export function operationsOf(
     namespaces: namespaceOperations(dependencies, ofAll.clients),
     rules: ruleOperations(dependencies),
     gateways: gatewayOperations(dependencies),
+    delayed: delayedOperations({ ...dependencies, store: dependencies.ownStore }),
     clientRules: clientRuleOperations(dependencies),
     credentials: credentialOperations(dependencies),
   }

@@ -73,6 +73,12 @@ class NamespaceNames {
     return `${this.#prefix}${topic}`
   }
 
+  /** The topic of a publication: behind `$delayed/n/`. */
+  mountedTopic(topic: string): string {
+    const [delay = ''] = /^\$delayed\/\d+\//.exec(topic) ?? []
+    return delay + this.mounted(topic.slice(delay.length))
+  }
+
   /** Behind `$share/group/` and `$exclusive/`. Undefined: it is too long so. */
   mountedFilter(filter: string): TopicFilter | undefined {
     const bare = bareFilter(filter as TopicFilter)
@@ -141,7 +147,7 @@ function publishingWithin(publishing: PublishingOperations, names: NamespaceName
   return {
     publish: (publication) => {
       const [first, ...rest] = publication.topics
-      const topics = [names.mounted(first), ...rest.map((topic) => names.mounted(topic))] as const
+      const topics = [names.mountedTopic(first), ...rest.map((topic) => names.mountedTopic(topic))] as const
       return publishing.publish({ ...publication, topics, clientId: names.session(publication.clientId) })
     },
     subscribe: (clientId, filters, qos) => publishing.subscribe(names.session(clientId), filters, qos),

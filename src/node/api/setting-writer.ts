@@ -31,6 +31,19 @@ export class SettingWriter {
     return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
   }
 
+  /** Changes settings by the names that they have in a file. What is left out stays. */
+  async change(
+    settings: Readonly<Record<string, unknown>>,
+    { name, by, address }: Caller,
+  ): Promise<RuleProblem | undefined> {
+    const read = fromPlain(settings, 'request')
+    if ('faults' in read) return { problem: read.faults.map(({ message }) => message).join('; '), isAbout: 'settings' }
+    const act = { author: { name, by, address }, name: `set ${Object.keys(settings).join(', ')}`, persists: true }
+    const outcome = await this.#configuration.change(read.value, act)
+    if (outcome.isDone) return undefined
+    return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
+  }
+
   /** A secret that is sent as it was shown stays what it is. */
   unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     const stored = valueAt(this.#configuration.written.values, path)

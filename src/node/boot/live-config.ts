@@ -91,7 +91,7 @@ function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | un
   return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
 
-const shardSections = ['auth.', 'flapping_detect.', 'limits.', 'mqtt.', 'retainer.', 'log.level']
+const shardSections = ['auth.', 'delayed.', 'flapping_detect.', 'limits.', 'mqtt.', 'retainer.', 'log.level']
 
 /** Asked always: files of rules and keys may say something else, too. */
 function shardsConsumer({

@@ -6,6 +6,7 @@ import type {
   ClientView,
   Command,
   CommandResult,
+  DelayedView,
   DropReason,
   MatchingFound,
   MemoryUser,
@@ -92,6 +93,15 @@ export interface ShardQueries {
   retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
   /** The retained message of one topic, where this shard has it. null: it has none. */
   'retained-message': { asked: { readonly topic: TopicName }; answered: RetainedMessageView | null }
+  /** How many delayed messages are stored here, and some of them. */
+  'delayed-messages': {
+    asked: { readonly skip: number; readonly most: number }
+    answered: { readonly count: number; readonly rows: readonly DelayedView[] }
+  }
+  /** The delayed message of that ID, where this shard has it. null: it has none. */
+  'delayed-message': { asked: { readonly id: string }; answered: DelayedView | null }
+  /** Answered when that is on disk. */
+  'delete-delayed': { asked: { readonly id: string }; answered: CommandResult }
   /** Clients that are behind by so much or more: the slowest. */
   slow: {
     asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }

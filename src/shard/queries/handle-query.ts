@@ -30,6 +30,12 @@ const handlers: QueryHandlers = {
   },
   retained: retainedFor,
   'retained-message': ({ core }, { topic }) => core.view.retainedMessage(topic) ?? null,
+  'delayed-messages': ({ core }, { skip, most }) => ({
+    count: core.view.delayedMessages,
+    rows: core.view.delayedSlice(skip, most),
+  }),
+  'delayed-message': ({ core }, { id }) => core.view.delayedMessage(id) ?? null,
+  'delete-delayed': ({ commands }, { id }) => commands.run({ name: 'delete-delayed', id }),
   slow: slowFor,
   'memory-users': memoryUsersFor,
   publish: publishFor,

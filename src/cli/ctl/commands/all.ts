@@ -11,6 +11,7 @@ import { clientCommands } from './client-commands.ts'
 import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
 import { dataCommands } from './data-commands.ts'
+import { delayedCommands } from './delayed-commands.ts'
 import { diagnosticsCommands } from './diagnostics-commands.ts'
 import { gatewayCommands } from './gateway-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
@@ -37,6 +38,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...ruleCommands,
   ...ruleEngineCommands,
   ...gatewayCommands,
+  ...delayedCommands,
   ...traceCommands,
   ...accountCommands,
   ...auditCommands,
@@ -51,6 +53,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   subscriptions: 'what clients subscribe to',
   topics: 'what is subscribed to',
   listeners: 'where clients come in',
+  delayed: 'messages that are published later',
   gateways: 'clients that speak something else than MQTT',
   user: 'passwords that clients show, by user name',
   clientid: 'passwords that clients show, by client id',

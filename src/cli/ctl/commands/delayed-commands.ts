@@ -1,0 +1,41 @@
+// Messages to `$delayed/{n}/topic` that are not published yet.
+
+import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+
+export const delayedCommands: readonly CtlCommand[] = [
+  {
+    name: 'delayed list',
+    description: 'messages that are published later',
+    options: [
+      { flags: '--page <number>', description: 'from 1 on' },
+      { flags: '--limit <number>', description: 'rows of a page' },
+    ],
+    run: ({ client, options: { page, limit } }) =>
+      shown(
+        client.list_delayed_messages({
+          query: {
+            ...(page !== undefined && { page: Number(page) }),
+            ...(limit !== undefined && { limit: Number(limit) }),
+          },
+        }),
+        ({ data }) => ({
+          rows: data,
+          columns: ['msgid', 'topic', 'qos', 'expected_at', 'from_clientid', 'payload_bytes'],
+        }),
+      ),
+  },
+  {
+    name: 'delayed show',
+    description: 'a message that is published later',
+    arguments: ['<node>', '<msgid>'],
+    run: ({ client, words: [node = '', msgid = ''] }) =>
+      shown(client.get_delayed_message({ params: { node, msgid } }), (thing) => ({ thing })),
+  },
+  {
+    name: 'delayed delete',
+    description: 'delete a message that is published later',
+    arguments: ['<node>', '<msgid>'],
+    run: ({ client, words: [node = '', msgid = ''] }) =>
+      doneAs(client.delete_delayed_message({ params: { node, msgid } }), `${msgid} is deleted`),
+  },
+]

@@ -1,0 +1,87 @@
+// Messages to `$delayed/{n}/topic`: stored, and published to `topic` n seconds later.
+//
+//   PUBLISH $delayed/10/a ──► record under a reserved name ──► PUBACK ──► due ──► published to a; the record goes in that batch
+//
+// The record is that of a will (`sessions/stored-wills.ts`): a large message leaves memory when it is durable, and what other
+// shards are owed is told them again after a restart. Each shard has its part of the limit.
+
+import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'
+import type { WillRecord } from '../../records/index.ts'
+import { copyAlone, fromStored, type Message, never, toStored } from '../model/message.ts'
+import { messageSize } from '../model/message-size.ts'
+import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
+import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
+import { putRecord } from '../queues/persistent-queue.ts'
+import type { BrokerState, DelayedMessage } from '../state/broker-state.ts'
+import { SessionWill } from '../state/sessions/session-will.ts'
+
+/** From here on the number is a time, in seconds since 1970. It is the longest delay as well. */
+const maxDelaySeconds = 4_294_967
+const msPerSecond = 1_000
+const form = /^(\d{1,12})\/(.+)$/s
+
+/** Where and when a message is to be published. */
+export interface Delay {
+  readonly topic: TopicName
+  readonly dueAtMs: number
+}
+
+/** Reads the topic that a client says. Undefined: the delay is no number or too long, or there is no topic name behind it. */
+export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
+  const [, seconds, rest = ''] = form.exec(name.slice(delayedTopicPrefix.length)) ?? []
+  const topic = rest.startsWith(delayedTopicPrefix) ? undefined : parseTopicName(rest)
+  if (seconds === undefined || topic === undefined) return undefined
+  const isTime = Number(seconds) >= maxDelaySeconds
+  const dueAtMs = isTime ? Number(seconds) * msPerSecond : nowMs + Number(seconds) * msPerSecond
+  if (dueAtMs - nowMs > maxDelaySeconds * msPerSecond) return undefined
+  return { topic, dueAtMs: Math.max(dueAtMs, nowMs) }
+}
+
+/** One more has no room. */
+export function hasMaxDelayed({ delayedMessages, settings, shard }: BrokerState): boolean {
+  const { maxDelayedMessages: max } = settings
+  return max !== undefined && delayedMessages.size >= Math.ceil(max / shard.count)
+}
+
+/** Stores the message; its record is in the batch that gathers. The caller has looked for room. */
+export function delayMessage(state: BrokerState, message: Message, dueAtMs: number): void {
+  const name = reserveDelayedName(state, message.publisher)
+  const own = copyAlone(message, never)
+  const will = new SessionWill({ name, message: own, delaySeconds: 0, createdAtMs: state.nowMs })
+  putRecord(state, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
+  if (isLarge(state, own)) state.unwrittenWills.push({ batch: state.openBatch.number, will })
+  addDelayed(state, will, own, dueAtMs)
+}
+
+/** One that was stored before this start. */
+export function restoreDelayed(state: BrokerState, { clientId: name, message: stored, dueAtMs }: WillRecord): void {
+  const topic = parseTopicName(stored.topic)
+  if (topic === undefined || dueAtMs === undefined) return
+  const message = fromStored(stored, state.topics.named(topic))
+  const held = isLarge(state, message) ? undefined : copyAlone(message, never)
+  const will = new SessionWill({ name, message: held, delaySeconds: 0, createdAtMs: stored.publishedAtMs })
+  addDelayed(state, will, message, dueAtMs)
+}
+
+/** It is published or deleted now. Undefined: it is not there. */
+export function takeDelayed(state: BrokerState, id: string): DelayedMessage | undefined {
+  const found = state.delayedMessages.get(id)
+  if (found === undefined) return undefined
+  state.delayedMessages.delete(id)
+  state.deadlines.cancel('delayed-due', id)
+  releaseWill(state, found.will)
+  return found
+}
+
+function addDelayed(state: BrokerState, will: SessionWill, message: Message, dueAtMs: number): void {
+  const id = delayedIdIn(will.name)
+  const { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
+  const told = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
+  state.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...told })
+  state.deadlines.set('delayed-due', id, dueAtMs)
+  countWill(state, will)
+}
+
+function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Message): boolean {
+  return messageSize(topic.name, payloadBytes, properties) > state.settings.maxWillBytesInMemory
+}

@@ -1,0 +1,42 @@
+// Delayed messages for administrators.
+
+import type { QoS, TopicName } from '../../protocol/index.ts'
+import type { BrokerState, DelayedMessage } from '../state/broker-state.ts'
+
+export interface DelayedView {
+  readonly id: string
+  /** The name of its record. */
+  readonly record: string
+  readonly dueAtMs: number
+  readonly topic: TopicName
+  readonly qos: QoS
+  readonly publisher: string
+  readonly publisherUsername: string | undefined
+  readonly publishedAtMs: number
+  readonly payloadBytes: number
+  /** Of one message only; undefined: it is on disk. */
+  readonly payload: Uint8Array | undefined
+}
+
+/** Returns at most `most` messages behind the first `skip`, without payloads. */
+export function listDelayed({ delayedMessages }: BrokerState, skip: number, most: number): readonly DelayedView[] {
+  const rows: DelayedView[] = []
+  let place = 0
+  for (const [id, message] of delayedMessages) {
+    if (rows.length >= most) break
+    if (place++ >= skip) rows.push(viewOf(id, message, false))
+  }
+  return rows
+}
+
+export function findDelayed({ delayedMessages }: BrokerState, id: string): DelayedView | undefined {
+  const found = delayedMessages.get(id)
+  return found === undefined ? undefined : viewOf(id, found, true)
+}
+
+function viewOf(id: string, message: DelayedMessage, hasPayload: boolean): DelayedView {
+  const { will, dueAtMs, topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
+  const payload = hasPayload && will.message !== undefined ? new Uint8Array(will.message.payload()) : undefined
+  const told = { topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes, payload }
+  return { id, record: will.name, dueAtMs, ...told }
+}

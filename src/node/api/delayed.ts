@@ -1,0 +1,68 @@
+// Delayed messages: each shard has those of its clients.
+
+import type { DelayedOperations, DelayedRow } from '../../management/index.ts'
+import type { Store } from '../../storage/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+import { SettingWriter } from './setting-writer.ts'
+
+export interface DelayedFacts {
+  readonly nodeName: string
+  readonly configuration: LiveConfig
+  readonly supervisor: ShardSupervisor
+  readonly store: Pick<Store, 'read'>
+}
+
+/** Carries out what the API asks about delayed messages. */
+export function delayedOperations({ nodeName, configuration, supervisor, store }: DelayedFacts): DelayedOperations {
+  const writer = new SettingWriter(configuration)
+  return {
+    nodeName,
+    settings: () => {
+      const { delaysMessages, maxDelayedMessages } = configuration.config.core
+      return { enable: delaysMessages, max_delayed_messages: maxDelayedMessages ?? 0 }
+    },
+    changeSettings: (settings, by) => writer.change({ delayed: settings }, by),
+    list: async (skip, most) => {
+      const rows: DelayedRow[] = []
+      let count = 0
+      for (let shard = 0; shard < supervisor.size; shard++) {
+        const wanted = { skip: Math.max(0, skip - count), most: most - rows.length }
+        const found = await supervisor.ask(shard, { question: 'delayed-messages', ...wanted })
+        if (found === undefined) return undefined
+        count += found.count
+        rows.push(...found.rows)
+      }
+      return { count, rows }
+    },
+    find: async (id) => {
+      for (let shard = 0; shard < supervisor.size; shard++) {
+        const found = await supervisor.ask(shard, { question: 'delayed-message', id })
+        if (found === undefined) return undefined
+        if (found === null) continue
+        const payload = found.payload ?? (await storedPayload(store, found.record))
+        // It was published meanwhile.
+        return payload === undefined ? null : { ...found, payload }
+      }
+      return null
+    },
+    remove: async (id) => {
+      let matched = 0
+      for (let shard = 0; shard < supervisor.size; shard++) {
+        const result = await supervisor.ask(shard, { question: 'delete-delayed', id })
+        if (result === undefined) return undefined
+        if (!result.done) return result.why
+        matched += result.matched
+      }
+      return matched > 0
+    },
+  }
+}
+
+/** Payloads of larger messages are on disk only. */
+async function storedPayload(store: Pick<Store, 'read'>, clientId: string): Promise<Uint8Array | undefined> {
+  for await (const record of store.read({ kind: 'will', clientId })) {
+    if (record.kind === 'will') return record.message.payload
+  }
+  return undefined
+}

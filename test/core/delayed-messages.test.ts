@@ -1,0 +1,232 @@
+// Messages to `$delayed/{n}/topic`: acknowledged when they are stored, published when they are due.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { worldWith } from './rulebook.ts'
+import { World, type WorldOptions } from '../simulator/world.ts'
+
+const large = 'later '.repeat(200).trim()
+
+function world(options: WorldOptions = {}): World {
+  return new World({ ...options, settings: { maxWillBytesInMemory: 100, ...options.settings } })
+}
+
+const storedIn = (told: World): number => told.records().filter(({ kind }) => kind === 'will').length
+
+/** Nothing is left of delayed messages, on disk or in memory. */
+function assertNothingLeft(told: World): void {
+  assert.equal(storedIn(told), 0)
+  assert.equal(told.heldBytes('wills'), 0)
+}
+
+for (const shards of [1, 3]) {
+  describe(`a delayed message, ${shards} shards`, () => {
+    test('is published to the topic behind the delay when it is due, at each QoS', () => {
+      const told = world({ shards })
+      const reader = told.subscriber('a/#', { qos: 2 })
+      const literal = told.subscriber('$delayed/#')
+      const author = told.connect('author')
+      for (const qos of [0, 1, 2] as const) author.publish(`$delayed/10/a/${qos}`, `m${qos}`, { qos })
+      told.settle()
+      assert.equal(storedIn(told), 3)
+      told.passSeconds(9)
+      assert.deepEqual(reader.payloads, [])
+      told.passSeconds(2)
+      const heard = reader.messages.map(({ topic, qos, payload }) => `${topic} ${qos} ${payload.toString()}`)
+      assert.deepEqual(heard.toSorted(), ['a/0 0 m0', 'a/1 1 m1', 'a/2 2 m2'])
+      assert.deepEqual(literal.payloads, [])
+      assertNothingLeft(told)
+    })
+
+    test('is acknowledged when it is durable, and survives a power loss', () => {
+      for (const payload of ['kept', large]) {
+        const told = world({ shards })
+        const author = told.connect('author')
+        told.disk.hold()
+        const sent = [1, 2].map((qos) => author.publish('$delayed/10/a', payload, { qos: qos as 1 | 2 }))
+        told.passSeconds(1)
+        assert.deepEqual(
+          sent.map(({ isAcknowledged }) => isAcknowledged),
+          [false, false],
+        )
+        told.disk.release()
+        told.settle()
+        assert.deepEqual(
+          sent.map(({ isAcknowledged }) => isAcknowledged),
+          [true, true],
+        )
+        told.restart('power-loss')
+        const reader = told.subscriber('a')
+        told.passSeconds(8)
+        assert.deepEqual(reader.payloads, [])
+        told.passSeconds(3)
+        assert.deepEqual(reader.payloads, [payload, payload])
+        assertNothingLeft(told)
+      }
+    })
+
+    test('that became due while the broker was away is published at its start, retained if it says so', () => {
+      const told = world({ shards })
+      told.connect('author').publish('$delayed/5/a', 'state', { qos: 1, retain: true })
+      told.settle()
+      told.crash()
+      told.passSeconds(60)
+      told.start()
+      told.passSeconds(1)
+      assert.deepEqual(told.subscriber('a').payloads, ['state'])
+      assertNothingLeft(told)
+    })
+
+    test('is deleted by its ID', () => {
+      const told = world({ shards })
+      told.connect('author').publish('$delayed/5/a', 'x', { qos: 1 })
+      told.settle()
+      const shard = told.host.shards.find(({ core }) => core.view.delayedMessages === 1)
+      const [row] = shard?.core.view.delayedSlice(0, 10) ?? []
+      assert.equal(row?.topic, 'a')
+      assert.equal(row?.publisher, 'author')
+      assert.equal(Buffer.from(shard?.core.view.delayedMessage(row?.id ?? '')?.payload ?? []).toString(), 'x')
+      const reader = told.subscriber('a')
+      for (const [question, id] of [row?.id ?? '', 'no-such'].entries())
+        shard?.handle({ kind: 'command', question: 5_000_000 + question, command: { name: 'delete-delayed', id } })
+      told.settle()
+      // The answer to the second does not wait for the disk.
+      const answers = told.events('command-done').map(({ result }) => (result.done ? result.matched : result.why))
+      assert.deepEqual(answers.toSorted(), [0, 1])
+      told.passSeconds(10)
+      assert.deepEqual(reader.payloads, [])
+      assertNothingLeft(told)
+    })
+  })
+}
+
+describe('delayed messages', () => {
+  test('of one publisher that are due together come in their order', () => {
+    const told = world({ shards: 1 })
+    const reader = told.subscriber('a', { qos: 1 })
+    const author = told.connect('author')
+    for (let number = 0; number < 20; number++)
+      author.publish('$delayed/5/a', number % 3 === 0 ? `${number} ${large}` : `${number}`, { qos: 1 })
+    told.passSeconds(6)
+    assert.deepEqual(
+      reader.payloads.map((payload) => Number.parseInt(payload, 10)),
+      Array.from({ length: 20 }, (_, number) => number),
+    )
+    assertNothingLeft(told)
+  })
+
+  test('[MQTT5-3.3.2-5] expire by the time since they were published', () => {
+    const told = world({ shards: 1 })
+    const reader = told.subscriber('a')
+    const author = told.connect('author')
+    author.publish('$delayed/5/a', 'gone', { qos: 1, properties: { messageExpiryIntervalSeconds: 3 } })
+    author.publish('$delayed/5/a', 'here', { qos: 1, properties: { messageExpiryIntervalSeconds: 30 } })
+    told.passSeconds(6)
+    assert.deepEqual(reader.payloads, ['here'])
+    assert.equal(reader.messages[0]?.properties?.messageExpiryIntervalSeconds, 25)
+    assertNothingLeft(told)
+  })
+
+  test('from 4294967 on the number is a time, and one that is too far ahead is refused', () => {
+    const told = world({ shards: 1 })
+    const reader = told.subscriber('a')
+    const author = told.connect('author')
+    const nowSeconds = Math.floor(told.nowMs / 1_000)
+    const ahead = Math.max(nowSeconds + 5, 4_294_967)
+    const sent = author.publish(`$delayed/${ahead}/a`, 'at', { qos: 1 })
+    const far = author.publish(`$delayed/${nowSeconds + 4_294_967 * 2}/a`, 'far', { qos: 1 })
+    const wrong = ['$delayed/x/a', '$delayed/5', '$delayed/5/', '$delayed/-1/a', '$delayed/5/$delayed/5/a'].map(
+      (topic) => author.publish(topic, 'wrong', { qos: 1 }),
+    )
+    told.settle()
+    assert.equal(sent.isAcknowledged, true)
+    for (const { reasonCode } of [far, ...wrong]) assert.equal(reasonCode, reasonCodes.topicNameInvalid)
+    told.passSeconds(ahead - nowSeconds + 1)
+    assert.deepEqual(reader.payloads, ['at'])
+  })
+
+  test('beyond the limit are refused, and a client that cannot be told so is disconnected', () => {
+    const told = world({ shards: 1, settings: { maxDelayedMessages: 2 } })
+    const author = told.connect('author')
+    const sent = [1, 2, 3].map((number) => author.publish('$delayed/5/a', String(number), { qos: 1 }))
+    const old = told.connect('old', { version: 4 })
+    const unacknowledged = old.publish('$delayed/5/a', 'x', { qos: 1 })
+    told.settle()
+    assert.deepEqual(
+      sent.map(({ reasonCode }) => reasonCode),
+      [reasonCodes.noMatchingSubscribers, reasonCodes.noMatchingSubscribers, reasonCodes.quotaExceeded].map(
+        (code, at) => (at < 2 ? reasonCodes.success : code),
+      ),
+    )
+    assert.equal(old.isConnected, false)
+    assert.equal(unacknowledged.isAcknowledged, false)
+  })
+
+  test('are topics like others where they are switched off, and what was stored is published', () => {
+    const told = world({ shards: 1 })
+    const reader = told.subscriber('a')
+    const literal = told.subscriber('$delayed/#')
+    const author = told.connect('author')
+    author.publish('$delayed/5/a', 'before', { qos: 1 })
+    told.settle()
+    told.changeSettings({ delaysMessages: false })
+    author.publish('$delayed/5/a', 'literal', { qos: 1 })
+    told.passSeconds(6)
+    assert.deepEqual(literal.payloads, ['literal'])
+    assert.deepEqual(reader.payloads, ['before'])
+  })
+
+  test('a will and a message of an administrator are delayed as well', () => {
+    const told = world({ shards: 1 })
+    const reader = told.subscriber('a')
+    const author = told.connect('author', { will: { topic: '$delayed/5/a', payload: 'will', qos: 1 } })
+    author.drop()
+    told.command({
+      name: 'publish',
+      topic: '$delayed/5/a',
+      payload: Buffer.from('admin'),
+      qos: 1,
+      retain: false,
+      properties: undefined,
+      clientId: '',
+    })
+    told.passSeconds(4)
+    assert.deepEqual(reader.payloads, [])
+    told.passSeconds(3)
+    assert.deepEqual(reader.payloads.toSorted(), ['admin', 'will'])
+    assertNothingLeft(told)
+  })
+
+  test('[MQTT5-4.3.3-10] a QoS 2 message that is sent again after a restart is stored once', () => {
+    for (const shards of [1, 3]) {
+      const told = world({ shards })
+      const reader = told.subscriber('a', { qos: 2, cleanStart: false, sessionExpirySeconds: 600 })
+      const author = told.connect('author', { cleanStart: false, sessionExpirySeconds: 600 })
+      author.publish('$delayed/10/a', 'once', { qos: 2 })
+      author.vanish()
+      told.restart()
+      author.connect()
+      reader.connect()
+      told.passSeconds(5)
+      assert.deepEqual(reader.payloads, [])
+      told.passSeconds(10)
+      assert.deepEqual(reader.payloads, ['once'])
+      assertNothingLeft(told)
+    }
+  })
+
+  test('need the right to publish to the topic behind the delay, when they come and when they are due', () => {
+    const { world: told, rulebook } = worldWith([{ action: 'publish', topic: 'secret/#' }])
+    const reader = told.subscriber('#')
+    const author = told.connect('author')
+    const denied = author.publish('$delayed/5/secret/a', 'x', { qos: 1 })
+    const allowed = author.publish('$delayed/5/open', 'y', { qos: 1 })
+    told.settle()
+    assert.equal(denied.reasonCode, reasonCodes.notAuthorized)
+    assert.equal(allowed.isAcknowledged, true)
+    rulebook.change(told, { action: 'remain', username: undefined })
+    told.passSeconds(6)
+    assert.deepEqual(reader.payloads, [])
+  })
+})
