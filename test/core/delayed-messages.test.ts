@@ -33,8 +33,8 @@ for (const shards of [1, 3]) {
       told.passSeconds(9)
       assert.deepEqual(reader.payloads, [])
       told.passSeconds(2)
-      const heard = reader.messages.map(({ topic, qos, payload }) => `${topic} ${qos} ${payload.toString()}`)
-      assert.deepEqual(heard.toSorted(), ['a/0 0 m0', 'a/1 1 m1', 'a/2 2 m2'])
+      const heard = reader.messages.map(({ topic, qos, payload }) => `${topic} ${qos} ${payload}`)
+      assert.deepEqual(new Set(heard), new Set(['a/0 0 m0', 'a/1 1 m1', 'a/2 2 m2']))
       assert.deepEqual(literal.payloads, [])
       assertNothingLeft(told)
     })
@@ -93,7 +93,7 @@ for (const shards of [1, 3]) {
       told.settle()
       // The answer to the second does not wait for the disk.
       const answers = told.events('command-done').map(({ result }) => (result.done ? result.matched : result.why))
-      assert.deepEqual(answers.toSorted(), [0, 1])
+      assert.deepEqual(new Set(answers), new Set([0, 1]))
       told.passSeconds(10)
       assert.deepEqual(reader.payloads, [])
       assertNothingLeft(told)
@@ -194,7 +194,7 @@ describe('delayed messages', () => {
     told.passSeconds(4)
     assert.deepEqual(reader.payloads, [])
     told.passSeconds(3)
-    assert.deepEqual(reader.payloads.toSorted(), ['admin', 'will'])
+    assert.deepEqual(new Set(reader.payloads), new Set(['admin', 'will']))
     assertNothingLeft(told)
   })
 
