@@ -11,6 +11,16 @@
 // stands for nobody: otherwise a list that is not renewed would let in whom it was made to keep out.
 
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
+import {
+  contentOf,
+  derTags as tags,
+  insideOf,
+  MalformedDer as Malformed,
+  type Part,
+  partsOf,
+  sequenceIn,
+  wholeOf,
+} from './der.ts'
 
 export interface RevocationLists {
   /** Why a client with these certificates (DER, its own first) is not to be believed; undefined: nothing is against it. */
@@ -25,30 +35,6 @@ interface List {
   readonly endsAtMs: number
 }
 
-/** Where it stands among its neighbours. Bytes are cut out when they are looked at: a list has many that never are. */
-interface Part {
-  readonly tag: number
-  readonly around: Buffer
-  /** Of the tag. */
-  readonly from: number
-  /** Of what is inside. */
-  readonly start: number
-  readonly end: number
-}
-
-/** Bytes that are not what they should be. Never leaves this file. */
-class Malformed extends Error {}
-
-const tags = {
-  boolean: 0x01,
-  integer: 0x02,
-  bits: 0x03,
-  identifier: 0x06,
-  utcTime: 0x17,
-  time: 0x18,
-  sequence: 0x30,
-  first: 0xa0,
-}
 /** Certificates between a client and an authority that is believed. */
 const maxChain = 16
 
@@ -189,45 +175,6 @@ function timeOf(part: Part | undefined): number {
   if (found === null) throw new Malformed('it does not say when it begins or ends')
   const [year, month, ...others] = found.slice(1).map(Number)
   return Date.UTC(year, month - 1, ...others)
-}
-
-function contentOf(part: Part | undefined, tag: number): Buffer {
-  if (part?.tag !== tag) throw new Malformed('it cannot be read')
-  return insideOf(part)
-}
-
-function insideOf({ around, start, end }: Part): Buffer {
-  return around.subarray(start, end)
-}
-
-/** With tag and length. */
-function wholeOf(part: Part | undefined, tag: number): Buffer {
-  if (part?.tag !== tag) throw new Malformed('it cannot be read')
-  return part.around.subarray(part.from, part.end)
-}
-
-/** What is inside the one sequence that these bytes are. */
-function sequenceIn(bytes: Buffer): Buffer {
-  const [only, ...others] = partsOf(bytes)
-  if (others.length > 0) throw new Malformed('it cannot be read')
-  return contentOf(only, tags.sequence)
-}
-
-/** DER: a tag of one byte, a length of up to five, and as many bytes. */
-function partsOf(bytes: Buffer): Part[] {
-  const parts: Part[] = []
-  for (let at = 0; at < bytes.length;) {
-    const short = bytes[at + 1] ?? 0x80
-    const lengthBytes = short < 0x80 ? 0 : short - 0x80
-    const start = at + 2 + lengthBytes
-    if ((short >= 0x80 && (lengthBytes === 0 || lengthBytes > 4)) || start > bytes.length)
-      throw new Malformed('it cannot be read')
-    const end = start + (lengthBytes === 0 ? short : bytes.readUIntBE(at + 2, lengthBytes))
-    if (end > bytes.length) throw new Malformed('it cannot be read')
-    parts.push({ tag: bytes[at] ?? 0, around: bytes, from: at, start, end })
-    at = end
-  }
-  return parts
 }
 
 function blocksOf(pem: string, label: string): string[] {

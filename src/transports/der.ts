@@ -1,0 +1,69 @@
+// DER as certificates and lists of revoked certificates have it, read by hand: a tag of one byte, a length of up to five bytes,
+// and as many bytes.
+
+/** Where it stands among its neighbours. Bytes are cut out when they are looked at: a list has many that never are. */
+export interface Part {
+  readonly tag: number
+  readonly around: Buffer
+  /** Of the tag. */
+  readonly from: number
+  /** Of what is inside. */
+  readonly start: number
+  readonly end: number
+}
+
+/** Bytes that are not what they should be. */
+export class MalformedDer extends Error {}
+
+export const derTags = {
+  boolean: 0x01,
+  integer: 0x02,
+  bits: 0x03,
+  bytes: 0x04,
+  identifier: 0x06,
+  utcTime: 0x17,
+  time: 0x18,
+  sequence: 0x30,
+  first: 0xa0,
+  third: 0xa3,
+} as const
+
+/** What is inside a part that has to have this tag. */
+export function contentOf(part: Part | undefined, tag: number): Buffer {
+  if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
+  return insideOf(part)
+}
+
+export function insideOf({ around, start, end }: Part): Buffer {
+  return around.subarray(start, end)
+}
+
+/** With tag and length. */
+export function wholeOf(part: Part | undefined, tag: number): Buffer {
+  if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
+  return part.around.subarray(part.from, part.end)
+}
+
+/** What is inside the one sequence that these bytes are. */
+export function sequenceIn(bytes: Buffer): Buffer {
+  const [only, ...others] = partsOf(bytes)
+  if (others.length > 0) throw new MalformedDer('it cannot be read')
+  return contentOf(only, derTags.sequence)
+}
+
+/** The parts that stand one behind the other in these bytes. */
+export function partsOf(bytes: Buffer): Part[] {
+  const parts: Part[] = []
+  for (let at = 0; at < bytes.length;) {
+    const short = bytes[at + 1] ?? 0x80
+    const lengthBytes = short < 0x80 ? 0 : short - 0x80
+    const start = at + 2 + lengthBytes
+    if ((short >= 0x80 && (lengthBytes === 0 || lengthBytes > 4)) || start > bytes.length)
+      throw new MalformedDer('it cannot be read')
+    const end = start + (lengthBytes === 0 ? short : bytes.readUIntBE(at + 2, lengthBytes))
+    if (end > bytes.length) throw new MalformedDer('it cannot be read')
+    parts.push({ tag: bytes[at] ?? 0, around: bytes, from: at, start, end })
+    at = end
+  }
+  return parts
+}

@@ -1,0 +1,36 @@
+// The cipher suites of DTLS 1.2 that are spoken here. All use AES-128 with authentication, and SHA-256.
+
+export type KeyExchange = 'psk' | 'ecdhe-psk' | 'ecdhe-ecdsa' | 'ecdhe-rsa'
+
+export interface CipherSuite {
+  readonly id: number
+  /** As OpenSSL calls it; the name of the registry where OpenSSL has none. */
+  readonly name: string
+  readonly keyExchange: KeyExchange
+  readonly cipher: 'aes-128-gcm' | 'aes-128-ccm'
+  readonly tagBytes: 8 | 16
+}
+
+/** The most wanted first. */
+export const cipherSuites: readonly CipherSuite[] = [
+  suite(0xc02b, 'ECDHE-ECDSA-AES128-GCM-SHA256', 'ecdhe-ecdsa', 'aes-128-gcm'),
+  suite(0xc0ae, 'ECDHE-ECDSA-AES128-CCM8', 'ecdhe-ecdsa', 'aes-128-ccm', 8),
+  suite(0xc02f, 'ECDHE-RSA-AES128-GCM-SHA256', 'ecdhe-rsa', 'aes-128-gcm'),
+  // RFC 8442.
+  suite(0xd003, 'ECDHE-PSK-AES128-CCM8-SHA256', 'ecdhe-psk', 'aes-128-ccm', 8),
+  // RFC 6655.
+  suite(0xc0a8, 'PSK-AES128-CCM8', 'psk', 'aes-128-ccm', 8),
+  suite(0xc0a4, 'PSK-AES128-CCM', 'psk', 'aes-128-ccm'),
+  // RFC 5487.
+  suite(0x00a8, 'PSK-AES128-GCM-SHA256', 'psk', 'aes-128-gcm'),
+]
+
+function suite(
+  id: number,
+  name: string,
+  keyExchange: KeyExchange,
+  cipher: CipherSuite['cipher'],
+  tagBytes: 8 | 16 = 16,
+): CipherSuite {
+  return { id, name, keyExchange, cipher, tagBytes }
+}

@@ -1,0 +1,161 @@
+// Which certificates of clients are believed: those that lead to an authority of the listener (RFC 5280 6). OpenSSL does this for TLS;
+// Node gives no way to ask it alone. What is not understood is not believed.
+
+import { X509Certificate } from 'node:crypto'
+import { contentOf, derTags, insideOf, MalformedDer, partsOf, sequenceIn } from '../der.ts'
+import { HandshakeFailure } from './alerts.ts'
+
+const maxChain = 8
+const minRsaBits = 2_048
+/** A longer one takes long to look at. */
+const maxRsaBits = 4_096
+const clientAuthentication = '1.3.6.1.5.5.7.3.2'
+const anyPurpose = '2.5.29.37.0'
+/** Identifiers of extensions, DER in hexadecimal. */
+const extensionIds = {
+  keyUsage: '551d0f',
+  subjectAltName: '551d11',
+  basicConstraints: '551d13',
+  extendedUsage: '551d25',
+}
+const understood: readonly string[] = Object.values(extensionIds)
+const digitalSignature = 0x80
+const signsCertificates = 0x04
+
+interface Limits {
+  /** Authorities that may follow before the client's own certificate. */
+  readonly pathLength: number
+  /** First byte; undefined: any usage. */
+  readonly keyUsage: number | undefined
+}
+
+export class ClientTrust {
+  readonly #authorities: readonly X509Certificate[]
+
+  /** PEM. */
+  constructor(authorities: Buffer | undefined) {
+    const blocks = authorities?.toString('latin1').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
+    this.#authorities = (blocks ?? []).map((block) => new X509Certificate(block))
+  }
+
+  /** The certificate of a client that shows these, its own first (DER). Throws HandshakeFailure where it is not believed. */
+  verify(shown: readonly Buffer[], nowMs: number): X509Certificate {
+    const [own, ...others] = shown.map(readCertificate)
+    if (own === undefined) throw new HandshakeFailure('badCertificate', 'it shows no certificate')
+    expectGoodKey(own)
+    if (own.keyUsage !== undefined && !own.keyUsage.some((use) => use === clientAuthentication || use === anyPurpose))
+      throw new HandshakeFailure('unsupportedCertificate', 'its certificate is not one for clients')
+    const { keyUsage } = limitsOf(own)
+    if (keyUsage !== undefined && (keyUsage & digitalSignature) === 0)
+      throw new HandshakeFailure('unsupportedCertificate', 'the key of its certificate may not sign')
+    this.#follow(own, others, nowMs)
+    return own
+  }
+
+  #follow(own: X509Certificate, others: X509Certificate[], nowMs: number): void {
+    let current = own
+    for (let between = 0; between < maxChain; between += 1) {
+      expectInForce(current, nowMs)
+      if (this.#authorities.some(({ raw }) => raw.equals(current.raw))) return
+      expectGoodSignature(current)
+      const anchor = this.#authorities.find((authority) => isIssuer(authority, current))
+      if (anchor !== undefined) {
+        expectAuthority(anchor, between, nowMs)
+        return
+      }
+      const next = others.find((other) => isIssuer(other, current))
+      if (next === undefined) break
+      others.splice(others.indexOf(next), 1)
+      expectGoodKey(next)
+      expectAuthority(next, between, nowMs)
+      current = next
+    }
+    throw new HandshakeFailure('unknownCa', 'its certificate is of an authority that is not in cacertfile')
+  }
+}
+
+function readCertificate(der: Buffer): X509Certificate {
+  try {
+    return new X509Certificate(der)
+  } catch {
+    throw new HandshakeFailure('badCertificate', 'its certificate cannot be read')
+  }
+}
+
+function isIssuer(authority: X509Certificate, certificate: X509Certificate): boolean {
+  try {
+    return certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
+  } catch {
+    // A key that OpenSSL cannot use has signed nothing that is believed.
+    return false
+  }
+}
+
+/** `between`: authorities on the way from it to the client's own certificate. */
+function expectAuthority(authority: X509Certificate, between: number, nowMs: number): void {
+  expectInForce(authority, nowMs)
+  const { pathLength, keyUsage } = limitsOf(authority)
+  if (!authority.ca || between > pathLength || (keyUsage !== undefined && (keyUsage & signsCertificates) === 0))
+    throw new HandshakeFailure('badCertificate', 'its certificate is signed by one that is no authority for it')
+}
+
+function expectInForce({ validFromDate, validToDate }: X509Certificate, nowMs: number): void {
+  if (nowMs < validFromDate.getTime() || nowMs > validToDate.getTime())
+    throw new HandshakeFailure('certificateExpired', 'its certificate has expired or is not valid yet')
+}
+
+function expectGoodSignature(certificate: X509Certificate): void {
+  if (/md[245]|sha-?1(?!\d)/i.test(certificate.signatureAlgorithm ?? ''))
+    throw new HandshakeFailure('badCertificate', 'its certificate is signed with SHA-1 or MD5')
+}
+
+function expectGoodKey({ publicKey }: X509Certificate): void {
+  const { modulusLength } = publicKey.asymmetricKeyDetails ?? {}
+  const isGood =
+    publicKey.asymmetricKeyType === 'ec' ||
+    (publicKey.asymmetricKeyType === 'rsa' &&
+      modulusLength !== undefined &&
+      modulusLength >= minRsaBits &&
+      modulusLength <= maxRsaBits)
+  if (!isGood)
+    throw new HandshakeFailure(
+      'unsupportedCertificate',
+      'its certificate has neither an ECDSA key nor an RSA key of 2048 to 4096 bits',
+    )
+}
+
+/** What its extensions say. */
+function limitsOf(certificate: X509Certificate): Limits {
+  try {
+    return readLimits(certificate.raw)
+  } catch (error) {
+    if (!(error instanceof MalformedDer)) throw error
+    throw new HandshakeFailure('badCertificate', `its certificate cannot be checked: ${error.message}`)
+  }
+}
+
+function readLimits(der: Buffer): Limits {
+  const [signed] = partsOf(sequenceIn(der))
+  const wrapped = partsOf(contentOf(signed, derTags.sequence)).find(({ tag }) => tag === derTags.third)
+  let limits: Limits = { pathLength: maxChain, keyUsage: undefined }
+  if (wrapped === undefined) return limits
+  for (const extension of partsOf(sequenceIn(insideOf(wrapped)))) {
+    const [identifier, ...rest] = partsOf(contentOf(extension, derTags.sequence))
+    const id = contentOf(identifier, derTags.identifier).toString('hex')
+    const value = contentOf(rest.at(-1), derTags.bytes)
+    if (rest[0]?.tag === derTags.boolean && !understood.includes(id))
+      throw new MalformedDer('a critical extension is not known here')
+    if (id === extensionIds.basicConstraints) limits = { ...limits, pathLength: pathLengthIn(value) }
+    // The first byte of a string of bits says how many of the last byte do not count.
+    if (id === extensionIds.keyUsage)
+      limits = { ...limits, keyUsage: contentOf(partsOf(value)[0], derTags.bits)[1] ?? 0 }
+  }
+  return limits
+}
+
+function pathLengthIn(value: Buffer): number {
+  const length = partsOf(sequenceIn(value)).find(({ tag }) => tag === derTags.integer)
+  if (length === undefined) return maxChain
+  const [first = 0, ...others] = insideOf(length)
+  return others.length > 0 ? maxChain : first
+}

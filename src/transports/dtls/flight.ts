@@ -1,0 +1,76 @@
+// What is sent together, and sent again together until it is answered (RFC 6347 4.2.4). Each time its records are made anew.
+
+import { handshakeHeaderBytes, type HandshakeMessage, writeFragment } from './handshake-fragments.ts'
+import type { Epoch, RecordLayer } from './record-layer.ts'
+import { contentTypes } from './records.ts'
+
+export type FlightItem =
+  | { readonly kind: 'message'; readonly epoch: Epoch; readonly message: HandshakeMessage }
+  | { readonly kind: 'change' }
+
+/** Of a datagram: over IPv6 nothing that has these is fragmented on the way. */
+const usualBytes = 1_200
+/** What every IPv4 network passes, for flights that seem not to arrive. */
+const smallBytes = 508
+/** So often a flight is sent before it is made of small datagrams. */
+const timesBeforeSmall = 2
+const minFragmentBytes = 64
+
+/** The datagrams of a flight that is sent for the `times`th time. */
+export function datagramsOf(items: readonly FlightItem[], records: RecordLayer, times: number): Buffer[] {
+  const packing = new Packing(times > timesBeforeSmall ? smallBytes : usualBytes)
+  for (const item of items) {
+    if (item.kind === 'change') packing.add(records.seal(contentTypes.changeCipherSpec, 0, Buffer.of(1)))
+    else addMessage(packing, item, records)
+  }
+  return packing.finish()
+}
+
+function addMessage(
+  packing: Packing,
+  { epoch, message }: Extract<FlightItem, { kind: 'message' }>,
+  records: RecordLayer,
+): void {
+  const { type, messageSequence, body } = message
+  const headerBytes = records.overheadBytes(epoch) + handshakeHeaderBytes
+  let offset = 0
+  do {
+    if (packing.room < headerBytes + Math.min(minFragmentBytes, body.length - offset)) packing.startDatagram()
+    const end = Math.min(body.length, offset + packing.room - headerBytes)
+    const piece = { type, length: body.length, messageSequence, offset, body: body.subarray(offset, end) }
+    packing.add(records.seal(contentTypes.handshake, epoch, writeFragment(piece)))
+    offset = end
+  } while (offset < body.length)
+}
+
+class Packing {
+  readonly #maxBytes: number
+  readonly #datagrams: Buffer[] = []
+  #records: Buffer[] = []
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get room(): number {
+    return this.#maxBytes - this.#bytes
+  }
+
+  add(record: Buffer): void {
+    if (record.length > this.room) this.startDatagram()
+    this.#records.push(record)
+    this.#bytes += record.length
+  }
+
+  startDatagram(): void {
+    if (this.#records.length > 0) this.#datagrams.push(Buffer.concat(this.#records))
+    this.#records = []
+    this.#bytes = 0
+  }
+
+  finish(): Buffer[] {
+    this.startDatagram()
+    return this.#datagrams
+  }
+}

@@ -1,0 +1,69 @@
+// Key agreement over elliptic curves (RFC 8422), each key used once.
+
+import { createECDH, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { HandshakeFailure } from './alerts.ts'
+
+export const groups = { x25519: 29, secp256r1: 23 } as const
+
+export interface KeyAgreement {
+  readonly group: number
+  readonly publicKey: Buffer
+  /** The shared secret. Throws HandshakeFailure where the other key is none. */
+  agree(otherPublicKey: Buffer): Buffer
+}
+
+const x25519Bytes = 32
+/** In front of the raw key, as SubjectPublicKeyInfo. */
+const x25519Prefix = Buffer.from('302a300506032b656e032100', 'hex')
+
+/** The group for a client that knows these; undefined: there is none. Without a list it is taken to know P-256. */
+export function chooseGroup(offered: readonly number[] | undefined): number | undefined {
+  if (offered === undefined) return groups.secp256r1
+  return [groups.x25519, groups.secp256r1].find((group) => offered.includes(group))
+}
+
+export function beginAgreement(group: number): KeyAgreement {
+  return group === groups.x25519 ? beginX25519() : beginP256()
+}
+
+function beginX25519(): KeyAgreement {
+  const { publicKey, privateKey } = generateKeyPairSync('x25519')
+  return {
+    group: groups.x25519,
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).subarray(x25519Prefix.length),
+    agree(other) {
+      if (other.length !== x25519Bytes) throw wrongKey()
+      const key = createPublicKey({ key: Buffer.concat([x25519Prefix, other]), type: 'spki', format: 'der' })
+      return sharedWith(privateKey, key)
+    },
+  }
+}
+
+function sharedWith(privateKey: KeyObject, publicKey: KeyObject): Buffer {
+  try {
+    return diffieHellman({ privateKey, publicKey })
+  } catch {
+    // A point of small order: OpenSSL refuses it.
+    throw wrongKey()
+  }
+}
+
+function beginP256(): KeyAgreement {
+  const ecdh = createECDH('prime256v1')
+  const publicKey = ecdh.generateKeys()
+  return {
+    group: groups.secp256r1,
+    publicKey,
+    agree(other) {
+      try {
+        return ecdh.computeSecret(other)
+      } catch {
+        throw wrongKey()
+      }
+    },
+  }
+}
+
+function wrongKey(): HandshakeFailure {
+  return new HandshakeFailure('illegalParameter', 'the public key of the client is none of the group')
+}

@@ -1,0 +1,38 @@
+// Sessions that may be resumed by their ID (RFC 5246 7.4.1.2). Bounded by number and age; only those whose master secret is
+// bound to its handshake (RFC 7627 5.3).
+
+import type { StreamCredentials } from '../byte-stream.ts'
+
+export interface ResumableSession {
+  readonly master: Buffer
+  readonly suiteId: number
+  readonly credentials: StreamCredentials
+  /** Of what the client has shown: it is looked at again when the session is resumed. */
+  readonly key: Uint8Array | undefined
+  readonly certificateEndsAtMs: number
+}
+
+const maxSessions = 10_000
+const lifetimeMs = 3_600_000
+
+export class SessionCache {
+  readonly #sessions = new Map<string, { readonly session: ResumableSession; readonly endsAtMs: number }>()
+
+  add(id: Buffer, session: ResumableSession, nowMs: number): void {
+    if (this.#sessions.size >= maxSessions) {
+      const [oldest] = this.#sessions.keys()
+      if (oldest !== undefined) this.#sessions.delete(oldest)
+    }
+    this.#sessions.set(id.toString('latin1'), { session, endsAtMs: nowMs + lifetimeMs })
+  }
+
+  find(id: Buffer, nowMs: number): ResumableSession | undefined {
+    const found = id.length === 0 ? undefined : this.#sessions.get(id.toString('latin1'))
+    if (found === undefined || found.endsAtMs <= nowMs) return undefined
+    return found.session
+  }
+
+  clear(): void {
+    this.#sessions.clear()
+  }
+}

@@ -1,0 +1,250 @@
+// The DTLS server in memory, by F7 and F8 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ReplayWindow } from '../../../src/transports/dtls/replay-window.ts'
+import { DtlsWorld } from './dtls-world.ts'
+import { identity, keyCredentials } from './dtls-socket-stage.ts'
+
+const peer = { address: '192.0.2.1', port: 1_000 }
+
+test('[F7] a stranger gets a cookie, no larger than three times what it sent, and takes no memory', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  client.start()
+  const [hello] = client.outbox
+  world.server.handleDatagram(hello, peer)
+  assert.equal(world.sent.length, 1)
+  assert.ok(world.sent[0].datagram.length <= Math.max(64, 3 * hello.length))
+  assert.deepEqual([world.server.handshakes, world.wakesAtMs], [0, Infinity])
+})
+
+test('[F7] a cookie counts at the address that it was sent to, and for two minutes at most', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  client.start()
+  world.server.handleDatagram(client.outbox.splice(0)[0], peer)
+  client.receive(world.sent.splice(0)[0].datagram)
+  const [withCookie] = client.outbox.splice(0)
+  world.server.handleDatagram(withCookie, { address: '192.0.2.2', port: 1_000 })
+  world.server.handleDatagram(withCookie, { address: '192.0.2.1', port: 1_001 })
+  world.nowMs += 121_000
+  world.server.handleDatagram(withCookie, peer)
+  assert.equal(world.server.handshakes, 0)
+  assert.equal(world.sent.length, 3)
+})
+
+test('[F8] strangers are answered as often as the limit allows', () => {
+  const world = new DtlsWorld()
+  world.answersLeft = 2
+  const client = world.client()
+  client.start()
+  for (let count = 0; count < 5; count += 1) world.server.handleDatagram(client.outbox[0], peer)
+  assert.equal(world.sent.length, 2)
+})
+
+const suites = [
+  ['PSK CCM_8', 0xc0a8, undefined],
+  ['PSK CCM', 0xc0a4, undefined],
+  ['PSK GCM', 0x00a8, undefined],
+  ['ECDHE_PSK CCM_8, x25519', 0xd003, 29],
+  ['ECDHE_PSK CCM_8, P-256', 0xd003, 23],
+] as const
+for (const [name, suite, group] of suites) {
+  for (const hasExtendedMasterSecret of [true, false]) {
+    test(`[F7] ${name} ${hasExtendedMasterSecret ? 'with' : 'without'} extended master secret`, () => {
+      const world = new DtlsWorld()
+      const client = world.client({ suite, hasExtendedMasterSecret, ...(group === undefined ? {} : { group }) })
+      world.connect(client)
+      assert.ok(client.isOpen)
+      assert.equal(world.opened[0]?.credentials.pskIdentity, identity)
+      client.send('one')
+      world.run(client)
+      assert.deepEqual(client.received, ['one'])
+      assert.equal(client.sessionId.length, hasExtendedMasterSecret ? 32 : 0)
+    })
+  }
+}
+
+test('[F7] no common suite: handshake_failure, and nothing stays', () => {
+  const world = new DtlsWorld()
+  const client = world.client({ suite: 0xc02b, group: 23 })
+  world.connect(client)
+  assert.deepEqual(client.alerts, [[2, 40]])
+  assert.equal(world.server.handshakes, 0)
+})
+
+test('[F7] a flight is sent again after 1 s, doubled, until the handshake times out', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  client.start()
+  world.server.handleDatagram(client.outbox.splice(0)[0], peer)
+  client.receive(world.sent.splice(0)[0].datagram)
+  world.server.handleDatagram(client.outbox.splice(0)[0], peer)
+  assert.equal(world.sent.splice(0).length, 1)
+  const times: number[] = []
+  for (let second = 1; second <= 20; second += 1) {
+    world.pass(1_000)
+    if (world.sent.splice(0).length > 0) times.push(second)
+  }
+  assert.deepEqual(times, [1, 3, 7])
+  assert.deepEqual([world.server.handshakes, world.refused], [0, ['its handshake took too long']])
+})
+
+test('[F7] our last flight is lost: Finished that comes again is answered again', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  client.start()
+  world.server.handleDatagram(client.outbox.splice(0)[0], peer)
+  client.receive(world.sent.splice(0)[0].datagram)
+  world.server.handleDatagram(client.outbox.splice(0)[0], peer)
+  client.receive(world.sent.splice(0)[0].datagram)
+  const flight = client.outbox.splice(0)
+  for (const datagram of flight) world.server.handleDatagram(datagram, peer)
+  assert.equal(world.opened.length, 1)
+  world.sent.splice(0)
+  world.pass(1_000)
+  client.sendFinishedAgain()
+  world.run(client)
+  assert.ok(client.isOpen)
+})
+
+test('[F7] messages come in fragments of 5 bytes, backwards, and each twice', () => {
+  const world = new DtlsWorld()
+  const client = world.client({ fragmentBytes: 5, suite: 0xd003, group: 23 })
+  client.start()
+  while (!client.isOpen) {
+    const datagrams = client.outbox.splice(0).reverse()
+    assert.ok(datagrams.length + world.sent.length > 0)
+    for (const datagram of datagrams) {
+      world.server.handleDatagram(datagram, peer)
+      world.server.handleDatagram(datagram, peer)
+    }
+    for (const { datagram } of world.sent.splice(0)) client.receive(datagram)
+  }
+  assert.equal(world.opened.length, 1)
+})
+
+test('[F7] repeated records and records with a wrong authentication are dropped', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  world.connect(client)
+  client.send('one')
+  const [record] = client.outbox.splice(0)
+  const broken = Buffer.from(record)
+  broken[broken.length - 1] ^= 1
+  world.server.handleDatagram(broken, peer)
+  assert.deepEqual(world.heard, [])
+  world.server.handleDatagram(record, peer)
+  world.server.handleDatagram(record, peer)
+  assert.deepEqual(world.heard, ['1000 one'])
+})
+
+test('[F7] the replay window has 64 records', () => {
+  const window = new ReplayWindow()
+  for (const sequence of [0, 5, 100]) window.note(sequence)
+  assert.deepEqual(
+    [0, 5, 36, 37, 99, 100, 101].filter((sequence) => window.isNew(sequence)),
+    [37, 99, 101],
+  )
+  window.note(37)
+  assert.equal(window.isNew(37), false)
+})
+
+test('[F7] close_notify is answered', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  world.connect(client)
+  client.close()
+  world.run(client)
+  assert.deepEqual(client.alerts, [[1, 0]])
+  assert.deepEqual([world.closed.length, world.server.sessions], [1, 0])
+})
+
+test('[F7] nothing is renegotiated', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  world.connect(client)
+  client.renegotiate()
+  client.send('still here')
+  world.run(client)
+  assert.deepEqual(client.alerts, [[1, 100]])
+  assert.deepEqual(client.received, ['still here'])
+})
+
+test('[F7] a new hello of a known address counts when its handshake is complete', () => {
+  const world = new DtlsWorld()
+  const before = world.client()
+  world.connect(before)
+  const wrong = world.client({ random: 'again', key: Buffer.alloc(16) })
+  world.connect(wrong)
+  before.send('one')
+  world.run(before)
+  assert.deepEqual(before.received, ['one'])
+  const after = world.client({ random: 'third' })
+  world.connect(after)
+  assert.ok(after.isOpen)
+  before.send('two')
+  after.send('three')
+  world.run(before)
+  world.run(after)
+  assert.deepEqual(world.heard, ['1000 one', '1000 three'])
+  assert.equal(world.server.sessions, 1)
+})
+
+test('[F7] a session is resumed by its ID, and ends with a change of credentials', () => {
+  const world = new DtlsWorld()
+  const first = world.client()
+  world.connect(first)
+  const session = { id: first.sessionId, master: first.master }
+  const second = world.client({ session, random: 'second', key: Buffer.alloc(16) })
+  world.connect(second, 1_001)
+  assert.ok(second.isOpen)
+  assert.equal(world.opened[1]?.credentials.pskIdentity, identity)
+  world.server.setCredentials(keyCredentials)
+  const third = world.client({ session, random: 'third' })
+  world.connect(third, 1_002)
+  assert.ok(third.isOpen)
+  assert.notDeepEqual(third.sessionId, session.id)
+})
+
+for (const connectionId of ['', 'abc']) {
+  test(`[F7] RFC 9146: a client whose records go with "${connectionId}" is known by its ID at a new port`, () => {
+    const world = new DtlsWorld({ usesConnectionIds: true })
+    const client = world.client({ connectionId: Buffer.from(connectionId) })
+    world.connect(client)
+    assert.ok(client.isOpen)
+    client.send('one')
+    world.run(client)
+    client.send('two')
+    const [late] = client.outbox.splice(0)
+    client.send('three')
+    world.run(client, 2_000)
+    assert.deepEqual(client.received, ['one', 'three'])
+    assert.deepEqual(world.opened[0]?.peer, { address: '192.0.2.1', port: 2_000 })
+    // An older record says nothing of where the client is.
+    world.server.handleDatagram(late, { address: '192.0.2.1', port: 3_000 })
+    assert.equal(world.sent[0]?.port, 2_000)
+    assert.deepEqual(world.heard, ['1000 one', '1000 three', '2000 two'])
+  })
+}
+
+test('[F8] an address has 1,024 associations at most, and a full server ends the quietest', () => {
+  const world = new DtlsWorld({ maxSessions: 2 })
+  for (let port = 1; port <= 1_100; port += 1) {
+    const client = world.client({ random: String(port) })
+    client.start()
+    world.server.handleDatagram(client.outbox.splice(0)[0], { ...peer, port })
+    client.receive(world.sent.splice(0)[0].datagram)
+    world.server.handleDatagram(client.outbox.splice(0)[0], { ...peer, port })
+    world.sent.splice(0)
+  }
+  assert.equal(world.server.handshakes, 1_024)
+  world.pass(15_000)
+  assert.equal(world.server.handshakes, 0)
+  for (const port of [1, 2, 3]) world.connect(world.client(), port)
+  assert.deepEqual([world.server.sessions, world.opened.length], [2, 2])
+  world.pass(61_000)
+  world.connect(world.client({ random: 'later' }), 4)
+  assert.deepEqual([world.server.sessions, world.closed[0]?.peer.port], [2, 1])
+})

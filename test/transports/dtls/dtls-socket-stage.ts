@@ -1,0 +1,85 @@
+// A DTLS server on a real socket that gives back what it is sent, and other people's clients against it.
+
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { EventEmitter, once } from 'node:events'
+import { cipherSuites } from '../../../src/transports/dtls/cipher-suites.ts'
+import type { DtlsCredentials } from '../../../src/transports/dtls/dtls-credentials.ts'
+import { DtlsServer, type DtlsSession } from '../../../src/transports/dtls/dtls-server.ts'
+import { type Scope, WatchedProcess } from '../../e2e/godwit-process.ts'
+import type { Named } from '../certificates.ts'
+
+export const identity = 'sensor-1'
+export const key = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex')
+
+export const keyCredentials: DtlsCredentials = {
+  suites: cipherSuites,
+  certificate: undefined,
+  clients: undefined,
+  findKey: (name) => (name === identity ? key : undefined),
+}
+
+export function certificateOf({ certificate, key: pem }: Named): NonNullable<DtlsCredentials['certificate']> {
+  return { chain: [new X509Certificate(certificate).raw], key: createPrivateKey(pem) }
+}
+
+export interface EchoServer {
+  readonly port: number
+  readonly opened: DtlsSession[]
+  readonly refused: string[]
+  readonly closed: DtlsSession[]
+  /** Resolves when so many handshakes have failed. */
+  untilRefused(count: number): Promise<void>
+}
+
+export async function startEcho(
+  t: Scope,
+  credentials: DtlsCredentials,
+  handshakeTimeoutMs = 15_000,
+): Promise<EchoServer> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  let timer: NodeJS.Timeout | undefined
+  const happenings = new EventEmitter()
+  const echo: EchoServer = {
+    port: socket.address().port,
+    opened: [],
+    refused: [],
+    closed: [],
+    async untilRefused(count) {
+      while (echo.refused.length < count) await once(happenings, 'refused')
+    },
+  }
+  const settings = { handshakeTimeoutMs, usesConnectionIds: false, maxSessions: 100 }
+  const server = new DtlsServer(settings, credentials, {
+    nowMs: () => Date.now(),
+    random: randomBytes,
+    send: (datagram, peer) => socket.send(datagram, peer.port, peer.address),
+    wakeAt: (timeMs) => {
+      clearTimeout(timer)
+      if (timeMs !== Infinity) timer = setTimeout(() => server.tick(), timeMs - Date.now() + 1)
+    },
+    mayAnswer: () => true,
+    isUnlimited: () => true,
+    onOpen: (session) => echo.opened.push(session),
+    onMessage: (session, bytes) => session.send(Buffer.concat([Buffer.from('echo '), bytes])),
+    onClosed: (session) => echo.closed.push(session),
+    onRefused: (_, why) => {
+      echo.refused.push(why)
+      happenings.emit('refused')
+    },
+  })
+  socket.on('message', (bytes, { address, port }) => server.handleDatagram(bytes, { address, port }))
+  t.after(() => {
+    clearTimeout(timer)
+    socket.close()
+  })
+  return echo
+}
+
+export function startClient(t: Scope, command: string, words: readonly string[]): WatchedProcess {
+  const client = new WatchedProcess(command, words)
+  t.after(() => client.stop('SIGKILL'))
+  return client
+}
