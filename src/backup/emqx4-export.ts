@@ -8,11 +8,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { CredentialRecord, PasswordHash, RuleRecord } from '../records/index.ts'
 import { InvalidArchive } from './invalid-archive.ts'
-import { memberOfTable, readRow, type TableName, type TableRecord, writeRow } from './tables.ts'
+import { type ConvertedMembers, membersOf } from './converted-tables.ts'
+import type { TableName, TableRecord } from './tables.ts'
 
 export interface ConvertedExport {
   /** By name, as in an archive. */
-  readonly members: ReadonlyMap<string, { readonly content: Buffer; readonly count: number; readonly table: TableName }>
+  readonly members: ConvertedMembers
   /** What is not taken over, a sentence each. */
   readonly skipped: readonly string[]
 }
@@ -176,24 +177,3 @@ function timeOf(value: unknown): number {
 }
 
 /** What could not be read back is not written: the archive is to be carried out later. */
-function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, left: string[]): ConvertedExport['members'] {
-  const members = new Map<string, { content: Buffer; count: number; table: TableName }>()
-  for (const [name, records] of Object.entries(tables)) {
-    const table = name as TableName
-    const lines = records.map((record) => writeRow(table, record)).filter((line) => isReadable(table, line))
-    if (lines.length < records.length) left.push(`${table}: ${records.length - lines.length} records cannot be here`)
-    if (lines.length === 0) continue
-    members.set(memberOfTable(table), { content: Buffer.from(lines.join('')), count: lines.length, table })
-  }
-  return members
-}
-
-function isReadable(table: TableName, line: string): boolean {
-  try {
-    readRow(table, line)
-    return true
-  } catch (error) {
-    if (!(error instanceof InvalidArchive)) throw error
-    return false
-  }
-}

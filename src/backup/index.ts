@@ -8,6 +8,11 @@ export { linesOf } from './json-lines.ts'
 export { archiveLimits } from './limits.ts'
 export { type MemberDigest, metaMember, ownFormat, ownProduct, problemOfMeta, type Profile, writeMeta } from './meta.ts'
 export { convertEmqx4Export, type ConvertedExport } from './emqx4-export.ts'
+export { type ConvertedMembers, membersOf } from './converted-tables.ts'
+export { convertAclFile } from './mosquitto/acl-file.ts'
+export { convertConfiguration } from './mosquitto/configuration.ts'
+export { convertDatabase } from './mosquitto/database.ts'
+export { convertPasswordFile } from './mosquitto/password-file.ts'
 export {
   accountTables,
   kindOfTable,

@@ -18,6 +18,7 @@ import type {
   ScramRecord,
   StoredMessage,
 } from '../records/index.ts'
+import { maxPbkdf2Iterations, pbkdf2HashBytes } from '../records/index.ts'
 import { InvalidArchive } from './invalid-archive.ts'
 import {
   boolean,
@@ -156,7 +157,7 @@ const credentials = object<Omit<CredentialRecord, 'kind'>>({
   namespace,
   by: oneOf(['username', 'clientid']),
   id: name,
-  algorithm: oneOf(['plain', 'md5', 'sha', 'sha256', 'sha512']),
+  algorithm: oneOf(['plain', 'md5', 'sha', 'sha256', 'sha512', 'pbkdf2_sha512']),
   saltPosition: oneOf(['prefix', 'suffix']),
   salt: hash,
   hash: bytes(65_535),
@@ -318,10 +319,18 @@ function problemOfKind(record: TableRecord): string | undefined {
       return isGood ? undefined : `storedKey or serverKey is no ${algorithm} key`
     }
     case 'credential':
-      return undefined
+      return record.algorithm === 'pbkdf2_sha512' ? problemOfPbkdf2(record) : undefined
     default:
       return record satisfies never
   }
+}
+
+function problemOfPbkdf2({ salt, hash: digest }: CredentialRecord): string | undefined {
+  const iterations = salt.length < 5 ? 0 : Buffer.from(salt).readUInt32BE(0)
+  const isGood = iterations >= 1 && iterations <= maxPbkdf2Iterations && digest.length === pbkdf2HashBytes
+  return isGood
+    ? undefined
+    : `a PBKDF2 hash has a salt, 1 to ${maxPbkdf2Iterations} iterations and ${pbkdf2HashBytes} bytes`
 }
 
 const minKeyBytes = 8

@@ -8,6 +8,7 @@ import type { BenchWords } from './bench-command.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
+import type { ImportWords } from './import-command.ts'
 import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
@@ -40,6 +41,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
+  addImport(godwit, terminal, run)
   addProbes(godwit, terminal, run)
   addCompletion(godwit, terminal, run)
   addMan(godwit, program, terminal, run)
@@ -127,6 +129,20 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .command('schema')
     .description('print the JSON Schema of the configuration')
     .action(() => run(async () => (await configCommands()).configSchema(terminal)))
+}
+
+function addImport(godwit: Command, terminal: Terminal, run: Run): void {
+  godwit
+    .command('import')
+    .description('make files for this broker from those of another one')
+    .command('mosquitto')
+    .description('configuration, password file, ACL file and retained messages of mosquitto 1.4 to 2.0')
+    .option('--conf <file>', 'its configuration, which names the other files', '/etc/mosquitto/mosquitto.conf')
+    .option('--database <file>', 'its database (default: the one of its configuration); stop mosquitto before')
+    .option('--output <directory>', 'where godwit.conf, acl.conf and the archive are written', './from-mosquitto')
+    .action((words: ImportWords) =>
+      run(async () => (await import('./import-command.ts')).importMosquitto(words, terminal)),
+    )
 }
 
 function addProbes(godwit: Command, terminal: Terminal, run: Run): void {

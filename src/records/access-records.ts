@@ -2,7 +2,12 @@
 // and the main thread writes them. `namespace`: of whom they speak; unsaid, of everybody.
 
 /** How a password was made unreadable; part of the record, so that stored ones stay good when the default changes. */
-export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512'
+/** `pbkdf2_sha512` comes with imported records only: its salt begins with the number of iterations (four bytes, big-endian). */
+export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512' | 'pbkdf2_sha512'
+
+/** PBKDF2 runs on the shard that the client came to: more would delay its other clients. About 6 ms. */
+export const maxPbkdf2Iterations = 10_000
+export const pbkdf2HashBytes = 64
 
 /** A client's password, by user name or by client id: two lists that know nothing of each other. */
 export interface CredentialRecord {

@@ -29,7 +29,7 @@ export const accessKinds = Object.keys(accessKindBytes) as readonly AccessRecord
 
 // Words by the numbers that stand for them on disk: a word is never moved and never taken out.
 const credentialLists = ['username', 'clientid'] as const
-const passwordHashes = ['plain', 'md5', 'sha', 'sha256', 'sha512'] as const
+const passwordHashes = ['plain', 'md5', 'sha', 'sha256', 'sha512', 'pbkdf2_sha512'] as const
 const saltPositions = ['prefix', 'suffix'] as const
 const scramAlgorithms = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 const ruleSubjects = ['clientid', 'username', 'all'] as const

@@ -56,7 +56,7 @@ const wordsOf = (line: string): string[] => line.split(/\s+/).slice(1)
 
 /** The words of a line that are a command, and not its arguments. */
 function commandIn(words: readonly string[]): readonly string[] {
-  if (words[0] === 'config') return words.slice(0, 2)
+  if (['config', 'import', 'bench'].includes(words[0] ?? '')) return words.slice(0, 2)
   if (words[0] !== 'ctl') return words.slice(0, 1)
   const [, first = '', second = ''] = words
   if (ctlCommands.some(({ name }) => name === `${first} ${second}`)) return words.slice(0, 3)

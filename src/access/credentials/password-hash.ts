@@ -1,13 +1,16 @@
 // Passwords made unreadable, and compared so that the time it takes says nothing about how much of one was right.
 
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { CredentialRecord, PasswordHash } from '../../records/index.ts'
+import { hash, pbkdf2Sync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type CredentialRecord, maxPbkdf2Iterations, type PasswordHash, pbkdf2HashBytes } from '../../records/index.ts'
 
 /** How new passwords are kept: `auth.password_hash` and `auth.salt_position`. */
 export interface HashParameters {
-  readonly algorithm: PasswordHash
+  readonly algorithm: NewPasswordHash
   readonly saltPosition: 'prefix' | 'suffix'
 }
+
+/** New passwords are not kept as PBKDF2. */
+export type NewPasswordHash = Exclude<PasswordHash, 'pbkdf2_sha512'>
 
 export const defaultHashParameters: HashParameters = { algorithm: 'sha256', saltPosition: 'prefix' }
 
@@ -46,10 +49,20 @@ const noBytes = new Uint8Array(0)
 
 function digestOf(password: Uint8Array, salting: Omit<HashedPassword, 'hash'>): Uint8Array {
   const { algorithm, saltPosition, salt } = salting
+  if (algorithm === 'pbkdf2_sha512') return pbkdf2Of(password, Buffer.from(salt))
   const salted =
     salt.length === 0 ? password : Buffer.concat(saltPosition === 'prefix' ? [salt, password] : [password, salt])
   return algorithm === 'plain' ? salted : hash(digestNames[algorithm], salted, 'buffer')
 }
+
+/** A record with more iterations matches no password: no archive and no import makes one. */
+function pbkdf2Of(password: Uint8Array, salt: Buffer): Uint8Array {
+  const iterations = salt.length < iterationBytes ? 0 : salt.readUInt32BE(0)
+  if (iterations < 1 || iterations > maxPbkdf2Iterations) return noBytes
+  return pbkdf2Sync(password, salt.subarray(iterationBytes), iterations, pbkdf2HashBytes, 'sha512')
+}
+
+const iterationBytes = 4
 
 const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
 
@@ -60,8 +73,15 @@ const placeholderRecords: Readonly<Record<PasswordHash, HashedPassword>> = {
   sha: placeholderRecordOf('sha'),
   sha256: placeholderRecordOf('sha256'),
   sha512: placeholderRecordOf('sha512'),
+  pbkdf2_sha512: {
+    algorithm: 'pbkdf2_sha512',
+    saltPosition: 'prefix',
+    // 101 iterations, as mosquitto has by default.
+    salt: Buffer.concat([Buffer.from([0, 0, 0, 101]), randomBytes(saltBytes)]),
+    hash: randomBytes(pbkdf2HashBytes),
+  },
 }
 
-function placeholderRecordOf(algorithm: PasswordHash): HashedPassword {
+function placeholderRecordOf(algorithm: NewPasswordHash): HashedPassword {
   return hashPassword(randomBytes(saltBytes), { algorithm, saltPosition: 'prefix' })
 }

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import {
   InvalidArchive,
   convertEmqx4Export,
-  type ConvertedExport,
+  type ConvertedMembers,
   metaMember,
   ownFormat,
   ownProduct,
@@ -23,7 +23,7 @@ export async function convertExport(file: string, folder: string): Promise<Outco
   try {
     if ((await stat(file)).size > maxBytes) return { problem: `${file} has more than ${maxBytes} bytes` }
     const converted = convertEmqx4Export(await readFile(file, 'utf8'))
-    const path = await write(converted, resolve(folder))
+    const path = await writeConverted(converted.members, resolve(folder))
     const counts = [...converted.members.values()].map(({ table, count }) => `${table}: ${count}`)
     const words = [...counts, ...converted.skipped.map((line) => `left behind: ${line}`), `The archive is ${path}`]
     return { text: words.join('\n'), document: { path, left: converted.skipped } }
@@ -34,7 +34,8 @@ export async function convertExport(file: string, folder: string): Promise<Outco
   }
 }
 
-async function write({ members }: ConvertedExport, folder: string): Promise<string> {
+/** Gives the path of the archive. */
+export async function writeConverted(members: ConvertedMembers, folder: string): Promise<string> {
   const createdAtMs = Date.now()
   const base = `converted-export-${new Date(createdAtMs).toISOString().replaceAll(/[T:]/g, '-').replace('Z', '')}`
   const named = [...members].map(([name, { content }]) => {

@@ -1,0 +1,181 @@
+// Files that mosquitto itself wrote become those of a broker of ours.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import mqtt from 'mqtt'
+import { convertAclFile, convertConfiguration, convertDatabase, convertPasswordFile } from '../../src/backup/index.ts'
+import { runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+
+const run = promisify(execFile)
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A mosquitto that has a retained message of each version, a session with a queued message, two users and rules. */
+async function filesOfMosquitto(t: TestContext): Promise<string> {
+  const folder = await temporaryFolder(t)
+  const port = await freePort()
+  await run('mosquitto_passwd', ['-b', '-c', join(folder, 'pw'), 'alice', 'secret'])
+  await run('mosquitto_passwd', ['-b', '-H', 'sha512', join(folder, 'pw'), 'bob', 'hidden'])
+  await writeFile(
+    join(folder, 'acl'),
+    'user alice\ntopic readwrite a/#\ntopic deny a/private\nuser bob\ntopic read a/#\n',
+  )
+  const conf = [
+    `listener ${port} 127.0.0.1`,
+    'persistence true',
+    `persistence_location ${folder}/`,
+    'user root',
+    `password_file ${folder}/pw`,
+    `acl_file ${folder}/acl`,
+    'max_queued_messages 77',
+    'persistent_client_expiration 1d',
+  ]
+  await writeFile(join(folder, 'mosquitto.conf'), `${conf.join('\n')}\n`)
+  const program = existsSync('/usr/sbin/mosquitto') ? '/usr/sbin/mosquitto' : 'mosquitto'
+  const mosquitto = new WatchedProcess(program, ['-c', join(folder, 'mosquitto.conf')])
+  t.after(() => mosquitto.stop('SIGKILL'))
+  await mosquitto.until(/running/)
+  const url = `mqtt://127.0.0.1:${port}`
+  const alice = { username: 'alice', password: 'secret' }
+  const old = await mqtt.connectAsync(url, { ...alice, protocolVersion: 4, clientId: 'sensor', clean: false })
+  await old.subscribeAsync('a/queued', { qos: 1 })
+  await old.publishAsync('a/one', 'from 3.1.1', { qos: 1, retain: true })
+  await old.endAsync()
+  const recent = await mqtt.connectAsync(url, { ...alice, protocolVersion: 5 })
+  const properties = { contentType: 'text/plain', userProperties: { origin: 'plant' }, messageExpiryInterval: 3_600 }
+  await recent.publishAsync('a/two', 'from 5.0', { qos: 1, retain: true, properties })
+  await recent.publishAsync('a/queued', 'waits', { qos: 1 })
+  await recent.endAsync()
+  await mosquitto.stop('SIGTERM')
+  return folder
+}
+
+test('users of both kinds of hashes, rules and retained messages of mosquitto 2.0 work at a broker of ours', async (t) => {
+  const folder = await filesOfMosquitto(t)
+  const output = join(folder, 'converted')
+  const imported = runGodwit(t, ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', output])
+  assert.equal(await imported.ended, 0, imported.errors)
+  assert.match(imported.output, /not taken over: mosquitto\.conf, line 8: persistent_client_expiration: set mqtt\./)
+  assert.match(imported.output, /not taken over: 1 sessions with 1 subscriptions and 1 queued messages/)
+  assert.doesNotMatch(imported.output, /\$[67]\$/)
+  const settings = await readFile(join(output, 'godwit.conf'), 'utf8')
+  assert.match(settings, /^mqtt\.max_mqueue_len = 77$/m)
+  const check = runGodwit(t, ['config', 'check', join(output, 'godwit.conf')])
+  assert.equal(await check.ended, 0, check.errors)
+
+  const set = ['node.shards=1', 'auth.password.enable=true', 'auth.allow_anonymous=false']
+  const rules = [`auth.acl.file="${join(output, 'acl.conf')}"`, 'auth.no_match=deny']
+  const broker = await startBrokerWithApi(t, { set: [...set, ...rules] })
+  const [archive = ''] = readdirSync(output).filter((name) => name.endsWith('.tar.gz'))
+  const importing = ['ctl', 'data', 'import', join(output, archive), '--allow-security-profile-mismatch']
+  const done = runGodwit(t, [...importing, '--data', broker.dataDirectory])
+  assert.equal(await done.ended, 0, done.errors)
+
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const bob = await mqtt.connectAsync(url, { username: 'bob', password: 'hidden', protocolVersion: 5 })
+  t.after(() => bob.end(true))
+  const received = new Map<string, mqtt.IPublishPacket>()
+  const both = new Promise<void>((resolve) => {
+    bob.on('message', (topic, _payload, packet) => {
+      received.set(topic, packet)
+      if (received.size === 2) resolve()
+    })
+  })
+  await bob.subscribeAsync('a/#', { qos: 1 })
+  await both
+  assert.equal(received.get('a/one')?.payload.toString(), 'from 3.1.1')
+  const { payload, properties, qos } = received.get('a/two') ?? assert.fail()
+  assert.deepEqual([payload.toString(), qos, properties?.contentType], ['from 5.0', 1, 'text/plain'])
+  assert.deepEqual({ ...properties?.userProperties }, { origin: 'plant' })
+  assert.ok((properties?.messageExpiryInterval ?? 0) > 3_000)
+
+  const alice = await mqtt.connectAsync(url, { username: 'alice', password: 'secret', protocolVersion: 5 })
+  t.after(() => alice.end(true))
+  await alice.publishAsync('a/three', 'allowed', { qos: 1 })
+  await assert.rejects(alice.publishAsync('a/private', 'denied', { qos: 1 }), /[Nn]ot authorized/)
+  await assert.rejects(mqtt.connectAsync(url, { username: 'alice', password: 'wrong', reconnectPeriod: 0 }))
+})
+
+test('what of a password file cannot be taken over is named without its hash', () => {
+  const text = 'anna:plain-text\nbert:$7$20000$c2FsdA==$aGFzaA==\n:$6$a$b\n'
+  const { value, skipped } = convertPasswordFile(text, 0)
+  assert.deepEqual(value, [])
+  assert.deepEqual(skipped, [
+    'password file, line 1: the hash of "anna" is neither $6$ nor $7$: run mosquitto_passwd -U, or set a new password',
+    'password file, line 2: the hash of "bert" has more than 10000 iterations: set a new password',
+    'password file, line 3: it is no user name and hash',
+  ])
+})
+
+test('denials come first, patterns get placeholders of ours, and lines about clients without a name are told', () => {
+  const { value, skipped } = convertAclFile(
+    'topic read public/#\nuser a"b\ntopic write x\ntopic deny x/y z\npattern readwrite dev/%c/%u\nnonsense 1\n',
+  )
+  assert.deepEqual(value.trimEnd().split('\n'), [
+    '{deny, {user, "a\\"b"}, pubsub, ["x/y z"]}.',
+    '{allow, {user, "a\\"b"}, publish, ["x"]}.',
+    '{allow, all, pubsub, ["dev/${clientid}/${username}"]}.',
+    '{deny, all}.',
+  ])
+  assert.equal(skipped.length, 2)
+  assert.match(skipped[0] ?? '', /line 1: it is about clients without a user name/)
+  assert.match(skipped[1] ?? '', /line 6: "nonsense" is not known/)
+})
+
+test('listeners keep their port, address, protocol and certificates', () => {
+  const text = [
+    'listener 1883',
+    'listener 8883 10.0.0.1',
+    'certfile /c.pem',
+    'keyfile /k.pem',
+    'cafile /ca.pem',
+    'require_certificate true',
+    'use_identity_as_username true',
+    'listener 9001',
+    'protocol websockets',
+    'allow_anonymous true',
+    'connection north',
+  ].join('\n')
+  const { value, skipped } = convertConfiguration(text, { aclFile: '/acl' })
+  for (const line of [
+    'listeners.tcp.default.bind = "0.0.0.0:1883"',
+    'listeners.ssl.default.bind = "10.0.0.1:8883"',
+    'listeners.ssl.default.cacertfile = "/ca.pem"',
+    'listeners.ssl.default.fail_if_no_peer_cert = true',
+    'listeners.ws.default.bind = "0.0.0.0:9001"',
+    'auth.certificate.enable = true',
+    'auth.allow_anonymous = true',
+  ])
+    assert.ok(value.text.split('\n').includes(line), `${line} in\n${value.text}`)
+  assert.deepEqual(skipped, ['mosquitto.conf, line 11: connection: bridges are not taken over: see docs/BRIDGES.md'])
+})
+
+test('a database that is none, of another format, or not whole is refused in a sentence', () => {
+  const header = Buffer.concat([
+    Buffer.from('\0\u00b5\0mosquitto db', 'latin1'),
+    Buffer.alloc(4),
+    Buffer.from([0, 0, 0, 6]),
+  ])
+  assert.deepEqual(convertDatabase(header, 0), { value: [], skipped: [] })
+  assert.throws(() => convertDatabase(Buffer.from('nothing'), 0), /it is no database of mosquitto/)
+  const older = Buffer.from(header)
+  older[22] = 3
+  assert.throws(() => convertDatabase(older, 0), /format 3/)
+  const cut = Buffer.concat([header, Buffer.from([0, 0, 0, 2, 0, 0, 0, 99, 1])])
+  assert.throws(() => convertDatabase(cut, 0), /last chunk is not whole/)
+})
