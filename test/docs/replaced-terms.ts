@@ -66,7 +66,6 @@ export const documentsToRewrite: readonly string[] = [
   'docs/CONFIGURATION.md',
   'docs/LIMITATIONS.md',
   'docs/PERFORMANCE.md',
-  'docs/SECURITY.md',
   'docs/WALKS.md',
   'docs/errors.md',
   'test/simulator/README.md',

@@ -78,7 +78,11 @@ test('a replaced word is found as a part of a name', () => {
 const wordsInProse = new RegExp(String.raw`(?<![\w/$-])(?:${Object.keys(replacedInProse).join('|')})(?![\w/-])`, 'gi')
 
 function findInLine(file: string, line: number, text: string): Finding[] {
-  const prose = text.replaceAll(/`[^`]*`/g, '').replaceAll(/\]\([^)]*\)/g, '')
+  // The titles of tests in docs/SECURITY.md are those of the tests.
+  const prose = text
+    .replaceAll(/`test\/[^`]+`: (?:[^<|]|<(?!br>))*/g, '')
+    .replaceAll(/`[^`]*`/g, '')
+    .replaceAll(/\]\([^)]*\)/g, '')
   return [...prose.matchAll(wordsInProse)].map(([word]) => ({ file, line, text: word }))
 }
 
