@@ -65,8 +65,6 @@ export const documentsToRewrite: readonly string[] = [
   'CONTRIBUTING.md',
   'docs/CONFIGURATION.md',
   'docs/LIMITATIONS.md',
-  'docs/PERFORMANCE.md',
-  'docs/WALKS.md',
   'docs/errors.md',
   'test/simulator/README.md',
 ]
