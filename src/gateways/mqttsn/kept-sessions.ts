@@ -5,7 +5,7 @@
 
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
 import type { SnFlags, SnRequest } from './packets.ts'
-import type { PredefinedTopics, TopicIdKeeper } from './topic-ids.ts'
+import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'
 
 const separator = '\0'
@@ -35,7 +35,7 @@ export function keepSleep({ keep }: Keeping, clientId: string, sleep: KeptSleep 
   keep(`${clientId}${separator}${sleepMark}`, sleep === undefined ? undefined : JSON.stringify(sleep))
 }
 
-export function topicIdKeeper(dependencies: Keeping, clientId: string): TopicIdKeeper {
+export function topicIdStore(dependencies: Keeping, clientId: string): TopicIdStore {
   return {
     keep: (id, name) => dependencies.keep(`${clientId}${separator}${topicMark}${id}`, name),
     whenKept: (done) => dependencies.whenKept(done),

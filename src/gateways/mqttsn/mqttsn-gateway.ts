@@ -14,7 +14,7 @@ import {
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
-import { forgetTopicIds, keepSleep, readKeptSessions, topicIdKeeper } from './kept-sessions.ts'
+import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
 import type { MqttSnSettings } from './settings.ts'
@@ -86,7 +86,7 @@ export class MqttSnGateway implements DatagramGateway {
     for (const { connect, peer, node, lostAtMs, will } of sleeping) {
       const ids = this.#keptTopicIds.get(connect.clientId)
       this.#keptTopicIds.delete(connect.clientId)
-      if (ids !== undefined) ids.keeper = topicIdKeeper(this.#dependencies, connect.clientId)
+      if (ids !== undefined) ids.keeper = topicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
       const nodeBytes = node === undefined ? undefined : Buffer.from(node, 'hex')
       this.#begin(connect, peerOf(peer, nodeBytes), { lostAtMs, will, topicIds: ids })
@@ -175,7 +175,7 @@ export class MqttSnGateway implements DatagramGateway {
     const known = kept ?? this.#keptTopicIds.get(client.clientId)
     if (!client.isCleanSession && known !== undefined) client.adoptTopicIds(known)
     else if (known !== undefined) forgetTopicIds(this.#dependencies, client.clientId, known)
-    if (!client.isCleanSession) client.topicIds.keeper = topicIdKeeper(this.#dependencies, client.clientId)
+    if (!client.isCleanSession) client.topicIds.keeper = topicIdStore(this.#dependencies, client.clientId)
     this.#keptTopicIds.delete(client.clientId)
     this.#byClientId.set(client.clientId, connected)
   }

@@ -25,14 +25,14 @@ export class PredefinedTopics {
 }
 
 /** Keeps the ids of a session across restarts. */
-export interface TopicIdKeeper {
+export interface TopicIdStore {
   keep(id: number, name: string): void
   whenKept(done: () => void): void
 }
 
 export class TopicIds {
   /** Undefined: they end with the connection. */
-  keeper: TopicIdKeeper | undefined
+  keeper: TopicIdStore | undefined
   readonly #predefined: PredefinedTopics
   readonly #names = new Map<number, string>()
   readonly #ids = new Map<string, number>()
