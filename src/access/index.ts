@@ -1,4 +1,4 @@
-// The door of the room: who may come in and what they may do. See access-control.ts for the calls that a shard makes.
+// Entry point of the module access: authentication and authorization. See access-control.ts for the calls that a shard makes.
 
 export {
   AccessControl,

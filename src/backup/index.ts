@@ -1,4 +1,4 @@
-// The door of the room: what an archive is. It knows no broker: whoever has one writes what is in it, and reads it back.
+// Entry point of the module backup: the format of archives. The node reads and writes their content.
 
 export { archiveMembers, folderOfArchive } from './archive-reader.ts'
 export { writeArchive, type MemberToWrite } from './archive-writer.ts'

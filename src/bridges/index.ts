@@ -1,4 +1,4 @@
-// The door of the room: messages to and from other MQTT brokers.
+// Entry point of the module bridges: messages to and from remote brokers.
 
 export { Bridge } from './bridge.ts'
 export type { ClientFilters } from './transparent-subscriptions.ts'

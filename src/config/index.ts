@@ -1,4 +1,4 @@
-// The door of the room: settings as text, as checked values, and in words. Nothing in here reads a file.
+// Entry point of the module config: settings as text, as checked values, and their documentation. It reads no files.
 
 export { networkOf } from './acl/network-of.ts'
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from './acl/acl-rule.ts'

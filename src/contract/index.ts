@@ -1,4 +1,4 @@
-// The door of the room: the management API, said once.
+// Entry point of the module contract: the definition of the management API.
 
 export { alarmEndpoints } from './endpoints/alarms.ts'
 export { bridgeEndpoints } from './endpoints/bridges.ts'

@@ -1,4 +1,4 @@
-// The door of the core: a broker without a world. See broker-core.ts for the four calls that drive it.
+// Entry point of the module core: the broker as a state machine without I/O. See broker-core.ts for the four calls that drive it.
 
 export * from './model/settings.ts'
 export * from './model/identity.ts'

@@ -1,4 +1,4 @@
-// The door of links: what two shards of a node say to each other, and the connections that they carry for each other.
+// Entry point of the module links: messages between two shards of a node, and connections that they relay.
 
 export { Link, type LinkOwner } from './link.ts'
 export type { LinkPort } from './link-port.ts'

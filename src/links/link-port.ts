@@ -5,7 +5,7 @@ export interface LinkPort {
   onBuffer: (send: ArrayBuffer) => void
   /** The other end is gone, or this one was closed. Called once, behind everything that had been posted. */
   onClose: () => void
-  /** Hands the memory over: nobody may look at it any more at this end. Into nowhere where the other end is gone. */
+  /** Transfers the memory: this end must not read it afterwards. Without effect if the other end is closed. */
   send(send: ArrayBuffer): void
   close(): void
 }

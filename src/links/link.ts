@@ -1,11 +1,11 @@
-// A link: everything that two shards say to each other, in order. What is said within a turn gathers in a post and leaves
-// at its end; what comes is taken in one piece after the other, so that who drives it can stop in between.
+// A link: all messages between two shards, in order. Messages of one turn are collected in a link buffer, which is sent at
+// the end of the turn. Received records are taken one by one, so that the shard can stop in between.
 //
 //   send, relay --> PostWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> owner
 //                        <----------------- taken n ------------------------'
 //
 // Nothing is refused and nothing is lost while both ends live. Beyond `congestedFromBytes` that the other end has not
-// taken in the link is congested: who feeds it stops reading, until half of it is gone.
+// taken in, the link is congested: the shard stops reading from clients until half of it is taken.
 
 import type { Message, PeerSender, PeerMessage, PeerNumber } from '../core/index.ts'
 import { assert, failedAssertion, type TopicTable } from '../protocol/index.ts'
@@ -27,7 +27,7 @@ import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
 import { RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
 
-/** Posted to a peer and not taken in by it: beyond this those who feed the link are stopped. */
+/** Posted to a peer and not taken in by it: beyond this, connections that feed the link are paused. */
 export const congestedFromBytes = 4_194_304
 const relievedAtBytes = congestedFromBytes / 2
 /** So much is taken in before it is told. */
@@ -157,7 +157,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     if (this.#reader.isAtEnd && !this.#openNext()) return false
     const kind = this.#reader.begin()
     this.#read(kind)
-    // Of what is for a socket that is gone by now nobody has read more than the number.
+    // For a socket that is closed, only the number was read.
     if (!this.#isInRun) this.#reader.endRecord()
     return true
   }
@@ -337,7 +337,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#owner.noteCongested(this, this.isCongested)
   }
 
-  /** Both ends of every relay end: the clients whose sockets are here are cut off, those whose sessions are here are gone. */
+  /** Ends all relays: closes local sockets of remote sessions, and streams of local sessions. */
   #finish(): void {
     this.#isOver = true
     this.#waitingForRoom = []

@@ -23,8 +23,8 @@ class MessagePortEnd implements LinkPort {
   }
 
   /**
-   * A port says once that it has closed, and it may have said so before anybody listened: the thread for its other end had
-   * died while this one was still loading its code. Whoever waits for it to close would wait for ever.
+   * A port emits `close` once, possibly before a listener exists: the thread of the other end may fail while this one still
+   * loads its code. Waiting for the event would then never end.
    */
   close(): void {
     this.#port.close()

@@ -10,7 +10,7 @@ export interface RelayAcceptorLink {
   relayData(relay: number, chunk: Buffer): boolean
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
-  /** Says `letGoOn` when the link has room again. */
+  /** Calls `resume` when the link is not congested any more. */
   waitForRoom(door: RelayAcceptor): void
 }
 

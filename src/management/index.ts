@@ -1,4 +1,4 @@
-// The door of the room: the management API over HTTP. It knows what may be asked, and not how it is done.
+// Entry point of the module management: serves the management API over HTTP. The node implements its operations.
 
 export type { AuditEntry, AuditOperations, AuditQuery } from './operations/audit.ts'
 export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'

@@ -1,4 +1,4 @@
-// The door of the node: one machine's broker.
+// Entry point of the module node: one process of the broker.
 
 export { type Account, defaultDataDirectory, type Installation } from './data-dir/data-directory.ts'
 export type { ListenerAddress } from './listeners/listener-addresses.ts'

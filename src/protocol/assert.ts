@@ -1,5 +1,5 @@
-// Assertions for the pure rooms, which import nothing of Node. They stay on in production: a broker that has
-// contradicted itself stops before it does harm.
+// Assertions for pure modules, which import nothing of Node. They stay active in production: a shard in an invalid state
+// stops before it does harm.
 
 /**
  * Throws a plain `Error` where `condition` does not hold: our own mistake, never the peer's (see `ProtocolError`).

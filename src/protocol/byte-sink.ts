@@ -1,5 +1,5 @@
-// Where packets are written to. The same code runs over a counter, to know how much room is needed, and over a
-// writer, to fill it; so the two can never disagree.
+// The target of written packets. The same code runs with a counter, to measure a packet, and with a writer, to write it; so
+// the two always agree.
 
 import { assert, failedAssertion } from './assert.ts'
 

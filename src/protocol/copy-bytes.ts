@@ -1,8 +1,8 @@
 // Bytes that stay: what a topic, a will or a retained message keeps for as long as it is there.
 
 /**
- * A copy of `bytes[start, end)` in memory of its own. `Buffer.from` and `Buffer.allocUnsafe` take small ones from a slab of
- * 64 KiB that Node hands out to everybody: ten bytes that are kept for years would keep all of it.
+ * Returns a copy of `bytes[start, end)` in memory of its own. `Buffer.from` and `Buffer.allocUnsafe` take small buffers from a
+ * shared block of 64 KiB, which ten bytes of a retained message would keep in memory.
  */
 export function copyBytes(bytes: Buffer, start = 0, end: number = bytes.length): Buffer {
   const own = Buffer.allocUnsafeSlow(end - start)

@@ -1,4 +1,4 @@
-// The door of the wire: MQTT 3.1, 3.1.1 and 5.0 as bytes and as values, for both ends of a connection.
+// Entry point of the module protocol: decodes and encodes MQTT 3.1, 3.1.1 and 5.0, for servers and clients.
 
 export { assert, failedAssertion } from './assert.ts'
 export * from './packets.ts'

@@ -98,8 +98,8 @@ export class PacketDecoder implements PublishContext {
   }
 
   /**
-   * The next whole packet, or `undefined` where more bytes are needed. Throws `ProtocolError` for what is none; from
-   * then on it always throws the same, for nobody knows where the next packet would begin.
+   * Returns the next complete packet, or `undefined` if more bytes are needed. Throws `ProtocolError` for invalid input, and
+   * then for each further call, because the start of the next packet is unknown.
    */
   next(): Packet | undefined {
     if (this.fault !== undefined) throw this.fault
@@ -122,7 +122,7 @@ export class PacketDecoder implements PublishContext {
     if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
     const { maxTopicBytes, maxTopicLevels } = this.limits
     if (this.role === 'client') checkTopicBytes(end - start, maxTopicBytes)
-    // A topic that is refused takes no room in the table.
+    // A topic that is refused is not put into the table.
     if (end - start > maxTopicBytes) return readTopic(chunk, start, end)
     const topic = this.topics.intern(chunk, start, end)
     if (this.role === 'client') checkTopicLevels(topic.levels, maxTopicLevels)
@@ -297,8 +297,8 @@ class PartialFrame {
   }
 
   private roomFor(arrivedBytes: number): number {
-    const room = Math.max(2 * arrivedBytes, minBufferBytes)
-    return this.frameBytes === 0 ? room : Math.min(room, this.frameBytes)
+    const capacity = Math.max(2 * arrivedBytes, minBufferBytes)
+    return this.frameBytes === 0 ? capacity : Math.min(capacity, this.frameBytes)
   }
 }
 
@@ -315,7 +315,7 @@ function readRemainingLength(bytes: Buffer, start: number, end: number): number 
     const byte = bytes[start + index]
     value |= (byte & 0x7f) << (7 * index)
     if (byte >= 0x80) continue
-    // [MQTT5-1.5.5-1] Longer than it need be; 3.1.1 leaves it open, and nobody writes it.
+    // [MQTT5-1.5.5-1] Longer than needed; 3.1.1 does not forbid it, but no client sends it.
     if (byte === 0) throw new ProtocolError('malformedPacket', 'the remaining length is longer than it need be')
     return value
   }

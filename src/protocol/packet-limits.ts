@@ -20,8 +20,8 @@ const connectFieldCount = 5
 const connectOverheadBytes = 5 + 12 + 2 * 4
 
 /**
- * A CONNECT of more bytes than this has something behind its end. Who sends it is nobody yet, and is not to be given the room
- * that a message may take.
+ * A longer CONNECT has data behind its end. Its sender is not authenticated, so it must not use the memory that a message
+ * may use.
  */
 export function maxConnectBytes({
   maxPacketBytes,

@@ -1,7 +1,7 @@
 // The packets of MQTT 3.1, 3.1.1 and 5.0 as values. One type serves all three versions: what a version lacks is
 // `undefined` when decoded and left out when written.
 //
-// Absent on purpose: anything about who sent a packet or what becomes of it. That is the broker's business.
+// Missing on purpose: the sender of a packet and its effects. The core has them.
 
 import type {
   AckProperties,
@@ -58,7 +58,7 @@ export interface ConnackPacket {
 }
 
 /**
- * A PUBLISH as it lies in the chunk that it came with. Nothing is copied: whoever keeps it beyond the turn copies
+ * A PUBLISH in the chunk with which it was received. Nothing is copied: code that keeps it beyond the turn copies
  * `chunk[frameStart, frameEnd)`, or the chunk (up to 64 KiB) stays alive with it.
  *
  *   chunk:  ... | first byte | length | topic length | topic | packet id? | properties? | payload | ...

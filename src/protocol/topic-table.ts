@@ -7,8 +7,8 @@
 //   old   [half of the capacity]  <- the former young one; forgotten when the young one is full
 //
 // The table is bounded, in topics and in the bytes of their names. A forgotten topic that is still referred to stays valid; the next message to it
-// makes a new object. Probes are bounded too: topics that somebody made to collide push each other out, and cost what
-// unknown topics cost.
+// makes a new object. Probes are bounded too: topics with equal hashes, also on purpose, replace each other and cost as much as
+// unknown topics.
 
 import { ProtocolError } from './protocol-error.ts'
 import { copyBytes } from './copy-bytes.ts'
@@ -80,7 +80,7 @@ export class TopicTable {
     return { topics: young.count + old.count, nameBytes: young.nameBytes + old.nameBytes }
   }
 
-  /** All of them: each is made anew when it is asked for. */
+  /** Forgets all topics: each is created again when it is needed. */
   forget(): void {
     this.young = new TopicSlots()
     this.old = new TopicSlots()
@@ -121,7 +121,7 @@ class TopicSlots {
     return undefined
   }
 
-  /** In the first free slot of the probe, or in place of the same topic, or of whoever stands at its beginning. */
+  /** In the first free slot of the probe, or in place of the same topic, or of the topic in its first slot. */
   put(hash: number, topic: Topic): void {
     if (this.count * 2 >= this.hashes.length) this.grow()
     const place = this.placeFor(hash, topic)

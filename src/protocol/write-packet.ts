@@ -32,7 +32,7 @@ export function measurePacket(packet: ControlPacket, version: ProtocolVersion): 
 }
 
 /**
- * Writes the packet at `at`, where the caller has made room for `measurePacket` bytes; returns the offset behind it.
+ * Writes the packet at `at`, where the caller reserved `measurePacket` bytes; returns the offset behind it.
  * What `version` has no place for (properties and the reasons of acknowledgements before 5.0) is left out.
  */
 export function writePacket(packet: ControlPacket, version: ProtocolVersion, target: Buffer, at: number): number {

@@ -1,5 +1,5 @@
-// PUBLISH (section 3.3) from its parts, for every receiver anew: QoS, flags, packet id, alias and subscription
-// identifiers differ from one to the next.
+// Writes PUBLISH (section 3.3) from its parts, for each receiver: QoS, flags, packet identifier, alias and subscription
+// identifiers differ.
 //
 //   5.0 property section:  | length | the receiver's own | the message's: encoded once, copied to each |
 
@@ -40,7 +40,7 @@ export function measurePublish(fields: PublishFields, version: ProtocolVersion):
   return 1 + variableIntegerBytes(body) + body
 }
 
-/** Writes at `at`, where the caller has made room for `measurePublish` bytes; returns the offset behind it. */
+/** Writes at `at`, where the caller reserved `measurePublish` bytes; returns the offset behind it. */
 export function writePublish(fields: PublishFields, version: ProtocolVersion, target: Buffer, at: number): number {
   const { topic, qos, packetId, topicIsOmitted } = fields
   target[at] = firstByteOf(fields)

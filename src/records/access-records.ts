@@ -1,5 +1,5 @@
-// What is kept of who may come in and what they may do. The core does not look at these records: the access room does,
-// and the main thread writes them. `namespace`: of whom they speak; unsaid, of everybody.
+// Stored credentials, access rules and bans. The module access reads them, the main thread writes them; the core does not use
+// them. `namespace`: the clients that a record applies to; undefined: clients of all namespaces.
 
 /** How a password was made unreadable; part of the record, so that stored ones stay good when the default changes. */
 /** `pbkdf2_sha512` comes with imported records only: its salt begins with the number of iterations (four bytes, big-endian). */
@@ -48,7 +48,7 @@ export interface PskRecord {
   key: Uint8Array
 }
 
-/** One rule about one topic filter. Those about a client come before those about everybody, oldest first. */
+/** One rule about one topic filter. Rules for one client come before rules for all clients, oldest first. */
 export interface RuleRecord {
   readonly kind: 'rule'
   namespace?: string | undefined

@@ -1,9 +1,8 @@
-// What is kept of who may use the management API. Neither the core nor the shards look at these records: the node does,
-// and it alone.
+// Stored accounts and API keys of the management API. Only the node reads them.
 
 /** What is kept of a password or a secret, with all that is needed to compare another one. */
 export interface KeptPassword {
-  /** `sha256` is for random secrets only: nobody guesses those, however fast they can. */
+  /** `sha256` is for random secrets only: guessing them is not possible, however fast the hash is. */
   algorithm: 'sha256' | 'argon2id' | 'scrypt'
   /** KiB of argon2id, the cost N of scrypt; 0 for sha256. */
   memory: number
@@ -17,7 +16,7 @@ export interface KeptPassword {
 /** An administrator may change things, a viewer may look, a publisher may publish and nothing else. */
 export type OperatorRole = 'administrator' | 'viewer' | 'publisher'
 
-/** Somebody with a name and a password. */
+/** An account: name and password. */
 export interface AccountRecord {
   readonly kind: 'account'
   name: string
@@ -45,7 +44,7 @@ export interface ApiKeyRecord {
   createdAtMs: number
 }
 
-/** A namespace that somebody has made; clients may belong to others as well. */
+/** A namespace that an administrator created; clients may belong to others as well. */
 export interface NamespaceRecord {
   readonly kind: 'namespace'
   name: string

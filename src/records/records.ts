@@ -1,5 +1,5 @@
-// What the core wants kept across restarts, as values. The storage room turns them into bytes (with a version and a
-// checksum each) and back; the core neither knows keys nor files.
+// Records that the core stores across restarts, as values. The module storage encodes them (with a version and a checksum
+// each); the core knows neither keys nor files.
 //
 //   session 1 --- n subscription
 //           1 --- n queued ----- 0..1 body          (a message for several durable sessions is stored once)
@@ -9,7 +9,7 @@
 //   retained: one for each topic
 //   forwarded: one for each QoS 2 message that came from another shard and is not released
 //   moving: one for each message that goes from a member of a shared subscription to another shard
-//   who may come in and what they may do: see access-records.ts; who may use the API: admin-records.ts
+//   credentials, rules, bans: see access-records.ts; accounts of the API: admin-records.ts
 
 import type { AccessRecord, AccessRecordKey } from './access-records.ts'
 import type { OperatorRecord, OperatorRecordKey } from './admin-records.ts'
@@ -55,7 +55,7 @@ export interface SessionRecord {
   disconnectedAtMs: number | undefined
   /**
    * No queued record has a lower sequence: reading starts here and not among what was deleted. 0, which no queue has: the
-   * record was lost in damage and made anew for the sake of the queue. CONNACK tells the client that there is no session.
+   * record was lost in damage and created again for its queue. CONNACK tells the client that there is no session.
    */
   queueHead: number
   /**
@@ -156,8 +156,8 @@ export interface ForwardedRecord {
 }
 
 /**
- * A message that a stored session had from a shared subscription, on its way to a member on another shard: it is in nobody's
- * queue until that has it.
+ * A message of a shared subscription that a persistent session passes to a member on another shard: it is in no queue until
+ * that shard stored it.
  */
 export interface MovingRecord {
   readonly kind: 'moving'

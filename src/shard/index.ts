@@ -1,4 +1,4 @@
-// The door of the shard: what the main thread needs to know to start one. Importing it starts nothing; the thread's
+// Entry point of the module shard: what the main thread needs to start a shard. Importing it starts nothing; the thread's
 // own beginning is worker.ts.
 
 export type * from './messages/bridge-assignment.ts'

@@ -1,4 +1,4 @@
-// The door of the storage room: what the core wants kept is kept, and nothing that was acknowledged is lost.
+// Entry point of the module storage: durable records of the core.
 
 export {
   type PayloadReferences,

@@ -1,5 +1,5 @@
 // The log of a thread that writes no files: it hands its lines to the main thread. How many lie between the two is
-// bounded, so that a terminal that nobody reads costs lines and not memory; and how many of one kind come in a second,
+// bounded, so that a blocked terminal costs lines and not memory; and how many of one kind come in a second,
 // so that a flood of clients does not become a flood on the disk.
 //
 //   shard: posted 7,400 ----> message port ----> main thread: taken 7,390   (a shared cell)

@@ -1,6 +1,5 @@
-// Numbers of one listener that every thread can read without asking: a row of cells for each shard in shared memory. As
-// in the counters of the shards a cell has one writer. How many connections are open is not here: places are taken and
-// given back at the door, see `ConnectionBudget`.
+// Counters of one listener that each thread can read: a row of cells per shard in shared memory. As in the counters of
+// shards, a cell has one writer. The number of open connections is in `ConnectionBudget`.
 
 const cells = { accepted: 0, refused: 1 } as const
 const rowCells = 8
@@ -8,9 +7,9 @@ const rowBytes = rowCells * Float64Array.BYTES_PER_ELEMENT
 
 /** Connections since the listener was opened. */
 export interface ListenerCounts {
-  /** Let in by the door. */
+  /** Accepted by the connection acceptor. */
   readonly accepted: number
-  /** Turned away: full, too fast, not allowed, or wrongly begun. */
+  /** Refused: limit, rate, address rule, or an invalid beginning. */
   readonly refused: number
 }
 

@@ -48,7 +48,7 @@ export async function createLogger(options: LoggerOptions, console: Console = pr
   let open = await openTargets(options, console)
   const log = createJsonLog(options.level, (line) => {
     const isKept = open.file?.write(line) ?? false
-    // A line that the file does not take is still shown to whoever looks.
+    // A line that could not be written to the file goes to the console.
     if (open.usesConsole || !isKept) writeToConsole(console, line)
   })
   return {

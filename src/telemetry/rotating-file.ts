@@ -12,7 +12,7 @@ export interface RotatingFileOptions {
   readonly rotationSizeBytes: number
   /** Older files that are kept beside the current one: at least 1. */
   readonly rotationCount: number
-  /** The disk does not take lines any more. Called once; the file is given up. */
+  /** The file cannot be written any more. Called once; the file is closed. */
   onFault(error: Error): void
 }
 

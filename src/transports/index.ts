@@ -1,4 +1,4 @@
-// The door of transports: streams of bytes.
+// Entry point of the module transports: byte streams.
 
 export type {
   ByteStream,

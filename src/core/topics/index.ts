@@ -1,4 +1,4 @@
-// The door of the topics folder, for the other folders of the core: who is to get a message, and which message a topic
+// Entry point of the folder topics, for other folders of the core: the subscribers of a message, and which message a topic
 // remembers. Nothing here knows what a session or a connection is: a subscriber is any object with an identity.
 
 export type { PeerMatch, CrossShardGroup } from './peer-matches.ts'
