@@ -37,7 +37,7 @@ export async function initCommand(
   return exitCodes.done
 }
 
-/** Root of an installed package has one for the machine; everybody else one in the data directory. */
+/** Root of an installed package uses the file of the machine; other accounts use one in the data directory. */
 function fileFor({ config, data }: InitOptions, installation: Installation): string {
   if (config !== undefined) return resolve(config)
   if (data !== undefined) return join(resolve(data), 'godwit.conf')

@@ -268,7 +268,7 @@ function definedOnly({ config, data }: Places): { config?: string; data?: string
   return { ...(config === undefined ? {} : { config }), ...(data === undefined ? {} : { data }) }
 }
 
-/** `--data "$UNSET"` means no directory, and not the one where somebody happens to be. */
+/** `--data "$UNSET"` means no directory, and not the current one. */
 function named(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It names nothing.')
   return value

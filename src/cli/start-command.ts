@@ -1,4 +1,4 @@
-// `godwit start`: the broker in the foreground, until somebody stops it.
+// `godwit start`: runs the broker in the foreground until it is stopped.
 
 import { type ConfigError, formatConfigError, type GodwitConfig } from '../config/index.ts'
 import {
@@ -66,7 +66,7 @@ export async function startCommand(options: StartOptions, program: Program, term
     if (shortage !== undefined) terminal.fail(shortage)
     life = await runNode(next, surroundings)
     if (life.end === 'problem' && next !== former) {
-      // Whoever wanted a restart wanted a broker: one that serves as before is better than none.
+      // A broker with the previous configuration is better than none.
       terminal.fail(`${life.problem}; going on with the configuration from before`)
       life = await runNode(former, surroundings)
     } else former = next
@@ -178,7 +178,7 @@ async function reload(node: RunningNode): Promise<void> {
 }
 
 /**
- * Ctrl-C under `npm start` reaches us twice, from the terminal and from npm: that is one wish. Whoever asks again later
+ * Ctrl-C under `npm start` reaches us twice, from the terminal and from npm: that is one request. A later signal
  * does not want to wait.
  */
 const repeatedSignalMs = 1_000
@@ -209,7 +209,7 @@ class Signals {
   }
 }
 
-/** A mistake of ours on the main thread: nobody knows what still holds, so the process says it and ends. */
+/** Internal error on the main thread: its state may be invalid, so the process reports it and exits. */
 function exitOnInternalErrors(signals: Signals): void {
   const end = (error: unknown): void => {
     const log = signals.node?.log

@@ -1,4 +1,4 @@
-// A command with which somebody can try a listener as it is configured: its port, its certificate, its authentication.
+// Prints a command that tries a listener as it is configured: its port, its certificate, its authentication.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -5,30 +5,30 @@ export interface ResultCode {
   readonly code: number
   /** Of the answer, unless the operation says another. */
   readonly status: number
-  /** What went wrong, for somebody who sees the number only. */
+  /** What went wrong, for readers who see the number only. */
   readonly sentence: string
 }
 
 /** By name. */
 export const resultCodes = {
   success: { code: 0, status: 200, sentence: 'success' },
-  rpcError: { code: 101, status: 500, sentence: 'the part of the broker that was asked did not answer' },
-  unknownError: { code: 102, status: 500, sentence: 'an error that has no number of its own' },
+  rpcError: { code: 101, status: 500, sentence: 'a shard did not answer' },
+  unknownError: { code: 102, status: 500, sentence: 'other error' },
   wrongCredentials: { code: 103, status: 401, sentence: 'invalid user name or password' },
   emptyCredentials: { code: 104, status: 401, sentence: 'empty user name or password' },
   userNotFound: { code: 105, status: 404, sentence: 'user does not exist' },
   adminCannotBeDeleted: { code: 106, status: 400, sentence: 'the administrator account cannot be deleted' },
   missingParameter: { code: 107, status: 400, sentence: 'a required parameter is missing' },
-  invalidParameter: { code: 108, status: 400, sentence: 'a parameter is wrong' },
-  notJson: { code: 109, status: 400, sentence: 'the body is not legal JSON' },
+  invalidParameter: { code: 108, status: 400, sentence: 'invalid parameter' },
+  notJson: { code: 109, status: 400, sentence: 'the body is not valid JSON' },
   pluginEnabled: { code: 110, status: 400, sentence: 'the plug-in is enabled' },
   pluginClosed: { code: 111, status: 400, sentence: 'the plug-in is closed' },
   clientOffline: { code: 112, status: 404, sentence: 'the client is offline' },
   userExists: { code: 113, status: 400, sentence: 'user already exists' },
   wrongOldPassword: { code: 114, status: 400, sentence: 'the old password is wrong' },
-  invalidTopic: { code: 115, status: 400, sentence: 'the topic is not legal' },
+  invalidTopic: { code: 115, status: 400, sentence: 'invalid topic' },
   tokenExpired: { code: 116, status: 401, sentence: 'the token has expired' },
-  notHocon: { code: 117, status: 400, sentence: 'the text is not legal HOCON' },
+  notHocon: { code: 117, status: 400, sentence: 'the text is not valid HOCON' },
   configNotWritten: { code: 118, status: 500, sentence: 'the configuration file could not be written' },
 } as const satisfies Record<string, ResultCode>
 

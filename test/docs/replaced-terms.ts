@@ -62,8 +62,6 @@ export const replacedInNames: Readonly<Record<string, string>> = {
 
 /** Documents that use some of these words still. This list may only shrink. */
 export const documentsToRewrite: readonly string[] = [
-  'docs/CONFIGURATION.md',
-  'docs/errors.md',
   'test/simulator/README.md',
 ]
 
@@ -72,7 +70,6 @@ export const modulesToRewrite: readonly string[] = [
   'access',
   'backup',
   'bridges',
-  'cli',
   'config',
   'contract',
   'core',

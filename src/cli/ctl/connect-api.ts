@@ -24,7 +24,7 @@ export type ConnectedApi =
       readonly client: ApiClient
       /** Of a broker of this machine; absolute. */
       readonly dataDirectory: string | undefined
-      /** What to tell people where nobody answers. */
+      /** The message if the broker does not answer. */
       readonly explain: (failure: Failure) => string
     }
   | { readonly usage: string }
@@ -85,7 +85,7 @@ async function overSocket(
   }
 }
 
-/** Where `godwit start` keeps its data; the node knows, and is not loaded where somebody says it. */
+/** The data directory of `godwit start`. The module node, which knows the default, is loaded only if it is needed. */
 async function directoryOfStart(installation: Installation, file: string | undefined): Promise<string> {
   const { defaultDataDirectory, readConfiguration } = await import('../../node/index.ts')
   const request = { file, dataDirectory: undefined, overrides: [], environment: process.env, installation }
@@ -95,12 +95,12 @@ async function directoryOfStart(installation: Installation, file: string | undef
   return defaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
 }
 
-/** The path of a socket has little room. Where the directory's is too long, the socket lies elsewhere, with a link to it. */
+/** The path of a socket is limited. If it is too long, the socket is in another directory, with a link to it. */
 function shortestPath(path: string): string {
   try {
     return realpathSync(path)
   } catch {
-    // Nobody is there: connecting says so.
+    // There is no socket: connecting reports it.
     return path
   }
 }

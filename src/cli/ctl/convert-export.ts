@@ -47,7 +47,7 @@ export async function writeConverted(members: ConvertedMembers, folder: string):
     format: ownFormat,
     version: undefined,
     edition: 'ce',
-    // Nobody knows what the older broker let in; it had no other profile.
+    // The access rules of the older broker are unknown; it had no security profile.
     profile: 'legacy',
     createdAtMs,
     namespace: undefined,

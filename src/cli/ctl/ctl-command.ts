@@ -23,7 +23,7 @@ export interface CtlOption {
   readonly description: string
 }
 
-/** What was said on the command line, and whom to ask. */
+/** The words of the command line, and the client of the API. */
 export interface CtlCall {
   readonly client: ApiClient
   /** In the order of `arguments`, one that repeats as what was given. */

@@ -65,7 +65,7 @@ function cellOf(value: unknown): string {
   return visible(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-/** What came from a stranger may have anything in it: here nothing moves the cursor, and a line stays one line. */
+/** Text of clients may contain any character: control characters are escaped, so a line stays one line. */
 export function visible(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

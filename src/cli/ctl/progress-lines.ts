@@ -28,7 +28,7 @@ export class ProgressLines {
     this.#wordsOf = wordsOf
   }
 
-  /** Of parts that were over before anybody looked. */
+  /** Of parts that ended before the first look. */
   sayRest(parts: readonly string[]): void {
     for (const part of parts) this.#showPart(part)
   }
@@ -47,7 +47,7 @@ export class ProgressLines {
   async follow<Reply>(asked: Promise<Result<Reply>>): Promise<Result<Reply>> {
     const state = { isOver: false }
     const over = asked.finally(() => (state.isOver = true))
-    // Whoever awaits the answer hears of what is wrong with it.
+    // The caller that awaits the response reports its errors.
     over.catch(() => {})
     while (!state.isOver) {
       await Promise.race([over, new Promise((resolve) => setTimeout(resolve, refreshMs).unref())])
@@ -66,7 +66,7 @@ export class ProgressLines {
   }
 }
 
-/** Where nobody knows how much it is, it goes to and fro. */
+/** A moving bar, if the total is unknown. */
 function barOf(done: number, total: number | null): string {
   if (total === null) {
     const at = Math.floor(Date.now() / refreshMs) % barWidth

@@ -57,5 +57,5 @@ function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
   }
 }
 
-/** Local commands have nobody to ask. */
+/** Local commands use no API. */
 const noClient = {} as ApiClient

@@ -7,7 +7,7 @@ import type { Terminal, TextInput } from '../terminal.ts'
 export interface Secrets {
   /** The next one; a sentence where there is none. `prompt`: what people are asked for. */
   next(prompt: string): Promise<{ readonly secret: string } | { readonly usage: string }>
-  /** Whether a person at the terminal answers yes; undefined: nobody is there to ask. */
+  /** Whether the user confirms; undefined: there is no terminal. */
   confirm(question: string): Promise<boolean | undefined>
 }
 
@@ -27,7 +27,7 @@ export class InputSecrets implements Secrets {
     this.#lines = undefined
   }
 
-  /** No more are wanted: a stdin that stays open holds nobody. */
+  /** No more lines are read: an open stdin does not keep the process alive. */
   close(): void {
     this.#reader?.close()
   }
@@ -60,7 +60,7 @@ export class InputSecrets implements Secrets {
 const [enter, lineFeed, endOfInput, interrupt] = ['\r', '\n', '\u0004', '\u0003']
 const backspaces = new Set(['\u0008', '\u007f'])
 
-/** What is typed until the next line end; undefined where somebody wants out. */
+/** Returns the typed line; undefined if the user cancels. */
 function readHidden(input: TextInput): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const typed: string[] = []

@@ -25,7 +25,7 @@ export const denyAction = setting(choice(['ignore', 'disconnect']), 'ignore', {
 export const acl = section('Rules about topics.', {
   rules: setting(listOf(aclRule, maxAclRules), [], {
     description:
-      'Each rule says permit (allow or deny), action (publish, subscribe or pubsub), topics, and whom it is about: username, clientid, ' +
+      'Each rule says permit (allow or deny), action (publish, subscribe or pubsub), topics, and the clients that it applies to: username, clientid, ' +
       'ipaddr, ipaddrs, and or or with several of these. The first that fits counts. ' +
       '${clientid} and ${username} in a topic stand for what the client is called; a topic that begins with @ is taken literally.',
     takes: 'at-once',

@@ -10,13 +10,13 @@ import { acl, denyAction, noMatch, authorizationCache } from './acl.ts'
 
 export const auth = section('Who may connect, publish and subscribe.', {
   allow_anonymous: setting(optional(boolean, 'unset'), undefined, {
-    description: 'Whether clients without a known name are let in.',
+    description: 'Whether anonymous clients are accepted.',
     takes: 'on-next-connect',
-    defaultWords: 'hardened: yes from this machine, no from elsewhere; legacy: yes',
+    defaultWords: 'hardened: yes on loopback, otherwise no; legacy: yes',
   }),
   client_id_binding: setting(choice(['auto', 'identity', 'none']), 'auto', {
     description:
-      'identity: a session belongs to the user name or certificate that created it, and a client that authenticated otherwise is refused its client ID. none: whoever may connect may use any client ID, and takes over its session. auto: identity in the hardened profile, none in the legacy profile.',
+      'identity: a session belongs to the user name or certificate that created it, and a client that authenticated otherwise is refused its client ID. none: each accepted client can use any client ID, and takes over its session. auto: identity in the hardened profile, none in the legacy profile.',
     takes: 'on-next-connect',
   }),
   ...authenticators,

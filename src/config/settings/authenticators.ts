@@ -19,8 +19,8 @@ const noFile = optional(path('configuration-folder'), 'none')
 
 const chain = setting(optional(listOf(choice(authenticatorWords), authenticatorWords.length), 'auto'), undefined, {
   description:
-    'Who is asked about a client that connects, in this order: the first that knows it decides. With nothing in it the ' +
-    'hardened profile lets nobody in.',
+    'The authenticators in order: the first that knows the client decides. If the list is empty, the ' +
+    'hardened profile refuses all clients.',
   defaultWords: 'those that are set up below, in the order certificate, psk, password, scram, jwt, http',
   ...onNextConnect,
 })
@@ -82,59 +82,56 @@ const psk = section('Clients that came by TLS with a key that both sides know.',
   }),
 })
 
-const jwt = section(
-  'Clients that show a signed token. It must say when it ends (exp), and is checked without asking anybody.',
-  {
-    enable: setting(boolean, true, {
-      description: 'Whether tokens are taken, where a key for them is set.',
-      ...onNextConnect,
-    }),
-    from: setting(choice(['password', 'username']), 'password', {
-      description: 'Where in CONNECT the token stands.',
-      ...onNextConnect,
-    }),
-    secret: setting(nothing, undefined, {
-      description: 'Secret of tokens that are signed with HMAC (HS256, HS384, HS512); at least 32 bytes.',
-      isSecret: true,
-      ...onNextConnect,
-    }),
-    secret_encoding: setting(choice(['text', 'base64']), 'text', {
-      description: 'How the secret is written.',
-      ...onNextConnect,
-    }),
-    public_key_file: setting(noFile, undefined, {
-      description:
-        'PEM file of a public key. The kind of key says how tokens are signed: RSA RS256, P-256 ES256, Ed25519 EdDSA.',
-      ...onNextConnect,
-    }),
-    jwks_file: setting(noFile, undefined, {
-      description: 'File with several public keys as a JSON Web Key Set. A token is never followed to a key elsewhere.',
-      ...onNextConnect,
-    }),
-    leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
-      description: 'How far the clocks of issuer and broker may be apart.',
-      ...onNextConnect,
-    }),
-    verify_claims: setting(textMap, new Map(), {
-      description:
-        'Claims that a token must have, each with its value. %c or ${clientid} in it is the client id, %u or ${username} the user name.',
-      ...onNextConnect,
-    }),
-    username_claim: setting(nothing, undefined, {
-      description: 'The claim that is the user name of the client.',
-      defaultWords: 'none: the user name is that of CONNECT',
-      ...onNextConnect,
-    }),
-    acl_claim: setting(text(), 'acl', {
-      description: 'The claim with what the client may do: lists of topics under pub, sub and all.',
-      ...onNextConnect,
-    }),
-    disconnect_when_expired: setting(boolean, true, {
-      description: 'Whether a client is sent away when its token has ended.',
-      ...onNextConnect,
-    }),
-  },
-)
+const jwt = section('Clients that show a signed token. It must say when it ends (exp), and is checked locally.', {
+  enable: setting(boolean, true, {
+    description: 'Whether tokens are taken, where a key for them is set.',
+    ...onNextConnect,
+  }),
+  from: setting(choice(['password', 'username']), 'password', {
+    description: 'Where in CONNECT the token stands.',
+    ...onNextConnect,
+  }),
+  secret: setting(nothing, undefined, {
+    description: 'Secret of tokens that are signed with HMAC (HS256, HS384, HS512); at least 32 bytes.',
+    isSecret: true,
+    ...onNextConnect,
+  }),
+  secret_encoding: setting(choice(['text', 'base64']), 'text', {
+    description: 'How the secret is written.',
+    ...onNextConnect,
+  }),
+  public_key_file: setting(noFile, undefined, {
+    description:
+      'PEM file of a public key. The kind of key says how tokens are signed: RSA RS256, P-256 ES256, Ed25519 EdDSA.',
+    ...onNextConnect,
+  }),
+  jwks_file: setting(noFile, undefined, {
+    description: 'File with several public keys as a JSON Web Key Set. Keys that a token links to are never used.',
+    ...onNextConnect,
+  }),
+  leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
+    description: 'How far the clocks of issuer and broker may be apart.',
+    ...onNextConnect,
+  }),
+  verify_claims: setting(textMap, new Map(), {
+    description:
+      'Claims that a token must have, each with its value. %c or ${clientid} in it is the client id, %u or ${username} the user name.',
+    ...onNextConnect,
+  }),
+  username_claim: setting(nothing, undefined, {
+    description: 'The claim that is the user name of the client.',
+    defaultWords: 'none: the user name is that of CONNECT',
+    ...onNextConnect,
+  }),
+  acl_claim: setting(text(), 'acl', {
+    description: 'The claim with what the client may do: lists of topics under pub, sub and all.',
+    ...onNextConnect,
+  }),
+  disconnect_when_expired: setting(boolean, true, {
+    description: 'Whether a client is disconnected when its token expires.',
+    ...onNextConnect,
+  }),
+})
 
 const scram = section('Clients of MQTT 5.0 that show that they know a password without sending it (SCRAM).', {
   enable: setting(boolean, true, {

@@ -153,7 +153,7 @@ const will = section('The will that the bridge leaves with the remote broker.', 
 const quic = {
   quic_keepalive: setting(seconds, 120_000, { description: 'Time between two signs of life.' }),
   quic_idle_timeout: setting(seconds, 120_000, {
-    description: 'Silence after which the connection is given up; 0: never.',
+    description: 'Silence after which the connection is closed; 0: never.',
   }),
   quic_discon_timeout: setting(seconds, 20_000, {
     description: 'How long an acknowledgement of QUIC may take.',
@@ -163,7 +163,7 @@ const quic = {
     description: 'How long the handshake may take; 0: as if it were not written.',
   }),
   quic_send_idle_timeout: setting(seconds, 60_000, {
-    description: 'Idle time after which the sending rate is found anew.',
+    description: 'Idle time after which the sending rate is measured again.',
     engine: 'none yet',
   }),
   quic_initial_rtt_ms: setting(milliseconds, 800, {
@@ -288,7 +288,7 @@ const bridgeCache = {
   }),
   disk_cache_size: setting(optional(integer({ min: 0, max: maxCount }), 'unset'), undefined, {
     description:
-      'Messages that wait on disk for each bridge that says nothing of it itself, the oldest of which make room for new ones; 0: as if it were not written.',
+      'Messages that wait on disk for each bridge that says nothing of it itself, the oldest of which are dropped for new ones; 0: as if it were not written.',
     defaultWords: 'unset',
     takes: 'at-once',
   }),

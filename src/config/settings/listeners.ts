@@ -54,7 +54,7 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
     }),
     proxy_protocol_trusted: setting(listOf(addressRange), [], {
       description:
-        'Addresses and networks of the proxies. Whoever else connects is closed. With an empty list everybody who reaches the listener may say where it comes from.',
+        'Addresses and networks of the proxies. Other connections are closed. With an empty list each client that reaches the listener can set its address.',
     }),
     access_rules: setting(listOf(accessRule), [], {
       description:
@@ -156,7 +156,7 @@ const webSocketSettings = {
   }),
   proxy_address_header: setting(optional(headerName, 'none'), undefined, {
     description:
-      'Header in which a reverse proxy names the client, such as X-Forwarded-For; its last address counts. Whoever reaches the listener may write it, so that must be the proxy alone.',
+      'Header in which a reverse proxy names the client, such as X-Forwarded-For; its last address counts. Each client that reaches the listener can set it, so only the proxy must reach it.',
   }),
   max_frame_size: setting(optional(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 'unset'), undefined, {
     description: 'Bytes of one WebSocket message, in all of its frames together. A longer one ends the connection.',

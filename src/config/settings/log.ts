@@ -34,7 +34,7 @@ export const log = section('What the broker says about its work.', {
   }),
   level: setting(optional(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'auto'), undefined, {
     description: 'The least severe lines that are written.',
-    defaultWords: 'info where the console is a terminal, so that connections are seen; warn elsewhere',
+    defaultWords: 'info where the console is a terminal, so that connections are shown; otherwise warn',
     takes: 'at-once',
   }),
   dir: setting(optional(path('data-directory', { isWritten: true }), 'auto'), undefined, {

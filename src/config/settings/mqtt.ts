@@ -230,7 +230,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     undefined,
     {
       description:
-        'Bytes that packets may take of which not all has come, of all clients together; each thread has its part. Beyond them the client that has not got on with its packet for longest is sent away with reason code 0x97, then the next.',
+        'Bytes that packets may take of which not all has come, of all clients together; each shard has its part. Above the limit, the client whose packet has made no progress for the longest time is disconnected with reason code 0x97, then the next.',
       defaultWords: 'one eighth of node.memory_limit',
     },
   ),

@@ -13,8 +13,7 @@ export const unusedCodes: Partial<Record<ResultCodeName, string>> = {
 /** Codes that any operation may answer with, and when. */
 const everywhere: Partial<Record<ResultCodeName, string>> = {
   success: 'Whenever all went well.',
-  rpcError:
-    'Where a thread of the broker is asked that is just being started again; for an action or a section that there is not (404).',
+  rpcError: 'A shard is restarting: retry. Also for an action or a section that does not exist (404).',
   unknownError:
     'A path that is not there (404), a method that a path does not have (404, 405), or a mistake of the broker (500).',
   wrongCredentials: 'At sign-in; with status 403 where the account may look and change nothing.',

@@ -16,7 +16,7 @@ function sameAsTags<Schema extends typeof role | typeof roleOfProgram>(schema: S
 }
 
 const namespace = Type.Optional(Type.String({ description: 'The namespace that it is kept to.' }))
-const name = Type.String({ minLength: 1, maxLength: 256, description: 'What somebody signs in by.' })
+const name = Type.String({ minLength: 1, maxLength: 256, description: 'User name of the login.' })
 const user = Type.Object({ username: Type.String(), tags: role, namespace })
 const ofUser = Type.Object({ username: Type.String() })
 
@@ -63,9 +63,9 @@ export const accountEndpoints = {
   create_user: endpoint({
     method: 'POST',
     path: '/users',
-    summary: 'Lets somebody use this API.',
+    summary: 'Creates an account of this API.',
     body: Type.Object({
-      username: Type.String({ maxLength: 256, description: 'What somebody signs in by.' }),
+      username: Type.String({ maxLength: 256, description: 'User name of the login.' }),
       password: Type.String({ description: '8 to 64 characters of ASCII.' }),
       tags: Type.Optional(role),
       role: Type.Optional(sameAsTags(role)),
@@ -78,7 +78,7 @@ export const accountEndpoints = {
   update_user: endpoint({
     method: 'PUT',
     path: '/users/:username',
-    summary: 'Changes what somebody may do.',
+    summary: 'Changes the role of an account.',
     params: ofUser,
     body: Type.Object({ tags: Type.Optional(role), role: Type.Optional(sameAsTags(role)) }),
     reply: noContent,
@@ -88,7 +88,7 @@ export const accountEndpoints = {
   delete_user: endpoint({
     method: 'DELETE',
     path: '/users/:username',
-    summary: 'Lets somebody use this API no more. The account of `http_server` stays.',
+    summary: 'Deletes an account. The account of `http_server` cannot be deleted.',
     params: ofUser,
     reply: noContent,
     failures: ['userNotFound', 'adminCannotBeDeleted'],

@@ -30,7 +30,9 @@ const some = Type.Optional(Type.String({ description: 'Those that hold this text
 const narrowing = { topic: filter, action: Type.Optional(action), access: Type.Optional(access), ...pageQuery }
 
 const newRule = Type.Object({
-  clientid: Type.Optional(Type.String({ description: 'Whom it is about; neither this nor username: everybody.' })),
+  clientid: Type.Optional(
+    Type.String({ description: 'Client ID that the rule applies to; with neither this nor username: all clients.' }),
+  ),
   username: Type.Optional(Type.String()),
   ...rule,
 })
@@ -119,7 +121,7 @@ export const clientRuleEndpoints = {
   list_acl_all: endpoint({
     method: 'GET',
     path: '/acl/$all',
-    summary: 'Stored rules about everybody, in the order in which they are asked.',
+    summary: 'Stored rules for all clients, in the order in which they are checked.',
     query: Type.Object(narrowing),
     reply: pageOf(forAll),
     failures: ['invalidParameter'],
@@ -152,7 +154,7 @@ export const clientRuleEndpoints = {
   create_banned: endpoint({
     method: 'POST',
     path: '/banned',
-    summary: 'Keeps somebody out; who is connected is disconnected at once.',
+    summary: 'Bans clients; connected ones are disconnected at once.',
     body: newBan,
     reply: answer(ban),
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
@@ -162,7 +164,7 @@ export const clientRuleEndpoints = {
   delete_banned: endpoint({
     method: 'DELETE',
     path: '/banned/:as/:who',
-    summary: 'Lets somebody in again.',
+    summary: 'Deletes a ban.',
     params: Type.Object({ as: Type.String(), who: Type.String() }),
     reply: noContent,
     failures: ['invalidParameter'],

@@ -26,7 +26,7 @@ const client = Type.Object({
   recv_msg: count('PUBLISH packets from it, in all its connections.'),
   send_msg: count('PUBLISH packets to it, in all its connections.'),
   node: Type.String({ description: 'Where it is, or was.' }),
-  ip_address: Type.String({ description: 'Empty where nobody knows any more.' }),
+  ip_address: Type.String({ description: 'Empty if unknown.' }),
   port: count('Its own; 0: it is not connected.'),
   connected_at: Type.Optional(time('The last time; absent: not since the broker was started')),
   disconnected_at: Type.Optional(time('Absent: it is connected')),

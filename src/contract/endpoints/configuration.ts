@@ -84,7 +84,7 @@ const listedSetting = Type.Object({
 const version = {
   number: Type.Integer(),
   at: Type.String({ description: 'When, ISO 8601.' }),
-  by: Type.String({ description: 'Who: an account, or how somebody came who has none.' }),
+  by: Type.String({ description: 'The account, or the kind of access without an account.' }),
   address: Type.String(),
   act: Type.String({ description: 'What was asked for.' }),
   changed: Type.Array(Type.String(), { description: 'Keys that differ from the version before.' }),

@@ -7,8 +7,7 @@ export const controlEndpoints = {
   ctrl_broker: endpoint({
     method: 'POST',
     path: '/ctrl/:action',
-    summary:
-      'Stops the broker, or starts it anew with what stands in its configuration file now. Answered before that.',
+    summary: 'Stops the broker, or restarts it with the current configuration file. The response is sent first.',
     params: Type.Object({ action: Type.String({ description: '`stop` or `restart`, in upper or lower case.' }) }),
     reply: noContent,
     failures: ['rpcError', 'invalidParameter'],

@@ -39,8 +39,7 @@ const droppedMessage = Type.Object({
   reason,
   publisher: Type.String({ description: 'Client id; empty where it was no client.' }),
   clientid: Type.String({
-    description:
-      'Who did not get it; empty where nobody was to: its publisher may not, or there is no room to retain it.',
+    description: 'The client that did not get it; empty if the publisher was denied or the retained limit was reached.',
   }),
 })
 

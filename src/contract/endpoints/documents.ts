@@ -1,4 +1,4 @@
-// What the API says about itself. The pages need no sign-in: they say what everybody can read who has the program.
+// Documentation of the API. The pages need no authentication: they contain only what the program contains.
 
 import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

@@ -20,7 +20,7 @@ const ofNode = Type.Object({ node: Type.String(), listeners: Type.Array(listener
 
 const node = Type.String({ description: 'Name of the node.' })
 const identifier = Type.String({ description: 'As the list has it: `mqtt:tcp:default`.' })
-const restartWords = 'Sends the clients of a listener away and opens it anew.'
+const restartWords = 'Disconnects the clients of a listener and opens it again.'
 
 export const listenerEndpoints = {
   list_listeners: endpoint({

@@ -35,7 +35,9 @@ const routeList = listOf(route)
 const treeNode = Type.Object({
   topic: Type.String({ description: 'One level; empty at the root.' }),
   cld_cnt: Type.Integer({ minimum: 0, description: 'How many nodes of the next level are below this one.' }),
-  clientid: Type.Optional(Type.Array(Type.String(), { description: 'Who subscribes to just this; absent: nobody.' })),
+  clientid: Type.Optional(
+    Type.Array(Type.String(), { description: 'Client IDs that subscribe to exactly this topic; absent: none.' }),
+  ),
 })
 
 export const subscriptionEndpoints = {
@@ -74,7 +76,7 @@ export const subscriptionEndpoints = {
   list_routes: endpoint({
     method: 'GET',
     path: '/routes',
-    summary: 'The topics that somebody subscribes to.',
+    summary: 'Topics with subscriptions.',
     query: Type.Object(pagingQuery),
     unknownQuery: 'refuse',
     reply: routeList,
@@ -85,7 +87,7 @@ export const subscriptionEndpoints = {
   lookup_routes: endpoint({
     method: 'GET',
     path: '/routes/:topic',
-    summary: 'Where a topic that somebody subscribes to leads: one or none.',
+    summary: 'The route of one topic: one entry, or none.',
     params: Type.Object({ topic: Type.String() }),
     reply: routeList,
     failures: ['rpcError'],

@@ -92,7 +92,7 @@ export const v4ResourceEndpoints = {
     ...ofOne,
     method: 'POST',
     path: '/resources/:id',
-    summary: 'Starts the actions of a resource anew.',
+    summary: 'Restarts the actions of a resource.',
     reply: noContent,
     access: 'change',
   }),

@@ -13,7 +13,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'admins add',
-    description: 'let somebody use the management API; the password is read from the terminal or from stdin',
+    description: 'create an account; the password is read from the terminal or from stdin',
     arguments: ['<name>'],
     options: [viewerOption],
     run: addAdmin,
@@ -33,7 +33,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'admins del',
-    description: 'let somebody use the management API no more',
+    description: 'delete an account',
     arguments: ['<name>'],
     run: ({ client, words: [username = ''] }) =>
       doneAs(client.delete_user({ params: { username } }), `${username} is taken away`),

@@ -10,7 +10,7 @@ export const brokerCommands: readonly CtlCommand[] = [
   },
   {
     name: 'restart',
-    description: 'stop the broker and start it anew, with what its configuration file says now',
+    description: 'restart the broker with the current configuration file',
     run: ({ client }) => doneAs(client.ctrl_broker({ params: { action: 'restart' } }), 'restarting'),
   },
 ]

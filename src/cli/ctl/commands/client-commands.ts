@@ -53,7 +53,7 @@ export const clientCommands: readonly CtlCommand[] = [
   { name: 'topics tree', description: 'all that is subscribed to, level by level', run: showTree },
   {
     name: 'topics list',
-    description: 'the topics that somebody subscribes to',
+    description: 'topics with subscriptions',
     run: ({ client }) => shown(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
   },
 ]

@@ -16,7 +16,7 @@ export const listenerCommands: readonly CtlCommand[] = [
   },
   {
     name: 'listeners restart',
-    description: 'send the clients of a listener away and open it anew',
+    description: 'disconnect the clients of a listener and open it again',
     arguments: ['<identifier>'],
     run: ({ client, words: [identifier = ''] }) =>
       doneAs(client.restart_listener({ params: { identifier } }), `${identifier} is open anew`),

@@ -5,11 +5,11 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } 
 
 const whose = [
   { flags: '--client <id>', description: 'about this client id' },
-  { flags: '--user <name>', description: 'about this user name; neither of both: about everybody' },
+  { flags: '--user <name>', description: 'rules for this user name; with neither option: rules for all clients' },
 ]
 
 export const ruleCommands: readonly CtlCommand[] = [
-  { name: 'acl list', description: 'stored rules, about everybody or about one', options: whose, run: listRules },
+  { name: 'acl list', description: 'stored rules for all clients or for one', options: whose, run: listRules },
   {
     name: 'acl add',
     description: 'store a rule: allow or deny, pub, sub or pubsub, and a topic filter',
@@ -35,7 +35,7 @@ export const ruleCommands: readonly CtlCommand[] = [
   },
   {
     name: 'ban add',
-    description: 'keep a clientid, a username or a peerhost out; who is connected is sent away',
+    description: 'ban a clientid, a username or a peerhost; connected clients are disconnected',
     arguments: ['<as>', '<who>'],
     options: [
       { flags: '--seconds <number>', description: 'for so long (default: 300)' },
@@ -46,14 +46,14 @@ export const ruleCommands: readonly CtlCommand[] = [
   },
   {
     name: 'ban del',
-    description: 'let somebody in again',
+    description: 'delete a ban',
     arguments: ['<as>', '<who>'],
     run: ({ client, words: [as = '', who = ''] }) =>
       doneAs(client.delete_banned({ params: { as, who } }), `${who} may come in`),
   },
 ]
 
-/** undefined: everybody. */
+/** undefined: all clients. */
 function whoseOf({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
   return typeof client === 'string' ? { clientid: client } : typeof user === 'string' ? { username: user } : {}
 }

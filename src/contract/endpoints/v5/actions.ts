@@ -218,7 +218,7 @@ export const actionEndpoints = {
     reply: Type.Object({
       data: Type.Array(
         Type.Object({
-          id: Type.String({ description: 'For `letter`, until the shard starts anew.' }),
+          id: Type.String({ description: 'For `letter`, until the shard restarts.' }),
           reason: Type.String(),
           at: Type.String({ description: 'RFC 3339.' }),
           rule: Type.String(),

@@ -71,7 +71,7 @@ const progress = Type.Object({
   job: Type.Union([Type.Literal('export'), Type.Literal('import'), Type.Literal('verify'), Type.Literal('diff')]),
   part: Type.String(),
   done: Type.Integer(),
-  total: Type.Union([Type.Integer(), Type.Null()], { description: 'null: nobody knows.' }),
+  total: Type.Union([Type.Integer(), Type.Null()], { description: 'null: unknown.' }),
 })
 
 const all = { version: 'v5', isForNamespaces: true } as const

@@ -25,7 +25,7 @@ export const loginEndpoints = {
     }),
     reasons: ['BAD_USERNAME_OR_PWD'],
     access: 'open',
-    // Whoever guesses could push everything else out of the log.
+    // Password guessing could push all other entries out of the log.
     audit: 'when-done',
   }),
   logout: endpoint({

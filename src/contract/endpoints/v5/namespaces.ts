@@ -18,7 +18,7 @@ const limits = { max_clients: limit, max_retained_messages: limit, messages_rate
 const record = {
   namespace: Type.String(),
   created_at: Type.Union([Type.String(), Type.Null()], {
-    description: 'RFC 3339; null: a listener or an account names it, and nobody made it.',
+    description: 'RFC 3339; null: it was not created, but a listener or an account names it.',
   }),
   clients: Type.Integer({ description: 'Connected now.' }),
   retained_messages: Type.Integer(),

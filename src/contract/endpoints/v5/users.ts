@@ -30,7 +30,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/users',
-    summary: 'Lets somebody use this API.',
+    summary: 'Creates an account of this API.',
     body: Type.Object({
       username: Type.String({ minLength: 1, maxLength: 256 }),
       password,
@@ -46,7 +46,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/users/:username',
-    summary: 'Changes what somebody may do, or what is said of them; what is left out stays.',
+    summary: 'Changes role or description of an account; absent members stay.',
     params,
     body: Type.Object({
       role: Type.Optional(roleOfPerson),
@@ -62,7 +62,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'DELETE',
     path: '/users/:username',
-    summary: 'Lets somebody use this API no more: neither who asks nor the account of `http_server`.',
+    summary: 'Deletes an account; not the own one, and not the account of `http_server`.',
     params,
     reply: noContent,
     reasons: ['USER_NOT_FOUND', 'NOT_ALLOWED'],
