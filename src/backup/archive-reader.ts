@@ -1,5 +1,5 @@
 // Reads an archive from its first byte to its last, member by member. Nothing is unpacked onto the disk, and what a
-// member holds is not kept: whoever wants it takes it piece by piece as it comes by.
+// member holds is not kept: the caller takes it piece by piece as it is read.
 
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -34,7 +34,7 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
   const unpacked = new ByteSource(toInvalidArchive(source.pipe(gunzip), counted))
   try {
     yield* membersOf(unpacked, folder)
-    // What is behind the packed part is passed over in silence by the library. Somebody has put it there.
+    // The library ignores data behind the compressed part. A valid archive has none.
     if (gunzip.bytesWritten < counted.bytes)
       throw new InvalidArchive('something else follows behind the end of the archive')
   } finally {
@@ -69,7 +69,7 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
   let count = 0
   for (;;) {
     const block = await unpacked.readExactly(blockBytes)
-    if (block === undefined) throw new InvalidArchive('it ends before its end: it is cut off')
+    if (block === undefined) throw new InvalidArchive('it is truncated')
     const read = readHeader(block)
     if (read === undefined) break
     const entry = read.kind === 'extended' ? await extendedEntry(unpacked, read) : read
@@ -97,7 +97,8 @@ async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise
   const content = await unpacked.readExactly(bytes + paddingOf(bytes))
   const block = content && (await unpacked.readExactly(blockBytes))
   const entry = block && readHeader(block)
-  if (content === undefined || entry === undefined) throw new InvalidArchive('it is cut off behind an extended header')
+  if (content === undefined || entry === undefined)
+    throw new InvalidArchive('it is truncated behind an extended header')
   if (entry.kind === 'extended') throw new InvalidArchive('an extended header is about another one')
   return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
 }
@@ -135,7 +136,7 @@ class MemberContent {
   async *pieces(): AsyncGenerator<Buffer> {
     while (this.#missing > 0) {
       const piece = await this.#unpacked.readSome(this.#missing)
-      if (piece === undefined) throw new InvalidArchive(`it is cut off in the midst of ${quoteText(this.#name)}`)
+      if (piece === undefined) throw new InvalidArchive(`it is truncated within ${quoteText(this.#name)}`)
       this.#missing -= piece.length
       yield piece
     }
@@ -145,7 +146,7 @@ class MemberContent {
     const rest = this.pieces()
     while ((await rest.next()).done !== true);
     if ((await this.#unpacked.readExactly(this.#padding)) === undefined) {
-      throw new InvalidArchive(`it is cut off behind ${quoteText(this.#name)}`)
+      throw new InvalidArchive(`it is truncated behind ${quoteText(this.#name)}`)
     }
   }
 }
@@ -166,7 +167,7 @@ const emqx4ExportPattern =
   'it is a JSON file, as EMQX 4 exports it: make an archive of it with "godwit ctl data convert FILE" and import that'
 
 const gzipProblems: Readonly<Record<string, string>> = {
-  Z_BUF_ERROR: 'it ends before its end: it is cut off',
+  Z_BUF_ERROR: 'it is truncated',
   Z_DATA_ERROR: 'it is no gzip file, or it is damaged',
 }
 

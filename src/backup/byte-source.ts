@@ -1,4 +1,4 @@
-// A stream of pieces as it is read by somebody who wants so many bytes at a time.
+// Reads a stream of chunks in portions of a requested size.
 
 export class ByteSource {
   readonly #pieces: AsyncIterator<Buffer>

@@ -33,7 +33,7 @@ export interface CheckOptions {
   readonly maxLineBytes: number
   /** Called with each record of each table, in order. */
   readonly onRecord?: (table: TableName, record: TableRecord) => void
-  /** Called between pieces of a table: whoever wants can let others go first. `total`: as META.hocon says. */
+  /** Called between pieces of a table, so that the caller can pause the check. `total`: as META.hocon says. */
   readonly onPiece?: (table: TableName, recordsSoFar: number, total: number | undefined) => Promise<void> | void
 }
 

@@ -57,7 +57,7 @@ const known: ReadonlySet<string> = new Set([
 ])
 
 const reasons: Readonly<Record<string, string>> = {
-  users: ': their passwords are kept in a manner that is not safe enough here; make the accounts anew',
+  users: ': their passwords are kept in a manner that is not safe enough here; create the accounts again',
 }
 
 function parse(text: string): Entry {

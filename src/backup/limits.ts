@@ -1,4 +1,4 @@
-// How large an archive, and what is in it, may be. Whoever made it may mean harm: whatever is gathered in memory has a
+// Limits of archives and of their content. An archive may be malicious: everything that is collected in memory has a
 // limit, and what is only read through has one as well, so that little bytes do not become work without an end.
 
 export const archiveLimits = {
@@ -19,7 +19,7 @@ export const archiveLimits = {
   files: 1_000,
   /** Zeros behind the last member: tar fills up its last record. */
   paddingBytes: 1_048_576,
-  /** One record of a table where nobody says less: the largest packet that MQTT knows, in base64. */
+  /** Default maximum of one record of a table: the largest MQTT packet, in base64. */
   lineBytes: 360 * 1024 ** 2,
   /** All that a record has but its payload. */
   lineBytesBesidePayload: 1_048_576,

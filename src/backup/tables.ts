@@ -270,7 +270,7 @@ function parse(line: string): unknown {
   }
 }
 
-/** What is well formed and cannot be all the same: nobody could have made it one by one. */
+/** Records that are well formed and still invalid: the API would not create them. */
 function problemOf(record: TableRecord): string | undefined {
   if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
     return 'namespace is none that a namespace can be called'
@@ -294,7 +294,7 @@ function problemOfKind(record: TableRecord): string | undefined {
     case 'retained': {
       const { topic, payload } = record.message
       if (parseTopicName(topic) === undefined) return 'topic is no topic name'
-      return payload.length === 0 ? 'payload is empty, which nobody can keep' : undefined
+      return payload.length === 0 ? 'payload is empty: an empty retained message is not stored' : undefined
     }
     case 'rule': {
       const topic = readAclTopic(record.topic)

@@ -58,7 +58,7 @@ export function readHeader(block: Buffer): TarEntry | undefined {
     throw new InvalidArchive(`an extended header has ${bytes} bytes, and ${maxExtendedBytes} are enough`)
   }
   if (kind !== '0' && kind !== '5') {
-    const what = kindNames[kind] ?? 'something that nobody knows'
+    const what = kindNames[kind] ?? 'an unknown kind of member'
     throw new InvalidArchive(`${quoteText(name)} is ${what}: there may be plain files and folders only`)
   }
   if (kind === '5' && bytes > 0) throw new InvalidArchive(`the folder ${quoteText(name)} has content`)

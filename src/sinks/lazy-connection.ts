@@ -1,4 +1,4 @@
-// A connection to a service that is opened when it is first needed. What fails is opened anew by the next who needs it.
+// A connection to a service that is opened when it is first needed. After a failure, the next request opens it again.
 
 export class LazyConnection<Connection> {
   readonly #open: () => Promise<Connection>
@@ -6,18 +6,18 @@ export class LazyConnection<Connection> {
   #connection: Promise<Connection> | undefined
   #isClosed = false
 
-  /** `close` may fail: what it closes is given up anyway. */
+  /** `close` may fail: the connection is not used again. */
   constructor(open: () => Promise<Connection>, close: (connection: Connection) => unknown) {
     this.#open = open
     this.#close = close
   }
 
-  /** `isUsable`: false gives up the one that is open. */
+  /** `isUsable`: if it returns false, the open connection is replaced. */
   async get(isUsable: (connection: Connection) => boolean = () => true): Promise<Connection> {
     if (this.#isClosed) throw new Error('the action is being stopped')
     const asked = this.#connection
     const known = await asked
-    // Somebody else may have given it up meanwhile.
+    // Another request may have replaced it meanwhile.
     if (known !== undefined && asked === this.#connection && !isUsable(known)) this.#giveUp()
     this.#connection ??= this.#open().catch((error: unknown) => {
       this.#connection = undefined
@@ -35,7 +35,7 @@ export class LazyConnection<Connection> {
   #giveUp(): void {
     const connection = this.#connection
     this.#connection = undefined
-    // Nobody is left who could be told, and nobody uses it any more.
+    // The connection is not used any more, so its error has no receiver.
     connection?.then((open) => this.#close(open)).catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-// Libraries of services that most brokers do not use: installed by whoever configures one, and loaded then.
+// Libraries of services that most brokers do not use: installed by administrators that configure one, and loaded then.
 
 /** `load`: the dynamic import. Rejects with a sentence that says what to do. */
 export async function loadLibrary<Library>(name: string, load: () => Promise<Library>): Promise<Library> {

@@ -19,7 +19,7 @@ type SinkSections<Sections> = Exclude<keyof Sections, 'isSet' | 'isSetItself' | 
 export type ConnectorSettings = NamedValue<ConnectorsConfig[SinkSections<ConnectorsConfig>]>
 export type ActionSettings = NamedValue<ActionsConfig[SinkSections<ActionsConfig>]>
 
-/** The settings of a type are those of the section that has its name: whoever looks one up by that name may forget which. */
+/** The settings of a type are those of the section that has its name: code that looks one up by that name needs no knowledge of the type. */
 function byName<Action, Connector>(type: SinkType<Action, Connector>): SinkType<ActionSettings, ConnectorSettings> {
   return type as unknown as SinkType<ActionSettings, ConnectorSettings>
 }

@@ -61,14 +61,11 @@ export const replacedInNames: Readonly<Record<string, string>> = {
 }
 
 /** Documents that use some of these words still. This list may only shrink. */
-export const documentsToRewrite: readonly string[] = [
-  'test/simulator/README.md',
-]
+export const documentsToRewrite: readonly string[] = []
 
 /** Modules whose comments use some of these words still. This list may only shrink. */
 export const modulesToRewrite: readonly string[] = [
   'access',
-  'backup',
   'bridges',
   'config',
   'contract',
@@ -77,7 +74,6 @@ export const modulesToRewrite: readonly string[] = [
   'management',
   'node',
   'shard',
-  'sinks',
   'storage',
   'transports',
 ]

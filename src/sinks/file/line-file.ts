@@ -2,8 +2,8 @@
 //
 //   readings.jsonl  ->  readings.jsonl.1  ->  readings.jsonl.2  -> ... -> readings.jsonl.<maxFiles - 1>  ->  gone
 //
-// Lines that come while the disk works are written together, with one sync for all of them. After an error the file is opened
-// anew; a line that an error or a crash left unfinished goes, as nobody was told that it is written.
+// Lines that come while the disk works are written together, with one sync for all of them. After an error the file is
+// opened again; an incomplete line after an error or a crash is removed, as it was not confirmed.
 
 import { constants } from 'node:fs'
 import { access, lstat, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
@@ -28,7 +28,7 @@ export type AppendProblem = string | undefined
 interface Item {
   readonly line: Buffer
   readonly options: AppendOptions
-  /** It was given up. */
+  /** Its result was reported. */
   isSettled: boolean
   settle(problem: AppendProblem): void
 }
@@ -120,7 +120,7 @@ export class LineFile {
     if (this.#isClosed) await this.#giveUp()
   }
 
-  /** An open file with room for the line, or an empty one. */
+  /** Returns an open file with space for the line, or an empty one. */
   async #fileFor({ line, options }: Item): Promise<OpenFile> {
     if (this.#file !== undefined && !(await isAt(this.#file, this.path))) await this.#giveUp()
     this.#file ??= await openFile(this.path, options)

@@ -9,7 +9,7 @@ interface SharedFile {
 
 const files = new Map<string, SharedFile>()
 
-/** Whoever takes a file releases it. */
+/** Each caller that takes a file releases it. */
 export function takeFile(path: string): LineFile {
   const known = files.get(path)
   if (known !== undefined) {

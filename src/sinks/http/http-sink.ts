@@ -101,7 +101,7 @@ class HttpSink implements Sink {
     return url !== null && url.host === this.#url.host ? url : undefined
   }
 
-  /** Whoever answers is there, whatever the answer is. */
+  /** Each response means that the service is available, whatever its status is. */
   async check(): Promise<string | undefined> {
     const result = await this.#requests.send({
       url: this.#url,

@@ -146,7 +146,7 @@ class Sockets {
   }
 
   destroy(): void {
-    for (const socket of this.#open) socket.destroy(new Error('the connection is given up'))
+    for (const socket of this.#open) socket.destroy(new Error('the connection was closed'))
   }
 }
 

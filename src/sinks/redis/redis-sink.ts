@@ -122,7 +122,7 @@ async function connect(connector: RedisConnector): Promise<RedisClientType> {
     database,
     disableOfflineQueue: true,
   }) as unknown as RedisClientType
-  // Whoever waits for an answer is told by itself.
+  // Pending requests fail with errors of their own.
   client.on('error', () => {})
   await client.connect()
   return client
