@@ -51,7 +51,7 @@ export class AckStreams<Stream> {
   note(packets: Buffer, stream: Stream): boolean {
     for (let at = 0; at < packets.length;) {
       const bytes = packetBytesAt(packets, at)
-      // Whoever decodes it will say what is wrong with it.
+      // The decoder reports what is wrong with it.
       if (bytes === undefined || bytes < 0 || at + bytes > packets.length) return true
       if (!allowedBesideControl.has((packets[at] ?? 0) >> 4)) return false
       const identifier = identifierToAcknowledge(packets.subarray(at, at + bytes))

@@ -1,4 +1,4 @@
-// Addresses that no service of the operator's has, and that a name may point to all the same: the machine's neighbours on
+// Addresses that no service of the operator's has, and that a name may point to all the same: other machines on
 // the link, among them the place where clouds keep the credentials of the machine. Checked when a name has been looked up,
 // and so after every change of mind of a name server.
 

@@ -10,7 +10,7 @@ export interface AddressRule {
 
 interface Rule {
   readonly isAllowed: boolean
-  /** Undefined: everybody is in it. */
+  /** Undefined: all addresses are in it. */
   readonly addresses: BlockList | undefined
 }
 

@@ -1,5 +1,5 @@
 // A connection as everything above it sees it: bytes come, bytes go, it ends. No events, so that nothing is looked up
-// by name for each chunk; whoever drives it puts its own functions in place.
+// by name for each chunk; the owner sets its own functions.
 
 export interface ByteStream {
   /** As text, without brackets: `127.0.0.1`, `::1`. IPv4 clients of an IPv6 socket are given as IPv4. */
@@ -19,7 +19,7 @@ export interface ByteStream {
   /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
   onData: (chunk: Buffer) => void
   /**
-   * The stream is gone, whoever ended it. Called exactly once, last of all. Where the peer has ended it well a reader that stands still
+   * The stream is closed, by either side. Called exactly once, last of all. Where the peer has ended it well a reader that stands still
    * hears of that when it goes on: it may have bytes that it has not looked at. (Over TCP and TLS it hears of it after
    * half a minute whether it has gone on or not.)
    */
@@ -32,7 +32,7 @@ export interface ByteStream {
   /** Stops reading: what the peer sends waits in its own buffers. */
   pause(): void
   resume(): void
-  /** Closes once what was written has left. What the peer still sends is dropped; a peer that does not let go is cut off. */
+  /** Closes once what was written has left. What the peer still sends is dropped; a peer that does not close is disconnected. */
   end(): void
   /** Closes now and leaves what is unsent. */
   destroy(): void
@@ -69,7 +69,7 @@ export interface PeerCertificate {
 }
 
 /**
- * Why a client was turned away at the door: the listener or the machine is full, it came too fast after the others, its
+ * Why a connection was refused: the listener or the machine is full, it came too fast after the others, its
  * address may not connect, it did not begin as the listener wants it (PROXY header, TLS handshake, WebSocket upgrade).
  */
 export type ConnectionRefusal = 'listener-full' | 'no-room' | 'too-fast' | 'address-denied' | 'bad-beginning'

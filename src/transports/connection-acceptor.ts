@@ -1,6 +1,6 @@
-// The door: what every listener on sockets does with a client before anybody hears of it, whatever is spoken behind.
+// What every listener on sockets does with a connection before it reaches the shard, for all protocols.
 //
-//   accept -> address -> room -> rate -> (PROXY header) -> onSocket
+//   accept -> address -> limit -> rate -> (PROXY header) -> onSocket
 //
 // A plain connection passes it without a listener, a timer or an object of its own beyond what it needs anyway: the two
 // listeners on each socket are shared, and find what they need in two fields of the socket.
@@ -29,14 +29,14 @@ export interface AcceptorOptions {
   readonly accessRules?: readonly AddressRule[] | undefined
   /** Connections begin with a PROXY header. */
   readonly proxyProtocol?: ProxyProtocol | undefined
-  /** A client was turned away. `why` is for the log, where there is more to say than the reason. */
+  /** A connection was refused. `why` is for the log, where there is more to say than the reason. */
   onRefused?(reason: ConnectionRefusal, why?: string): void
   /** The system could not accept a connection. The listener goes on. */
   onFault?(error: Error): void
 }
 
 /**
- * A socket that came through the door. It holds its place in the budget until it closes, and its errors are heard: whoever
+ * An accepted socket. It counts towards the limit until it closes, and its errors have a listener: code that
  * takes it over may set `guest` to hear of both, and need not listen for them again.
  */
 export interface AcceptedSocket extends Socket {
@@ -52,7 +52,7 @@ export interface SocketCallbacks {
 
 export type OnAccept = (socket: AcceptedSocket, client: ClientAddress) => void
 
-/** A door that is open. */
+/** An open acceptor. */
 export interface OpenAcceptor extends Listener {
   /** Who comes from now on is received as `options` say. Host and port are not looked at. */
   change(options: AcceptorOptions, onSocket: OnAccept): void
@@ -81,7 +81,7 @@ export async function openConnectionAcceptor(options: AcceptorOptions, onSocket:
     const more = options.reusePort === true ? acceptorsPerPort - 1 : 0
     for (let i = 0; i < more; i++) acceptors.push(await openAcceptor({ ...options, port }, acceptor))
   } catch (error) {
-    // Half a door would let in half of those who knock.
+    // With a part of its sockets it would accept a part of the clients.
     closeAll(acceptors)
     throw error
   }
@@ -122,7 +122,7 @@ class ConnectionAcceptor {
   #limits: ConnectionLimit
   #rates: readonly ConnectionRate[]
   #onSocket: OnAccept
-  /** Undefined where everybody may come: nothing is asked then. */
+  /** Undefined if all addresses are allowed: no check then. */
   #rules: AddressRules | undefined
   #trustedProxies: AddressRules | undefined
   /** Those who came too fast, with the time at which they are let in. */
@@ -169,7 +169,7 @@ class ConnectionAcceptor {
     else this.#acceptLater(socket, waitMs)
   }
 
-  /** Nobody else is let in. */
+  /** Stops accepting. */
   close(): void {
     for (const [socket, timer] of this.#waiting) {
       clearTimeout(timer)
@@ -190,7 +190,7 @@ class ConnectionAcceptor {
   }
 
   /**
-   * Nobody listens to it meanwhile, so nothing is read beyond its own buffer. A client that is closed at once comes again at
+   * It has no listener meanwhile, so nothing is read beyond its own buffer. A client that is closed at once comes again at
    * once, and so do ten thousand that lost their broker at the same moment; one that waits is served as soon as the rate allows,
    * in the order of coming.
    */

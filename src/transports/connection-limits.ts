@@ -32,7 +32,7 @@ export function freeSharedSlots({ cells, own }: ConnectionSlots): void {
   Atomics.sub(counts, 0, Atomics.exchange(counts, 1 + own, 0))
 }
 
-/** Shared memory for the number of descriptors that connections may still take; nobody has counted them yet. */
+/** Shared memory for the number of descriptors that connections may still take; not counted yet. */
 export function createDescriptorCounter(): SharedArrayBuffer {
   const room = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   setFreeDescriptors(room, unlimited)
@@ -50,7 +50,7 @@ const unlimited = 0x3fff_ffff
 export interface ConnectionLimitOptions {
   /** Threads that share this budget. */
   readonly places?: ConnectionSlots
-  /** Made by `createDescriptorRoom`: nobody is let in where nothing is left. */
+  /** Made by `createDescriptorRoom`: connections are refused if none is left. */
   readonly descriptorRoom?: SharedArrayBuffer
   /** Each place is taken there, too. */
   readonly parent?: ConnectionLimit
@@ -80,7 +80,7 @@ export class ConnectionLimit {
     this.#descriptors = descriptorRoom === undefined ? undefined : new Int32Array(descriptorRoom)
   }
 
-  /** Why nobody can be let in now; undefined: there is room. */
+  /** Why connections are refused now; undefined: they are accepted. */
   get reasonToRefuse(): ConnectionRefusal | undefined {
     const used = this.#cells === undefined ? this.used : Atomics.load(this.#cells, 0)
     return used >= this.limit || this.isOutOfDescriptors ? this.#refusal : this.#parent?.reasonToRefuse

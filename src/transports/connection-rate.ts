@@ -4,25 +4,25 @@
 //   now          |<---- burst: 1 s ---->|<------ line: maxWaitMs ------>|
 //   nextFreeAtMs   at once                 later, at a moment of its own   too fast
 //
-// Nothing is counted and no window begins anew: `nextFreeAtMs` is the moment at which everybody so far will be through
+// There are no counts and windows: `nextFreeAtMs` is the time at which all waiting clients will be accepted
 // at the rate that is allowed.
 
 const burstMs = 1_000
 
-/** Longer than this nobody is kept waiting: clients give up by then, and come again. */
+/** Maximum wait of a client: after it, clients close the connection and reconnect. */
 const maxWaitMs = 5_000
 
 export class ConnectionRate {
   #intervalMs: number
   #nextFreeAtMs: number
 
-  /** undefined: nobody waits. */
+  /** undefined: no client waits. */
   constructor(perSecond: number | undefined) {
     this.#intervalMs = intervalMsOf(perSecond)
     this.#nextFreeAtMs = 0
   }
 
-  /** From now on. Nobody waits longer for what was too fast by another measure; who waits already keeps the moment it was given. */
+  /** Changes the rate. Earlier connections do not delay new ones; waiting clients keep their time. */
   change(perSecond: number | undefined): void {
     const intervalMs = intervalMsOf(perSecond)
     if (intervalMs === this.#intervalMs) return
@@ -30,7 +30,7 @@ export class ConnectionRate {
     this.#nextFreeAtMs = 0
   }
 
-  /** How long somebody who comes now has to wait, in milliseconds; undefined: longer than anybody should. */
+  /** Returns the wait of a new client in milliseconds; undefined: longer than the maximum. */
   waitMsAt(nowMs: number): number | undefined {
     const atMs = Math.max(nowMs, this.#nextFreeAtMs)
     const waitMs = Math.max(0, atMs + this.#intervalMs - nowMs - Math.max(burstMs, this.#intervalMs))

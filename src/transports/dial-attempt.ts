@@ -1,4 +1,4 @@
-// A connection that is being opened: where to, what becomes of it, and how it is given up.
+// An outgoing connection that is being opened: its target, its result, and how it is cancelled.
 
 import type { ByteStream } from './byte-stream.ts'
 
@@ -12,7 +12,7 @@ export interface DialTarget {
 }
 
 /**
- * `address`: there is no such host, or one that is never asked. `unreachable`: nobody answers as somebody should who listens there. `too-slow`:
+ * `address`: there is no such host, or one that is never asked. `unreachable`: there is no valid answer. `too-slow`:
  * not within the time. `tls`: the handshake failed, or the certificate is not believed. `files`: ours cannot be read. `upgrade`:
  * it is there and speaks no MQTT over WebSocket. `no-quic`: this machine has no library for it.
  */

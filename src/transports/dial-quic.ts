@@ -1,5 +1,5 @@
-// QUIC that we open. The library looks after the handshake; what it can not do is left out here and said by whoever reads
-// the configuration.
+// Outgoing QUIC connections. The library does the handshake; settings that it does not support are reported when the
+// configuration is read.
 
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'

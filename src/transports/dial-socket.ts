@@ -41,7 +41,7 @@ export function openSocket(
   socket.once('close', noteEnd)
   socket.once(isSecure ? 'secureConnect' : 'connect', () => {
     socket.off('close', noteEnd)
-    // Its listener for errors stays: until whoever takes it over has one, an error that nobody hears would end the thread.
+    // Its listener for errors stays: until the next owner has one, an error without listener would end the thread.
     onOpen(socket, { address: socket.remoteAddress ?? target.host, port: target.port })
   })
 }
@@ -80,7 +80,7 @@ function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOp
 }
 
 const errorTexts: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection is refused: nobody listens there',
+  ECONNREFUSED: 'the connection is refused: no server listens there',
   ENOTFOUND: 'there is no host of this name',
   EAI_AGAIN: 'the name cannot be looked up now',
   ENETUNREACH: 'there is no way to this network',

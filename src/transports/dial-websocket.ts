@@ -23,7 +23,7 @@ const settings = {
   autoPong: false,
   // Text is refused whatever it says.
   skipUTF8Validation: true,
-  /** A peer that we have said goodbye to and that does not answer is cut off. */
+  /** A peer that does not answer our close is disconnected after this time. */
   closeTimeout: 5_000,
 }
 

@@ -5,7 +5,7 @@
 //   write --PUBLISH, by its topic--> a data stream ----answers----.
 //         --everything else--------> the control stream ----------+--whole packets--> onData
 //
-// Whoever writes hands out packets with their header and topic in one piece, and uses no topic aliases: one that is set on
+// The writer passes packets with their header and topic in one piece, and uses no topic aliases: one that is set on
 // one stream may not be known yet on another.
 
 import assert from 'node:assert/strict'
@@ -27,7 +27,7 @@ export interface DialedQuicOptions {
   readonly maxPacketBytes: number
 }
 
-/** What is held while nobody reads. */
+/** Bytes held while reading is paused. */
 const maxHeldBytes = 8_388_608
 const publishType = 3
 
@@ -135,7 +135,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
 
   #openDataStream(): Duplex {
     const stream = this.#openStream()
-    // A stream that goes has taken messages with it that nobody will answer: only a new connection sends them again.
+    // A stream that goes loses messages without acknowledgement: only a new connection sends them again.
     stream.on('close', () => this.noteStreamLost())
     return stream
   }

@@ -26,7 +26,7 @@ export class PacketReassembler {
     return this.#heldBytes
   }
 
-  /** From now on everything is passed on as it comes: whoever decodes it will find what is wrong with it. */
+  /** From now on everything is passed on as it comes: the decoder reports what is wrong with it. */
   passThrough(): void {
     this.#isPassThrough = true
   }

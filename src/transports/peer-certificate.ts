@@ -17,7 +17,7 @@ export function toPeerCertificate(certificate: X509Certificate): PeerCertificate
 function commonNameOf(certificate: X509Certificate): string | undefined {
   const { CN: names } = certificate.toLegacyObject().subject as { readonly CN?: string | readonly string[] }
   const name = typeof names === 'object' ? names.at(-1) : names
-  // Nobody is called so; whatever reads such a name further on might stop at the character.
+  // No valid name has this character; later code may end the name there.
   return name === undefined || /\p{Cc}/u.test(name) ? undefined : name
 }
 

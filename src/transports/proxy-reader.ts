@@ -7,7 +7,7 @@ import { parseProxyHeader } from './proxy-header.ts'
 export interface ProxyProtocol {
   /** A header that takes longer to arrive never comes. */
   readonly timeoutMs: number
-  /** Addresses and networks of the proxies; empty: everybody is believed. */
+  /** Addresses and networks of the proxies; empty: every peer is trusted. */
   readonly trusted: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: Pr
     stop()
     onMalformed(why)
   }
-  // Not by `data`: a socket that has flowed once would go on flowing, past whoever takes it a tick later.
+  // Not by `data`: a socket that has flowed once keeps flowing, also before its next owner listens.
   const take = (): void => {
     for (let chunk = read(socket); chunk !== null; chunk = read(socket)) bytes = Buffer.concat([bytes, chunk])
     const header = parseProxyHeader(bytes)

@@ -71,7 +71,7 @@ export class QuicConnection extends QuicConnectionEnd {
     this.#controlReassembler = new PacketReassembler(limits.maxPacketBytes)
   }
 
-  /** A stream that the client has opened. With its first one there is somebody to talk to: `whenReady` sets `onData` and `onClose`. */
+  /** A stream that the client has opened. The first one is the control stream: `whenReady` sets `onData` and `onClose`. */
   addStream(stream: QuicStreamEnd, whenReady: () => void): void {
     stream.on('error', ignore)
     if (this.isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
@@ -165,7 +165,7 @@ export class QuicConnection extends QuicConnectionEnd {
       if (!this.#isAuthenticated) this.#limitUnauthenticated(gathered)
       this.#reportBuffered()
     })
-    // A packet that is not whole goes with its stream: nobody was promised anything for it.
+    // An incomplete packet is lost with its stream: it was not acknowledged.
     stream.on('end', () => stream.end())
     stream.on('close', () => {
       this.#dataStreams.delete(stream.id)
@@ -183,7 +183,7 @@ export class QuicConnection extends QuicConnectionEnd {
   }
 
   #limitUnauthenticated(bytes: number): void {
-    if (bytes > maxUnauthenticatedBytes) this.fault('packets that are too large for somebody who is not let in')
+    if (bytes > maxUnauthenticatedBytes) this.fault('packets that are too large for an unauthenticated client')
   }
 
   #reportBuffered(): void {

@@ -1,11 +1,11 @@
-// Our end of a QUIC connection as one byte stream, whichever side has opened it: what comes while nobody reads, and how it
+// Our end of a QUIC connection as one byte stream, whichever side has opened it: data that arrives while reading is paused, and how it
 // ends. Which packet goes on which stream is the business of those who are made of this.
 //
 //   streams --whole packets--> pass --> onData            end: data streams, then the control stream, then the connection
 //                               '-- held while paused     destroy: the connection, at once
 //
-// The library has no way to stop a stream from being read. What comes while nobody wants to read is held here, within a
-// limit; a peer that sends more is cut off, where one over TCP would have been made to wait. A peer that has ended the connection well is
+// The library has no way to stop a stream from being read. Data that arrives while reading is paused is held here, within a
+// limit; a peer that sends more is disconnected, where a TCP peer would wait. A peer that has ended the connection well is
 // heard to the end: of that, too, the reader hears when it goes on.
 
 import type { Duplex } from 'node:stream'
@@ -20,12 +20,12 @@ export interface HeldTotal {
 export interface QuicShutdownOptions {
   readonly peer: ClientAddress
   readonly credentials?: StreamCredentials | undefined
-  /** What is held of this connection while nobody reads. */
+  /** Bytes held for this connection while reading is paused. */
   readonly maxHeldBytes: number
   readonly heldTotal: HeldTotal
 }
 
-/** A peer that we have said goodbye to and that does not answer is cut off. */
+/** A peer that does not answer our close is disconnected after this time. */
 const closeTimeoutMs = 5_000
 
 const ignore = (): void => {}
@@ -41,14 +41,14 @@ export abstract class QuicConnectionEnd implements ByteStream {
   protected isEnding = false
   readonly #options: QuicShutdownOptions
   #gatheredBytes = 0
-  /** What has come while nobody reads, in order. */
+  /** Data that arrived while reading is paused, in order. */
   #held: Buffer[] = []
   /** Of these, and of what those who are made of this hold besides. */
   #heldBytes = 0
   #isPaused = false
-  /** The peer sends nothing more, and whoever reads has not come so far. */
+  /** The peer ended its stream, and the reader has not reached the end. */
   #hasPeerEnded = false
-  /** The connection is gone. Whoever reads may not know. */
+  /** The connection is closed. The reader may not know yet. */
   #isClosed = false
   #onEndRead: () => void = ignore
   #error: Error | undefined
@@ -114,7 +114,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
   }
 
   /**
-   * The connection is gone, whoever ended it. `whenHeard`: whoever reads knows, and nothing is held any more. Where the peer has
+   * The connection is closed, by either side. `whenHeard`: the reader was told, and nothing is held any more. Where the peer has
    * ended it well a reader that stands still hears of it when it goes on.
    */
   noteClosed(onEndRead: () => void = ignore): void {
@@ -142,7 +142,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     if (!this.#isClosed) this.destroy()
   }
 
-  /** What has come, to whoever reads. */
+  /** Passes received data to the reader. */
   protected pass(packets: Buffer): void {
     if (this.isEnding) return
     if (!this.#isPaused && this.#held.length === 0) return this.onData(packets)
@@ -156,7 +156,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     this.#heldBytes += bytes
     heldTotal.bytes += bytes
     const isTooMuch = this.#heldBytes > maxHeldBytes || heldTotal.bytes > heldTotal.limit
-    if (isTooMuch && bytes > 0) this.fault('it went on sending while nobody read')
+    if (isTooMuch && bytes > 0) this.fault('it went on sending while reading was paused')
   }
 
   /** So many bytes are held of packets of which not all has come. */

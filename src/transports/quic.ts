@@ -36,13 +36,13 @@ export interface QuicListenOptions {
   readonly keepAliveMs: number
   /** Clients show that they are where they say before anything is kept for them. Costs them a round trip. */
   readonly checksAddresses: boolean
-  /** A client that opens no stream for so long after the handshake is sent away. */
+  /** A client that opens no stream for this time after the handshake is disconnected. */
   readonly streamTimeoutMs: number
   readonly maxDataStreams: number
   readonly maxPacketBytes: number
   /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
-  /** A client was turned away. `why` is for the log, where there is more to say than the reason. */
+  /** A connection was refused. `why` is for the log, where there is more to say than the reason. */
   onRefused?(reason: ConnectionRefusal, why?: string): void
   /** The library has failed at something that belongs to no connection. The listener goes on. */
   onFault?(error: Error): void
@@ -56,7 +56,7 @@ const maxHeldBytes = 8_388_608
 const maxHeldBytesTotal = 134_217_728
 /** What the library takes where nothing limits connections. */
 const maxLibraryConnections = 100_000
-/** Connections that are to be told that there is no room for them. */
+/** Maximum number of connections that are told that the limit is reached. */
 const spareConnections = 64
 const streamCheckMs = 1_000
 
@@ -132,7 +132,7 @@ class QuicListener {
   }
 
   /**
-   * Nobody new comes in, nor who has opened no stream yet: whoever says nothing must not hold the address. The socket is
+   * Accepts no new connections and none without a stream: a silent client must not hold the address. The socket is
    * closed when the last connection is gone.
    */
   close(): Promise<void> {

@@ -6,15 +6,15 @@ import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream
 /** How long a peer may take to let go of a connection that we have ended: so many checks. */
 const lingerChecks = 5
 /**
- * How long a reader that stands still may leave the end of its stream unheard: so many checks. The socket is gone and its place at the
- * door is free, so that without a bound whoever comes, is held back and goes would leave something behind each time.
+ * Maximum number of checks for which a paused reader may leave the end of its stream unread. The socket is closed and does not
+ * count as a connection any more, so without a limit, paused clients that disconnect would use memory without bound.
  */
 const unreadEndChecks = 30
 const lingerCheckMs = 1_000
 
 const ignore = (): void => {}
 
-/** Whoever makes it sees to it that chunks come to `onData`, and that `noteError` and `noteClosed` are told. */
+/** Its creator passes chunks to `onData`, and calls `noteError` and `noteClosed`. */
 export class SocketStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
@@ -23,7 +23,7 @@ export class SocketStream implements ByteStream {
   onClose: (error?: Error) => void
   readonly #socket: Socket
   #error: Error | undefined
-  /** `gone`: the socket is closed, and nobody has been told. */
+  /** `gone`: the socket is closed, and the owner was not told yet. */
   #state: 'open' | 'ending' | 'gone'
 
   constructor(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined) {
@@ -37,7 +37,7 @@ export class SocketStream implements ByteStream {
     this.#state = 'open'
   }
 
-  /** The stream of a socket that nobody listens to yet. */
+  /** The stream of a socket without listeners. */
   static over(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined): SocketStream {
     const stream = new SocketStream(socket, client, credentials)
     const streamSocket = socket as StreamSocket
@@ -67,7 +67,7 @@ export class SocketStream implements ByteStream {
     if (this.#state !== 'open') return this.#reportIfClosed()
     this.#state = 'ending'
     this.onData = ignore
-    // Data that nobody reads would turn our close into a reset, and the reset would overtake the last bytes that we
+    // Unread data would turn our close into a reset, and the reset would overtake the last bytes that we
     // sent. So we go on reading until the peer has closed its side.
     this.#socket.resume()
     this.#socket.end()
@@ -108,7 +108,7 @@ export class SocketStream implements ByteStream {
 }
 
 /**
- * Streams that were ended and whose peers still hold on, and those whose end nobody has heard of, with the checks that are
+ * Streams that were ended and whose peers still hold on, and those whose end was not reported, with the checks that are
  * left to them. One timer for all of them, and none while there are none.
  */
 const lingering = new Map<SocketStream, number>()

@@ -9,7 +9,7 @@ import { openSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
 
-/** Which setting a problem is about, so that whoever tells it can name the key. */
+/** Which setting a problem is about, so that the error can name the key. */
 export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'
 
 export interface TlsProblem {
@@ -97,7 +97,7 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, r
   const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
   const keys =
     settings.pskFile === undefined ? noKeys : readKeys(settings.pskFile, readOne('psk_file', settings.pskFile))
-  // Whoever was believed by older authorities must show a certificate again: what a ticket says was verified by them.
+  // Clients that older authorities verified must show a certificate again: a session ticket relies on those.
   const trust = createHash('sha256')
     .update(JSON.stringify([settings.verifyPeer, settings.failIfNoPeerCertificate, ca?.toString(), crl?.toString()]))
     .digest('hex')
@@ -205,7 +205,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return message
 }
 
-/** An empty or half-written file would be taken for no authorities at all, and then nobody would be verified by it. */
+/** An empty or half-written file would be taken for no authorities at all, and no client would be verified. */
 function expectPem(setting: TlsFileSetting, file: string | undefined, content: Buffer, label: string): void {
   const text = content.toString('latin1')
   const begins = text.split(`-----BEGIN ${label}-----`).length - 1

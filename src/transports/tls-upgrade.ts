@@ -1,16 +1,16 @@
-// TLS over sockets that came through the door. A gate belongs to one listener.
+// TLS over accepted sockets. Each listener has an upgrade of its own.
 //
 //   welcome ---> handshakes under way ---> onSecure
 //      |            ^        |
 //      '-- line ----'        '--> refused: failed, too slow, no certificate, not believed
 //
-// A handshake costs memory and time before anybody knows who it is for, so there is a bound to how many are under way. Those
-// beyond it wait in line, unread. While somebody waits, a handshake that dawdles is cut off: whoever means it needs
-// two exchanges, and whoever opens connections to say nothing must not keep the others out.
+// A handshake costs memory and time before the client is authenticated, so the number of handshakes is limited. Further
+// connections wait in a queue, unread. While some wait, slow handshakes are closed: a handshake needs two exchanges, and
+// clients that open connections and send nothing must not block others.
 //
-// The time of a handshake is counted from its beginning and in sweeps. What a client waits for us is nobody's: in line, where it
-// has said its part; and while the loop is late, as a sweep that is late counts once. Nor does a handshake dawdle that takes as long as others
-// that come through: of thousands that come at one moment from a slow place all would be cut off, come again, and be cut off again.
+// The time of a handshake is counted in sweeps, from its beginning. Time for which the client waits for the broker does not count:
+// in the queue, and while the event loop is late, as a late sweep counts once. The limit follows recent handshakes: otherwise
+// thousands of slow clients that connect at once would all be closed, reconnect, and be closed again.
 
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -34,7 +34,7 @@ export interface TlsUpgradeOptions {
   readonly maxHandshakes?: number
   /** Files have changed and are not taken, and then, undefined, that they are again. What was read last stays in force. */
   onProblem(problem: TlsProblem | undefined): void
-  /** A client was turned away; `why` for the log. */
+  /** A connection was refused; `why` is for the log. */
   onRefused(client: ClientAddress, why: string): void
 }
 
@@ -53,14 +53,14 @@ interface Handshake {
 
 const defaultMaxHandshakes = 512
 const sweepMs = 1_000
-/** So many sweeps at least a handshake may take while others wait for its place. */
+/** Minimum number of sweeps that a handshake may take while others wait. */
 const minSweeps = 3
-/** And so many times as long as those take who come through, of whom each counts for a sixteenth of what is known. */
+/** A handshake may take this many times the typical duration, an average in which each handshake has the weight 1/16. */
 const sweepsPerTypical = 3
 const averageWeight = 1 / 16
-/** So many times as long as a handshake may take somebody who has said its part may wait in line. */
+/** A client that sent its first message may wait in the queue this many times as long as a handshake may take. */
 const queueTimeoutFactor = 4
-/** Node's own begins anew with each byte; ours is counted from the arrival. This one only must not come before. */
+/** Node's own restarts with each byte; ours is counted from the arrival. This one only must not come before. */
 const nodeTimeoutMs = 3_600_000
 const fileCheckMs = 5_000
 
@@ -114,7 +114,7 @@ export class TlsUpgrade {
     const handshake = { raw, client, onSecure, key: '', sweeps: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
     if (!this.#isFull) return this.#beginHandshake(handshake)
-    // Nobody listens to it, so nothing is read beyond its own buffer.
+    // It has no listener, so nothing is read beyond its own buffer.
     this.#queue.add(handshake)
     raw.once('close', () => this.#queue.delete(handshake))
   }
@@ -162,7 +162,7 @@ export class TlsUpgrade {
     return {
       ...this.#material.options,
       requestCert: settings.verifyPeer,
-      // With a key nobody needs a certificate, so who is believed is decided below.
+      // With a key no certificate is needed, so trust is decided below.
       rejectUnauthorized: false,
       handshakeTimeout: nodeTimeoutMs,
       ...(settings.byServerName.length === 0
@@ -174,7 +174,7 @@ export class TlsUpgrade {
 
   #keyOf(socket: TLSSocket, identity: string): Uint8Array | null {
     const key = this.#options.findStoredKey?.(identity) ?? this.#material.keys.get(identity)
-    // Without a key OpenSSL would say that the identity is unknown. With one that nobody has it says what it says of a wrong one.
+    // Without a key OpenSSL would say that the identity is unknown. With a random key the error is that of a wrong key.
     if (key === undefined) return mayBeTicket(socket, identity) ? null : randomBytes(unknownKeyBytes)
     this.#identities.set(socket, identity)
     return key
@@ -244,7 +244,7 @@ export class TlsUpgrade {
     this.#options.onRefused(handshake.client, why)
   }
 
-  /** What has come while the loop was busy is read before anybody is called late. */
+  /** What has come while the loop was busy is read before a handshake counts as late. */
   #sweepLater(): void {
     setImmediate(() => this.#sweep())
   }
@@ -252,7 +252,7 @@ export class TlsUpgrade {
   #sweep(): void {
     const allowed = maxSweepsOf(this.#options.settings)
     const allowedUnderWay = this.#queue.size > 0 ? Math.min(allowed, this.#maxSweeps) : allowed
-    // Who begins in this sweep, as others are turned away, is not looked at.
+    // Handshakes that start in this sweep are not checked.
     const inProgress = [...this.#inProgress.values()]
     for (const waiting of this.#queue) {
       const hasSpoken = waiting.raw.readableLength > 0
@@ -260,7 +260,7 @@ export class TlsUpgrade {
     }
     for (const handshake of inProgress) this.#setDeadline(handshake, allowedUnderWay)
     if (this.#cutOffCount < this.#maxHandshakes) return
-    // All of them, and nobody has come through: they may not be those who dawdle, but all that there are.
+    // All were closed and none succeeded: these may be all clients, not slow ones.
     this.#cutOffCount = 0
     this.#maxSweeps = Math.min(allowed, this.#maxSweeps * 2)
   }
@@ -274,7 +274,7 @@ export class TlsUpgrade {
   }
 }
 
-/** While a handshake is under way its socket's end is the handshake's end, whoever ended it. */
+/** While a handshake is under way its socket's end is the handshake's end, from either side. */
 class HandshakeCallbacks implements SocketCallbacks {
   readonly noteClosed: () => void
 
@@ -311,7 +311,7 @@ function endsOf(socket: Socket): string {
 
 /**
  * TLS 1.3 looks a key up and then leaves it where its hash is not that of the suite: the handshake goes on with the
- * certificate, and nobody has shown to know the key. Sessions are not resumed where keys are taken, so what is reused is one
+ * certificate, and knowledge of the key is not proven. Sessions are not resumed where keys are taken, so what is reused is one
  * that was made of a key.
  */
 function hasProvenKey(socket: TLSSocket): boolean {

@@ -1,4 +1,4 @@
-// MQTT over TLS: what comes through the door and the gate, as byte streams.
+// MQTT over TLS: sockets after the connection acceptor and the TLS upgrade, as byte streams.
 
 import type { ByteStream, ReconfigurableListener } from './byte-stream.ts'
 import { openConnectionAcceptor, type AcceptorOptions, type OnAccept } from './connection-acceptor.ts'

@@ -57,7 +57,7 @@ function handleOf(socket: Socket, isSix: boolean): UdpSocket {
   const send = (bytes: Buffer, address: string, port: number): void => {
     if (socket.getSendQueueSize() > maxSendQueueBytes) return
     const target = isSix && address.includes('.') ? `::ffff:${address}` : address
-    // What the network refuses (nobody there, no route) is lost like any datagram.
+    // A datagram that the network refuses (no listener, no route) is lost like any other.
     socket.send(bytes, port, target, () => {})
   }
   return {

@@ -1,5 +1,5 @@
-// Where bytes are gathered before anybody reads them (messages of WebSocket, packets of several QUIC streams), what is
-// gathered for somebody who has not been let in is bounded more closely: thousands of strangers cost next to nothing.
+// Bytes that are collected before they are decoded (messages of WebSocket, packets of several QUIC streams) have a lower
+// limit for unauthenticated clients, so that thousands of them cost little memory.
 
 /** Of one connection, until CONNACK. A CONNECT has at most some 400 KB. */
 export const maxUnauthenticatedBytes = 1_048_576

@@ -9,10 +9,10 @@ export interface UpgradeRules {
   readonly path: string
   /**
    * Origins whose pages may connect, as browsers send them (`https://app.example.org`); `*`: those of all pages. Empty:
-   * all pages, but pages of this machine alone where nobody else can reach the listener.
+   * all pages, but only pages of this machine if the listener is on loopback.
    */
   readonly allowedOrigins: readonly string[]
-  /** Nobody but this machine can reach the listener. */
+  /** Only this machine can reach the listener. */
   readonly isLoopback: boolean
   /** A client that offers no subprotocol is refused [MQTT-6.0.0-3]. */
   readonly failsWithoutSubprotocol: boolean
@@ -90,7 +90,7 @@ function refuse(status: number, why: string): UpgradeDecision {
 
 /**
  * A browser tells which page a connection comes from; other clients mostly say nothing. A page from anywhere can reach
- * what listens on the machine of its reader, where strangers are let in because nobody else can: so a loopback listener
+ * what listens on the machine of its reader, where anonymous clients are accepted because other machines cannot connect: so a loopback listener
  * has pages of this machine only, unless it is told otherwise.
  */
 function isOriginAllowed(origin: string | undefined, { allowedOrigins, isLoopback }: UpgradeRules): boolean {
@@ -115,7 +115,7 @@ function offeredSubprotocols(header: string | undefined): ReadonlySet<string> {
   return new Set(header.split(',').map((name) => name.trim()))
 }
 
-/** Proxies append: the last address is what the one next to us has seen, all before it anybody may have written. */
+/** Proxies append: the last address is from the proxy next to us; earlier ones can be forged. */
 function lastForwardedAddress(header: string | string[] | undefined): string | undefined {
   const text = Array.isArray(header) ? header.join(',') : header
   const last = text?.split(',').at(-1)?.trim() ?? ''

@@ -1,3 +1,3 @@
-// The library of WebSocket, which two files work with: one for those who come, one for those to whom we go.
+// The WebSocket library. Two files use it: one for accepted connections, one for outgoing ones.
 
 export { type RawData, WebSocket, WebSocketServer } from 'ws'

@@ -26,14 +26,14 @@ interface StreamSocket extends WebSocket {
   byteStream: WebSocketStream
 }
 
-/** Whoever is at the other end. */
+/** The peer. */
 interface WebSocketPeer extends ClientAddress {
   readonly credentials: StreamCredentials | undefined
 }
 
 /**
  * The stream of a WebSocket that is open. Its `onData` and `onClose` have to be set before anything else happens. `socket`:
- * below it, of somebody who has come and is not known yet; what is gathered of messages is counted there.
+ * below it, of an unauthenticated client; what is gathered of messages is counted there.
  */
 export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Duplex): ByteStream {
   const stream = new WebSocketStream(webSocket, peer)
@@ -59,14 +59,14 @@ class WebSocketStream implements ByteStream {
   #error: Error | undefined
   #isEnding: boolean
   #isPaused: boolean
-  /** The WebSocket is closed, and nobody has been told. */
+  /** The WebSocket is closed, and the owner was not told yet. */
   #isClosed: boolean
   #isAnsweringPing: boolean
   /** What the latest ping carried, while the answer to an earlier one is on its way. */
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
-  /** Of messages; undefined: nobody counts. */
+  /** Of messages; undefined: not counted. */
   #meter: FrameMeter | undefined
   /** Has come and is not let in yet. */
   #isUnauthenticated: boolean
@@ -148,7 +148,7 @@ class WebSocketStream implements ByteStream {
     else this.#answerPing(Buffer.from(payload))
   }
 
-  /** One more frame that costs work and brings nothing. Nobody needs many. */
+  /** Counts a frame without data, which costs work. Clients need few of them. */
   noteBareFrame(): void {
     const nowMs = performance.now()
     const forgotten = ((nowMs - this.#bareFramesAtMs) / 1_000) * bareFramesPerSecond
@@ -191,7 +191,7 @@ class WebSocketStream implements ByteStream {
   }
 
   #destroyUnauthenticated(): void {
-    this.#error = new Error('a message that is too large for somebody who is not let in')
+    this.#error = new Error('a message that is too large for an unauthenticated client')
     this.destroy()
   }
 

@@ -19,7 +19,7 @@ import { WebSocketServer } from './websocket-library.ts'
 import { streamOverWebSocket } from './websocket-stream.ts'
 import { checkUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
-/** A connection that has come through the door, and through TLS where that is asked for. */
+/** A connection after the connection acceptor, and after TLS if it is configured. */
 export interface IncomingSocket extends ClientAddress {
   readonly socket: Socket
   readonly credentials: StreamCredentials | undefined
@@ -33,11 +33,11 @@ export interface WebSocketOptions extends UpgradeRules {
   /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
   /**
-   * Which addresses may connect. Looked at here only where a proxy names the client in a header: otherwise the door has done
+   * Which addresses may connect. Checked here only if a proxy names the client in a header: otherwise the connection acceptor has done
    * so already.
    */
   readonly accessRules?: readonly AddressRule[] | undefined
-  /** Somebody came who did not want a WebSocket, or not one of ours, or may not come. `why` says it for the log. */
+  /** A request was refused: no WebSocket, an unsupported one, or not allowed. `why` is for the log. */
   onRefused?(reason: 'bad-beginning' | 'address-denied', why: string): void
 }
 
@@ -52,7 +52,7 @@ const maxHeaderBytes = 16_384
 /** Parts of a message: a frame each, and chunks as they come from the network; each costs more than its bytes. */
 const maxFragments = 4_096
 const minBytesPerChunk = 64
-/** A peer that we have said goodbye to and that does not answer is cut off. */
+/** A peer that does not answer our close is disconnected after this time. */
 const closeTimeoutMs = 5_000
 const upgradeCheckMs = 1_000
 
@@ -80,7 +80,7 @@ export async function listenWebSocket(
   }
 }
 
-/** Where a proxy names its clients, the rules for addresses are about them. The door knows the proxy only. */
+/** Where a proxy names its clients, address rules apply to them. The connection acceptor knows the proxy only. */
 function acceptorOptionsOf(options: WebSocketListenOptions): AcceptorOptions {
   return options.addressHeader === undefined ? options : { ...options, accessRules: undefined }
 }
@@ -106,8 +106,8 @@ interface PendingUpgrade {
 }
 
 /**
- * Takes sockets that have come through the door and makes byte streams of those that ask for it as they should. It owns
- * no port: whoever opens one hands the sockets in.
+ * Takes accepted sockets and creates byte streams for valid upgrade requests. It owns no port: the listener passes the
+ * sockets in.
  */
 export class WebSocketAcceptor {
   readonly #options: WebSocketOptions
@@ -175,7 +175,7 @@ export class WebSocketAcceptor {
     this.#noteRefused(request.socket, `${status}: ${why}`)
   }
 
-  /** One short answer, and the end. A peer that does not take it is cut off like one that does not ask. */
+  /** Sends one short response and closes. A peer that does not read it is disconnected like one without a request. */
   #refuse(socket: Duplex, status: number, why: string): void {
     if (socket.destroyed || socket.writableEnded) return
     const reason = STATUS_CODES[status] ?? ''

@@ -75,5 +75,4 @@ export const modulesToRewrite: readonly string[] = [
   'node',
   'shard',
   'storage',
-  'transports',
 ]
