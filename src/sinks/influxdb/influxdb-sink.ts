@@ -81,7 +81,7 @@ class InfluxSink implements Sink {
   /** Writes nothing, to where points go: whether the database is there and takes points of this user. */
   async check(): Promise<string | undefined> {
     const result = await this.#client.send({ path: this.#path, body: Buffer.alloc(0) })
-    // Whoever finds fault with what is written has let the user in.
+    // A service that rejects the points has accepted the credentials.
     if ('status' in result && result.status === 400) return undefined
     return problemOfAnswer(result)
   }

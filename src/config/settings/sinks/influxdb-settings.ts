@@ -17,7 +17,7 @@ import {
 const influxdbConnector = section('One InfluxDB.', {
   ...connectorSettings,
   server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:8086.' }),
-  parameters: section('Where points go, and as whom.', {
+  parameters: section('Database, and credentials.', {
     influxdb_type: setting(choice(['influxdb_api_v1', 'influxdb_api_v2']), 'influxdb_api_v2', {
       description: 'Version of the API.',
     }),
