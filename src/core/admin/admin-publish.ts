@@ -98,7 +98,7 @@ function refusalOf(state: BrokerState, { message, dueAtMs }: AdminMessage): Comm
   return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
-/** The number of sessions here and shards elsewhere that are to have it; what has to be awaited is added to the vow. */
+/** Returns the number of local sessions and peers that receive it; commits to wait for are added to the barrier. */
 function routeToSubscribers(
   state: BrokerState,
   message: Message,

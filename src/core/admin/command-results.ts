@@ -1,8 +1,8 @@
-// What the operator is answered, when it is true: at once, or with the disks that it waits for.
+// Results of commands of the API: at once, or after the commits that they wait for.
 //
 //   command ──► done, nothing to wait for ──────────────────► command-done
-//           ──► done, Vow { own batch, other shards } ──kept─► command-done
-//                                                     ──the disk fails─► command-done: storage-failing
+//           ──► done, CommitBarrier { own batch, peers } ──complete─► command-done
+//                                                        ──the disk fails─► command-done: storage-failing
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { RequestId } from '../model/inputs.ts'
@@ -13,7 +13,7 @@ export function completeCommand(state: BrokerState, question: RequestId, result:
   state.events.push({ event: 'command-done', question, result })
 }
 
-/** Once the vow is kept. Where another shard has not taken it, that is the answer. */
+/** Completes the command when the barrier is complete; a refusal of a peer is its result. */
 export function completeCommandWhenCommitted(
   state: BrokerState,
   question: RequestId,

@@ -28,7 +28,7 @@ export interface Refusal {
   readonly cause?: string | undefined
 }
 
-/** The first half is over: the verdict says yes. */
+/** Accepts a CONNECT that was authenticated. */
 export function acceptConnect(
   state: BrokerState,
   connection: Connection,

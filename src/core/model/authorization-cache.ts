@@ -1,14 +1,14 @@
-// What a client was told about publishing to a topic, so that the next message to it asks nobody. Most clients publish to
-// one topic all the time: that one is found without a look-up.
+// Access decisions of a client for topics that it publishes to, so that the next message needs no check. Most clients publish to
+// one topic: that one is found without a look-up.
 //
-//   last ──► Topic, verdicts        others:  Topic ──► verdicts,  Topic ──► verdicts, ...   (at most `mostTopics`)
+//   last ──► Topic, decisions       others:  Topic ──► decisions,  Topic ──► decisions, ...   (at most `maxCachedTopics`)
 //
-//   verdicts: two bits for each QoS with and without the retain flag: 0 unknown, 1 allow, 2 deny, 3 disconnect
+//   decisions: two bits for each QoS with and without the retain flag: 0 unknown, 1 allow, 2 deny, 3 disconnect
 
 import type { Permission } from './identity.ts'
 import type { QoS, Topic } from '../../protocol/index.ts'
 
-/** More topics than this of one client are asked about again. */
+/** Maximum number of cached topics of one client. */
 const maxCachedTopics = 64
 
 const authorizationCache = [undefined, 'allow', 'deny', 'disconnect'] as const

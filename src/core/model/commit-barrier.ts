@@ -1,12 +1,12 @@
-// What an answer to a client stands for, while it is not yet true everywhere: marks on disks here and on other shards.
+// The commits, of this shard and of peers, that an acknowledgement waits for.
 //
-//   PUBACK ── waits for ── Vow { missing: 3 } ◄── this shard's batch 7 is on disk
-//                                            ◄── shard 1 has committed message 12
-//                                            ◄── shard 2 has committed message 40
+//   PUBACK ── waits for ── CommitBarrier { missing: 3 } ◄── batch 7 of this shard is durable
+//                                                       ◄── shard 1 committed message 12
+//                                                       ◄── shard 2 committed message 40
 
 import { assert, type ReasonCode } from '../../protocol/index.ts'
 
-/** Made with one mark, which is its maker's: it is not kept before the maker has named all others and called `mark`. */
+/** A new barrier expects one commit, that of its creator: it completes only after the creator called `arrive` as well. */
 export class CommitBarrier {
   #missingCount = 1
   #refusal: ReasonCode | undefined = undefined
@@ -16,26 +16,26 @@ export class CommitBarrier {
     return this.#missingCount === 0
   }
 
-  /** Why a shard did not take what it was given, if one did not. */
+  /** The reason of a shard that refused the message, if one did. */
   get refusal(): ReasonCode | undefined {
     return this.#refusal
   }
 
-  /** One mark more to wait for. */
+  /** Adds one commit to wait for. */
   expect(): void {
-    assert(this.#missingCount > 0, 'a vow that is kept can not be made to wait')
+    assert(this.#missingCount > 0, 'a complete commit barrier cannot expect a commit')
     this.#missingCount++
   }
 
-  /** One of the marks is there; perhaps with a word on why nothing was taken. */
+  /** Reports one commit, or the reason why a shard refused the message. */
   arrive(refusal?: ReasonCode): void {
-    assert(this.#missingCount > 0, 'a vow was kept twice')
+    assert(this.#missingCount > 0, 'a commit barrier completed twice')
     if (refusal !== undefined) this.#refusal = refusal
     if (--this.#missingCount > 0) return
     for (const listener of this.#listeners.splice(0)) listener()
   }
 
-  /** Called when it is kept: at once, if it is. */
+  /** Calls `listener` when all commits are done: at once if they are. */
   whenComplete(listener: () => void): void {
     if (this.isComplete) listener()
     else this.#listeners.push(listener)

@@ -14,8 +14,8 @@ export interface Ack {
 
 export interface DeferredAck {
   readonly ack: Ack | ControlPacket
-  /** Undefined: it waits only because of those in front of it. */
+  /** Undefined: it waits only for the acknowledgements before it. */
   readonly barrier: CommitBarrier | undefined
-  /** It stands for what is stored with this batch; 0: for nothing stored, or its vow waits for that too. */
+  /** The batch that it confirms; 0: it confirms nothing stored, or its barrier waits for the batch as well. */
   readonly batch: number
 }

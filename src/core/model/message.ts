@@ -213,7 +213,7 @@ function withoutAlias(properties: MessageProperties & { topicAlias?: number }): 
   return Object.keys(rest).length === 0 ? undefined : rest
 }
 
-/** Copies the bytes into a shared slab, once: for what stays a while (in flight, waiting). */
+/** Copies the bytes into a shared block, once: for short-lived messages (in flight, queued). */
 export function copyOut(message: Message, buffers: BufferPool): void {
   if (message.isOwned) return
   copyInto(message, buffers, buffers.reserve(message.frameEnd - message.frameStart))
@@ -231,7 +231,7 @@ function copyInto(message: Message, buffers: BufferPool, at: number): void {
 }
 
 /**
- * The message by itself: for what may stay for years (retained). Its payload has a buffer of just its size, or one of Node's slab
+ * Returns a copy for long-lived messages (retained). Its payload has a buffer of just its size, or a part of Node's shared block
  * if it is small: then it stays only until its record is written (see `SmallRetained`), and a block of the C library for each
  * left holes in its heap.
  */

@@ -27,7 +27,7 @@ import { dropAuthorizationResponses } from '../connect/authorization-wait.ts'
 /** AUTH packets of a client in one authentication: no method in use needs more than two. */
 export const maxAuthenticationSteps = 16
 
-/** The verdict on CONNECT, or on an AUTH behind it, is that it is the client's turn. */
+/** Authentication of a CONNECT, or of a later AUTH, needs a further step of the client. */
 export function askForAuth(
   state: BrokerState,
   connection: Connection,

@@ -113,8 +113,8 @@ function sendPingresp(state: BrokerState, connection: Connection): void {
 }
 
 /**
- * [MQTT-3.1.4-5] What comes behind a CONNECT waits for its verdict; without a bound it would be a store for strangers, so
- * that a client that says more is not read from until then.
+ * [MQTT-3.1.4-5] Packets behind CONNECT wait for its authentication. Unauthenticated clients must not use memory without bound, so
+ * reading from a client that sends more pauses until then.
  */
 function parkBeforeVerdict(
   state: BrokerState,

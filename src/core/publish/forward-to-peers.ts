@@ -4,11 +4,11 @@
 //   plan.spanning  ──┼──► wanted by shard 1: for subscribers and a group;  by shard 2: to be retained
 //   owner of topic ──┘
 //
-// What a stored session elsewhere is to have, or a topic elsewhere is to remember, is kept in the outbox of its shard
-// until that has it on disk; the publisher's acknowledgement waits for it (`Neighbours.spreading`).
+// A message for a persistent session or a retained topic of a peer stays in the outbox of that peer until it is durable there;
+// the publisher's acknowledgement waits for it.
 //
-// What its client would send again after a crash at QoS 2 is dealt once: for each shared subscription it is on disk to which
-// shard it goes before it leaves (`Dealings`).
+// A QoS 2 message, which its client would send again after a crash, is assigned once: for each shared subscription, the chosen
+// shard is stored before the message is sent (`SharedAssignments`).
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'

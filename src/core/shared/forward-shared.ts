@@ -47,8 +47,8 @@ export interface ForwardedShared {
 }
 
 /**
- * It goes to a member there, or on from there. The vow is kept once the other shard has it, with a refusal where nobody there,
- * nor on the shards that it went on to, may have it. Undefined: nobody waits for that.
+ * The message goes to a member on the other shard, or on from there. The barrier completes when that shard stored it, with a
+ * refusal if no member there, or on the shards after it, is allowed to receive it. Undefined: no acknowledgement waits.
  */
 export function forwardShared(
   state: BrokerState,

@@ -21,7 +21,7 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 /** Of the one message that a name stands for. */
 const onlyPacketId = 1
 
-/** The session lets go of it with this batch. The vow is that of `passOnce`. */
+/** The session releases the message with this batch. The barrier is that of `passOnce`. */
 export function storeHandoff(
   state: BrokerState,
   peerTable: PeerTable,
