@@ -112,7 +112,7 @@ class PrometheusSink implements Sink {
     return writeByHalves(samples, async (some) => outcomeOf(await this.#send(some)))
   }
 
-  /** A request without samples: whether somebody takes them there. */
+  /** Sends a request without samples, to check that the service takes them. */
   async check(): Promise<string | undefined> {
     return problemOfAnswer(await this.#send([]))
   }

@@ -18,7 +18,7 @@ import {
 const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
   ...connectorSettings,
   server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:9200.' }),
-  authentication: section('As whom.', {
+  authentication: section('Credentials.', {
     username: setting(maybeText, undefined, { description: 'User name.' }),
     password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
     api_key: setting(maybeText, undefined, { description: 'API key instead of a user.', isSecret: true }),
