@@ -75,4 +75,5 @@ export const modulesToRewrite: readonly string[] = [
   'node',
   'shard',
   'storage',
+  'transports',
 ]
