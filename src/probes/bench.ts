@@ -237,7 +237,7 @@ class BenchRun {
     client.send(publishFrame({ version, topic, payload, qos, packetId }))
   }
 
-  /** At most `clients` of them are open at one time; the oldest makes room. */
+  /** At most `clients` of them are open at one time; the oldest makes space. */
   async #openUntil(endMs: number): Promise<void> {
     const { clients, rate } = this.#options
     const startedMs = performance.now()
