@@ -24,6 +24,18 @@ test('the topic explorer shows messages as a tree, by arrows, and publishes', as
   await messages.getByText('"degrees": 20').waitFor()
   await client.publishAsync('plant/hall/<b>1', '{"degrees": 21}', { qos: 1 })
   await messages.getByText('"degrees": 21').waitFor()
+  await messages.getByLabel('Compare with the message before').check()
+  const changes = messages.getByRole('region', { name: /^Changes since/ })
+  await changes.getByText('- "degrees": 20', { exact: false }).waitFor()
+  await changes.getByText('+ "degrees": 21', { exact: false }).waitFor()
+  await messages.getByRole('img', { name: 'Values over time: degrees 21' }).waitFor()
+  // A message that is chosen stays while others come.
+  await messages.getByRole('listitem').getByRole('button').first().click()
+  await client.publishAsync('plant/hall/<b>1', '{"degrees": 22}', { qos: 1 })
+  await messages.getByRole('img', { name: 'Values over time: degrees 22' }).waitFor()
+  await messages.getByRole('region', { name: 'Payload' }).getByText('"degrees": 20').waitFor()
+  await messages.getByRole('button', { name: 'Show the newest' }).click()
+  await messages.getByRole('region', { name: 'Payload' }).getByText('"degrees": 22').waitFor()
 
   await client.subscribeAsync('plant/orders')
   const received = new Promise<string>((resolve) => {

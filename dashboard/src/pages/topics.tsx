@@ -4,16 +4,15 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Checkbox, Search, Select, TextArea, TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { PayloadView } from '../parts/payload.tsx'
 import { TopicTree } from '../parts/topic-tree.tsx'
-import { Name, Time } from '../parts/values.tsx'
 import { api, type Failure } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
-import { type LiveMessage, LiveTopics } from '../state/live-topics.ts'
+import { LiveTopics } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
 import { changeQuery, queryValue } from '../state/router.ts'
+import { MessageList } from './topic-messages.tsx'
 
 /** However many messages come, the page is drawn so often. */
 const drawMs = 250
@@ -110,57 +109,20 @@ export default function Topics(): JSX.Element {
             seconds={seconds}
             search={queryValue('search')}
             selected={selected}
-            onSelect={setSelected}
+            onSelect={(topic) => {
+              live.follow(topic)
+              setSelected(topic)
+            }}
           />
         )}
-        <MessageList messages={live?.messages ?? []} selected={selected} />
+        <MessageList
+          key={selected}
+          messages={(selected === undefined ? live?.messages : live?.followed) ?? []}
+          selected={selected}
+        />
       </div>
       <PublishForm key={selected} topic={selected ?? ''} />
     </Page>
-  )
-}
-
-interface MessagesProps {
-  readonly messages: readonly LiveMessage[]
-  /** undefined: of all topics. */
-  readonly selected: string | undefined
-}
-
-/** Heads of messages in the page; the newest one is shown whole. */
-const maxHeads = 20
-
-function MessageList({ messages, selected }: MessagesProps): JSX.Element {
-  const ofTopic = selected === undefined ? messages : messages.filter(({ topic }) => topic === selected)
-  const [newest, ...older] = ofTopic
-  return (
-    <section class="panel" aria-label={t('messages')}>
-      <h2>{selected === undefined ? t('messages') : visible(selected)}</h2>
-      {newest === undefined ? (
-        <p class="empty">{t('noMessages')}</p>
-      ) : (
-        <>
-          <MessageHead message={newest} />
-          <PayloadView base64={newest.payload_base64} />
-        </>
-      )}
-      <ul>
-        {older.slice(0, maxHeads).map((message) => (
-          <li key={`${message.ts} ${message.topic}`}>
-            <MessageHead message={message} />
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-function MessageHead({ message }: { readonly message: LiveMessage }): JSX.Element {
-  const { ts, topic, qos, retain, size, clientid } = message
-  return (
-    <p>
-      <Time ms={ts} /> <Name text={topic} /> QoS {qos}
-      {retain && ` ${t('isRetained')}`} · {formatNumber(size)} B · <Name text={clientid} />
-    </p>
   )
 }
 

@@ -34,12 +34,23 @@ export class LiveTopics {
   readonly root: TopicNode = nodeOf('', '')
   /** The newest first. */
   messages: readonly LiveMessage[] = []
+  /** Those of the topic that is followed, the newest first. */
+  followed: readonly LiveMessage[] = []
   nodes = 0
   /** Messages that the broker left out, and topics that the tree had no room for. */
   leftOut = 0
   received = 0
   readonly startedAtMs = performance.now()
   readonly #ending = new AbortController()
+  #followedTopic: string | undefined
+
+  /** Keeps the messages of one topic apart, beginning with what is known of it. */
+  follow(topic: string | undefined): void {
+    this.#followedTopic = topic
+    const known = this.messages.filter((message) => message.topic === topic)
+    const last = topic === undefined ? undefined : this.#existingNode(topic)?.last
+    this.followed = known.length === 0 && last !== undefined ? [last] : known
+  }
 
   stop(): void {
     this.#ending.abort()
@@ -73,6 +84,7 @@ export class LiveTopics {
     if (!('topic' in line)) return
     this.received += 1
     this.messages = [line, ...this.messages.slice(0, maxMessages - 1)]
+    if (line.topic === this.#followedTopic) this.followed = [line, ...this.followed.slice(0, maxMessages - 1)]
     const node = this.#nodeFor(line.topic)
     if (node === undefined) {
       this.leftOut += 1
@@ -80,6 +92,12 @@ export class LiveTopics {
     }
     node.messages += 1
     node.last = line
+  }
+
+  #existingNode(topic: string): TopicNode | undefined {
+    let place: TopicNode | undefined = this.root
+    for (const level of topic.split('/')) place = place?.children.get(level)
+    return place
   }
 
   /** undefined: the tree is full. */

@@ -1,0 +1,132 @@
+// The messages of the explorer: the chosen one as a whole, what changed since the one before, and its numbers over time.
+
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Checkbox, Select } from '../parts/fields.tsx'
+import { bestForm, bytesOf, payloadText, PayloadView } from '../parts/payload.tsx'
+import { Plot } from '../parts/plot.tsx'
+import { Name, Time } from '../parts/values.tsx'
+import { formatNumber, formatTime, visible } from '../state/format.ts'
+import type { LiveMessage } from '../state/live-topics.ts'
+import { t } from '../state/messages.ts'
+import { compareLines, numbersIn } from '../state/payload-values.ts'
+
+interface MessagesProps {
+  /** The newest first. */
+  readonly messages: readonly LiveMessage[]
+  /** undefined: of all topics. */
+  readonly selected: string | undefined
+}
+
+const msPerSecond = 1_000
+/** A plot of one point shows nothing. */
+const minPoints = 2
+
+export function MessageList({ messages, selected }: MessagesProps): JSX.Element {
+  const [chosen, setChosen] = useState<LiveMessage>()
+  const [isCompared, setCompared] = useState(false)
+  // Without a choice the newest is shown, and changes as messages come.
+  const shown = chosen !== undefined && messages.includes(chosen) ? chosen : messages[0]
+  const before = shown === undefined ? undefined : messageBefore(messages, shown)
+  return (
+    <section class="panel" aria-label={t('messages')}>
+      <h2>{selected === undefined ? t('messages') : visible(selected)}</h2>
+      {shown === undefined ? (
+        <p class="empty">{t('noMessages')}</p>
+      ) : (
+        <>
+          <MessageHead message={shown} />
+          {chosen === shown && (
+            <button type="button" onClick={() => setChosen(undefined)}>
+              {t('showNewest')}
+            </button>
+          )}
+          <PayloadView base64={shown.payload_base64} />
+          <Checkbox label={t('compareWithPrevious')} isChecked={isCompared} onChange={setCompared} />
+          {isCompared && <Comparison before={before} after={shown} />}
+        </>
+      )}
+      {selected !== undefined && <NumberPlot messages={messages} />}
+      <ul class="messages">
+        {messages.slice(1).map((message) => (
+          <li key={`${message.ts} ${message.topic} ${message.payload_base64}`}>
+            <button type="button" aria-pressed={message === shown} onClick={() => setChosen(message)}>
+              <MessageHead message={message} />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function messageBefore(messages: readonly LiveMessage[], message: LiveMessage): LiveMessage | undefined {
+  return messages.slice(messages.indexOf(message) + 1).find(({ topic }) => topic === message.topic)
+}
+
+function MessageHead({ message }: { readonly message: LiveMessage }): JSX.Element {
+  const { ts, topic, qos, retain, size, clientid } = message
+  return (
+    <span>
+      <Time ms={ts} /> <Name text={topic} /> QoS {qos}
+      {retain && ` ${t('isRetained')}`} · {formatNumber(size)} B · <Name text={clientid} />
+    </span>
+  )
+}
+
+interface ComparisonProps {
+  readonly before: LiveMessage | undefined
+  readonly after: LiveMessage
+}
+
+const marks = { same: ' ', added: '+', removed: '-' } as const
+
+function Comparison({ before, after }: ComparisonProps): JSX.Element {
+  if (before === undefined) return <p class="empty">{t('noPrevious')}</p>
+  const now = bytesOf(after.payload_base64)
+  const form = bestForm(now)
+  const lines = compareLines(payloadText(bytesOf(before.payload_base64), form), payloadText(now, form))
+  return (
+    <pre tabIndex={0} role="region" aria-label={t('changesSince', { time: formatTime(before.ts) })}>
+      {lines.map(({ change, text }, index) => (
+        <span key={index} class={`line ${change}`}>
+          {marks[change]} {text}
+          {'\n'}
+        </span>
+      ))}
+    </pre>
+  )
+}
+
+function NumberPlot({ messages }: { readonly messages: readonly LiveMessage[] }): JSX.Element | null {
+  const [chosen, setChosen] = useState<string>()
+  const rising = messages
+    .map(({ ts, payload_base64: base64 }) => ({
+      seconds: ts / msPerSecond,
+      numbers: numbersIn(new TextDecoder().decode(bytesOf(base64))),
+    }))
+    .toReversed()
+  const paths = [...new Set(rising.flatMap(({ numbers }) => [...numbers.keys()]))]
+  const path = chosen !== undefined && paths.includes(chosen) ? chosen : paths[0]
+  if (path === undefined) return null
+  const points = rising.filter(({ numbers }) => numbers.has(path))
+  if (points.length < minPoints) return null
+  const nameOf = (one: string): string => (one === '' ? t('payload') : visible(one))
+  return (
+    <>
+      <Select
+        label={t('plottedValue')}
+        value={path}
+        options={paths.map((one) => [one, nameOf(one)])}
+        onChange={setChosen}
+      />
+      <Plot
+        title={t('valuesOverTime')}
+        times={points.map(({ seconds }) => seconds)}
+        lines={[
+          { title: nameOf(path), color: '--accent', values: points.map(({ numbers }) => numbers.get(path) ?? null) },
+        ]}
+      />
+    </>
+  )
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { compareLines, numbersIn } from '../../dashboard/src/state/payload-values.ts'
+
+describe('numbers of a payload', () => {
+  test('are the payload itself, or the numbers of its JSON by their paths', () => {
+    assert.deepEqual([...numbersIn(' 21.5 ')], [['', 21.5]])
+    assert.deepEqual(
+      [...numbersIn('{"t": 1, "rooms": [{"h": 2}, "x"], "name": "3", "ok": true, "none": null}')],
+      [
+        ['t', 1],
+        ['rooms.0.h', 2],
+      ],
+    )
+  })
+
+  test('are none where there is text, nothing, or a list without end', () => {
+    for (const text of ['', ' ', 'on', '{"t": ', 'NaN', 'Infinity', '"5"']) assert.equal(numbersIn(text).size, 0, text)
+    assert.equal(numbersIn(JSON.stringify(Array.from({ length: 1_000 }, (_, index) => index))).size, 50)
+    assert.equal(numbersIn(`${'['.repeat(1_000)}1${']'.repeat(1_000)}`).size, 0)
+  })
+})
+
+describe('the comparison of two payloads', () => {
+  const shown = (before: string, after: string): string[] =>
+    compareLines(before, after).map(({ change, text }) => `${change} ${text}`)
+
+  test('shows what stayed, what went and what came, in order', () => {
+    assert.deepEqual(shown('{\na: 1\nb: 2\n}', '{\na: 1\nb: 3\nc: 4\n}'), [
+      'same {',
+      'same a: 1',
+      'removed b: 2',
+      'added b: 3',
+      'added c: 4',
+      'same }',
+    ])
+    assert.deepEqual(shown('x', 'x'), ['same x'])
+  })
+
+  test('compares very long texts as a whole', () => {
+    const long = 'line\n'.repeat(500)
+    const lines = compareLines(long, `${long}end`)
+    assert.equal(lines.filter(({ change }) => change === 'same').length, 0)
+    assert.equal(lines.length, 2 * 500 + 2)
+  })
+})
