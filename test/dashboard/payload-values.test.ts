@@ -21,10 +21,10 @@ describe('numbers of a payload', () => {
   })
 })
 
-describe('the comparison of two payloads', () => {
-  const shown = (before: string, after: string): string[] =>
-    compareLines(before, after).map(({ change, text }) => `${change} ${text}`)
+const shown = (before: string, after: string): string[] =>
+  compareLines(before, after).map(({ change, text }) => `${change} ${text}`)
 
+describe('the comparison of two payloads', () => {
   test('shows what stayed, what went and what came, in order', () => {
     assert.deepEqual(shown('{\na: 1\nb: 2\n}', '{\na: 1\nb: 3\nc: 4\n}'), [
       'same {',

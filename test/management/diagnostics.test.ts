@@ -23,6 +23,61 @@ function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: 
 
 const denying = ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=publish,topics=["shut/#"]}]']
 
+describe('GET /clients/:clientid/queue', () => {
+  const session = { clientId: 'reader', clean: false, protocolVersion: 5 } as const
+
+  test('shows what is in flight and what waits, in the order of delivery, in memory and on disk', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+    const queue = async (
+      query = '',
+    ): Promise<{ topic: string; state: string; payload_bytes: number; qos: number }[]> => {
+      const answer = await broker.ask(`/api/v4/clients/reader/queue${query}`)
+      assertReply('client_queue', answer)
+      return answer.json.data
+    }
+    const properties = { sessionExpiryInterval: 600, receiveMaximum: 2 }
+    // It takes messages and acknowledges none.
+    const reader = await connect(t, broker, { ...session, properties, customHandleAcks: () => {} })
+    await reader.subscribeAsync('q/#', { qos: 1 })
+    const publisher = await connect(t, broker, { clientId: 'publisher' })
+    const publish = async (first: number, last: number): Promise<void> => {
+      for (let number = first; number <= last; number++)
+        await publisher.publishAsync(`q/${number}`, 'x'.repeat(number), { qos: 1 })
+    }
+    await publish(1, 5)
+    const connected = await queue()
+    assert.deepEqual(
+      connected.map(({ state }) => state),
+      ['inflight', 'inflight', 'waiting', 'waiting', 'waiting'],
+    )
+    assert.deepEqual(
+      connected.map(({ topic, payload_bytes: bytes, qos }) => [topic, bytes, qos]),
+      [1, 2, 3, 4, 5].map((number) => [`q/${number}`, number, 1]),
+    )
+    await reader.endAsync(true)
+    // More than stays in memory for a session without a client.
+    await publish(6, 300)
+    const away = await queue('?limit=1000')
+    assert.deepEqual(
+      away.map(({ topic }) => topic),
+      Array.from({ length: 300 }, (_, index) => `q/${index + 1}`),
+    )
+    assert.deepEqual(
+      (await queue('?_limit=3')).map(({ payload_bytes: bytes }) => bytes),
+      [1, 2, 3],
+    )
+  })
+
+  test('is empty for a client that has acknowledged everything, and 404 where there is no session', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    await connect(t, broker, session)
+    assert.deepEqual((await broker.ask('/api/v4/clients/reader/queue')).json, { code: 0, data: [] })
+    const absent = await broker.ask('/api/v4/clients/nobody/queue')
+    assert.deepEqual([absent.status, absent.json.code], [404, 112])
+    assert.match(absent.json.message, /nobody/)
+  })
+})
+
 describe('GET /dropped', () => {
   test('says of each message that was dropped when, where, why and whose it was', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...denying, 'node.shards=2'] })

@@ -38,6 +38,7 @@ export function ClientPage({ clientId }: { readonly clientId: string }): JSX.Ele
         tabs={[
           { key: 'session', title: t('session'), render: () => <SessionFacts client={client} /> },
           { key: 'subscriptions', title: t('subscriptions'), render: () => <Subscriptions clientId={clientId} /> },
+          { key: 'queue', title: t('queue'), render: () => <Queue clientId={clientId} /> },
           { key: 'timeline', title: t('timeline'), render: () => <Timeline clientId={clientId} /> },
           {
             key: 'explain',
@@ -191,6 +192,41 @@ function SubscribeForm({ clientId, found }: SubscribeProps): JSX.Element {
     </form>
   )
 }
+
+/** Messages that the tab shows: the first ones. */
+const maxQueueRows = 200
+
+function Queue({ clientId }: { readonly clientId: string }): JSX.Element {
+  const request = { params: { clientid: clientId }, query: { limit: maxQueueRows } }
+  const found = useQuery(`queue ${clientId}`, (options) => api.client_queue(request, options), listMs)
+  const rows = found.reply?.data.map((entry, at) => ({ ...entry, at }))
+  return (
+    <>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('queue')}
+        rows={rows}
+        rowKey={({ at }) => String(at)}
+        isLoading={found.isLoading}
+        empty={t('noQueue')}
+        columns={[
+          { key: 'state', title: t('state'), value: ({ state }) => t(queueStates[state]) },
+          { key: 'topic', title: t('topic'), value: ({ topic }) => topic ?? '–' },
+          { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
+          { key: 'payload_bytes', title: t('bytes'), value: (row) => row.payload_bytes, isNumber: true },
+          {
+            key: 'publish_at',
+            title: t('publishedAt'),
+            value: (row) => row.publish_at,
+            render: (row) => (row.publish_at === null ? '–' : <Time ms={row.publish_at} />),
+          },
+        ]}
+      />
+    </>
+  )
+}
+
+const queueStates = { waiting: 'waiting', inflight: 'inflight', rel: 'awaitingCompletion' } as const
 
 function Timeline({ clientId }: { readonly clientId: string }): JSX.Element {
   const params = { clientid: clientId }

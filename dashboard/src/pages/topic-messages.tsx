@@ -98,6 +98,9 @@ function Comparison({ before, after }: ComparisonProps): JSX.Element {
   )
 }
 
+/** Of a path of `numbersIn`. */
+const nameOf = (path: string): string => (path === '' ? t('payload') : visible(path))
+
 function NumberPlot({ messages }: { readonly messages: readonly LiveMessage[] }): JSX.Element | null {
   const [chosen, setChosen] = useState<string>()
   const rising = messages
@@ -111,7 +114,6 @@ function NumberPlot({ messages }: { readonly messages: readonly LiveMessage[] })
   if (path === undefined) return null
   const points = rising.filter(({ numbers }) => numbers.has(path))
   if (points.length < minPoints) return null
-  const nameOf = (one: string): string => (one === '' ? t('payload') : visible(one))
   return (
     <>
       <Select

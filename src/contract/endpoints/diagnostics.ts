@@ -52,8 +52,21 @@ const timelineEntry = Type.Object({
   count: Type.Integer({ minimum: 1, description: 'The same so many times in a row; `ts` is of the last.' }),
 })
 
+const queuedMessage = Type.Object({
+  topic: Type.Union([Type.String(), Type.Null()], { description: 'null: only the packet ID is needed any more.' }),
+  qos: Type.Integer({ minimum: 0, maximum: 2 }),
+  payload_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+  publish_at: Type.Union([Type.Integer(), Type.Null()], { description: 'Milliseconds since 1970-01-01, UTC.' }),
+  state: Type.Enum(['waiting', 'inflight', 'rel'], {
+    description: 'It waits, it was sent and is not acknowledged, or PUBCOMP is awaited.',
+  }),
+})
+
 const page = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: maxPageRows }))
+
+/** Payloads on disk are read for their length. */
+const queueLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 if left out.' }))
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
 
@@ -153,6 +166,17 @@ export const diagnosticsEndpoints = {
       }),
     }),
     failures: ['invalidParameter', 'invalidTopic'],
+    access: 'read',
+    isForNamespaces: true,
+  }),
+  client_queue: endpoint({
+    method: 'GET',
+    path: '/clients/:clientid/queue',
+    summary: 'The messages that a client has not acknowledged: in flight first, then in the order of delivery.',
+    params: Type.Object({ clientid: Type.String() }),
+    query: Type.Object({ _limit: queueLimit, limit: queueLimit }),
+    reply: answer(Type.Array(queuedMessage)),
+    failures: ['rpcError', 'clientOffline'],
     access: 'read',
     isForNamespaces: true,
   }),

@@ -25,6 +25,7 @@ import { findRetained, type RetainedMessageView, type RetainedWalk, walkRetained
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
+import { clientQueueOf, type ClientQueueView } from './client-queue.ts'
 import { type ClientView, viewOf } from './client-view.ts'
 import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
 import type { Slice, SliceWanted } from './walk.ts'
@@ -124,6 +125,12 @@ export class BrokerView {
   client(clientId: string): ClientView | undefined {
     const session = this.#state.sessions.get(clientId)
     return session === undefined ? undefined : viewOf(session, this.#state.settings)
+  }
+
+  /** Undefined: there is no session of that name. */
+  clientQueue(clientId: string, limit: number): ClientQueueView | undefined {
+    const session = this.#state.sessions.get(clientId)
+    return session === undefined ? undefined : clientQueueOf(session, limit)
   }
 
   *clients(): IterableIterator<ClientView> {

@@ -3,7 +3,7 @@ import type { Handlers } from '../handler.ts'
 import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
 import { clientName } from '../lists/client-name.ts'
 import type { ExplainRequest, Explanation, DiagnosticsOperations } from '../operations/diagnostics.ts'
-import { refuse } from '../api-error.ts'
+import { refuse, shortened } from '../api-error.ts'
 
 const defaultLimit = 100
 
@@ -35,6 +35,19 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
         clientid: clientName(subscriber).clientid,
       }))
       return { code: 0, data, meta: { page, limit, count, by_reason: byReason } }
+    },
+    client_queue: async ({ params: { clientid }, query: { _limit: limitOf4, limit } }) => {
+      const rows = await operations.queueOf(clientid, limitOf4 ?? limit ?? defaultLimit)
+      if (rows === 'no-answer') return refuse('rpcError', 'the shard of this client is restarting; retry')
+      if (rows === 'no-client') return refuse('clientOffline', `client not found: ${shortened(clientid)}`)
+      const data = rows.map(({ state, qos, topic, payloadBytes, publishedAtMs }) => ({
+        topic: topic ?? null,
+        qos,
+        payload_bytes: payloadBytes ?? null,
+        publish_at: publishedAtMs ?? null,
+        state,
+      }))
+      return { code: 0, data }
     },
     client_timeline: async ({ params }) => {
       const moments = await operations.timelineOf(params.clientid)

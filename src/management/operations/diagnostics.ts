@@ -10,8 +10,19 @@ export interface DiagnosticsOperations {
   explain(doing: ExplainRequest): Promise<Explanation | undefined>
   /** Newest first; `limit` of them behind the first `skip`. */
   listDropped(query: DroppedQuery, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
+  /** What a client has not acknowledged: in flight first, then in the order in which it will be sent. */
+  queueOf(clientId: string, limit: number): Promise<readonly QueuedMessage[] | 'no-client' | 'no-answer'>
   /** In order; undefined: the shard of the client does not answer. */
   timelineOf(clientId: string): Promise<readonly ClientEvent[] | undefined>
+}
+
+export interface QueuedMessage {
+  readonly state: 'waiting' | 'inflight' | 'rel'
+  readonly qos: QoS
+  /** Undefined: the message is not needed any more. */
+  readonly topic: string | undefined
+  readonly payloadBytes: number | undefined
+  readonly publishedAtMs: number | undefined
 }
 
 /** What is to be explained. */

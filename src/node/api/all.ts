@@ -66,7 +66,7 @@ export function operationsOf(
     clients: clientOperations(dependencies.supervisor, dependencies.nodeName),
     publishing: publishingOperations(dependencies.supervisor),
     retained: retainedOperations(dependencies.supervisor, dependencies.ownStore),
-    insight: insightOperations(dependencies.supervisor, dependencies.counters),
+    insight: insightOperations(dependencies.supervisor, dependencies.counters, dependencies.ownStore),
     ...dependencies.observation.operations,
   }
   return {

@@ -7,17 +7,53 @@ import type {
   DroppedPage,
   DroppedQuery,
   DiagnosticsOperations,
+  QueuedMessage,
 } from '../../management/index.ts'
 import { type QueryResult, dropCounters, dropReasons } from '../../shard/index.ts'
+import type { Store } from '../../storage/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function insightOperations(supervisor: ShardSupervisor, counters: SharedArrayBuffer): DiagnosticsOperations {
+export function insightOperations(
+  supervisor: ShardSupervisor,
+  counters: SharedArrayBuffer,
+  store: Pick<Store, 'read'>,
+): DiagnosticsOperations {
   return {
     explain: (doing) => explain(supervisor, doing),
     listDropped: (query, window) => listDropped(supervisor, counters, { query, window }),
+    queueOf: (clientId, limit) => readQueue(supervisor, store, { clientId, limit }),
     timelineOf: (clientId) => supervisor.ask(shardOf(clientId, supervisor.size), { question: 'timeline', clientId }),
   }
+}
+
+/** Records whose payloads are read together. */
+const sliceRecords = 16
+
+/** Those in memory, and behind them those on disk up to `limit`. */
+async function readQueue(
+  supervisor: ShardSupervisor,
+  store: Pick<Store, 'read'>,
+  { clientId, limit }: { readonly clientId: string; readonly limit: number },
+): Promise<readonly QueuedMessage[] | 'no-client' | 'no-answer'> {
+  const found = await supervisor.ask(shardOf(clientId, supervisor.size), { question: 'client-queue', clientId, limit })
+  if (found === undefined) return 'no-answer'
+  if (found === null) return 'no-client'
+  const { inMemory, onDiskFrom } = found
+  if (onDiskFrom === undefined || inMemory.length >= limit) return inMemory
+  const known = new Set(inMemory.map(({ sequence }) => sequence))
+  const rows = [...inMemory]
+  const slices = { first: sliceRecords, most: sliceRecords }
+  const range = { kind: 'queued', clientId, fromSequence: onDiskFrom, limit, slices, withPayloads: true } as const
+  for await (const record of store.read(range)) {
+    if (record.kind !== 'queued' || typeof record.message === 'number' || known.has(record.sequence)) continue
+    const { topic, payload, publishedAtMs } = record.message
+    const { qos, sequence } = record
+    rows.push({ state: 'waiting', qos, sequence, topic, payloadBytes: payload.length, publishedAtMs })
+  }
+  // What came while the rest was on disk waits behind it in memory. Messages in flight have been sent and stay first.
+  const waiting = rows.filter(({ state }) => state === 'waiting').toSorted((a, b) => a.sequence - b.sequence)
+  return [...rows.filter(({ state }) => state !== 'waiting'), ...waiting].slice(0, limit)
 }
 
 /** So many subscriptions are told of. */

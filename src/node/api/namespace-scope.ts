@@ -200,6 +200,12 @@ function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): D
       return { ...page, messages }
     },
     timelineOf: (clientId) => insight.timelineOf(names.session(clientId)),
+    queueOf: async (clientId, limit) => {
+      const rows = await insight.queueOf(names.session(clientId), limit)
+      return typeof rows === 'string'
+        ? rows
+        : rows.map((row) => ({ ...row, topic: row.topic === undefined ? undefined : names.topicOf(row.topic) }))
+    },
   }
 }
 

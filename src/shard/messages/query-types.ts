@@ -7,6 +7,7 @@ import type {
   Command,
   CommandResult,
   DelayedView,
+  ClientQueueView,
   DropReason,
   MatchingFound,
   MemoryUser,
@@ -137,6 +138,11 @@ export interface ShardQueries {
   dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
   /** How the bridges of this shard are. */
   bridges: { asked: object; answered: readonly BridgeReport[] }
+  /** What a client has not acknowledged, as far as it is in memory. null: there is no session. */
+  'client-queue': {
+    asked: { readonly clientId: string; readonly limit: number }
+    answered: ClientQueueView | null
+  }
   /** What has happened to a client lately, in order. */
   timeline: { asked: { readonly clientId: string }; answered: readonly TimelineEntry[] }
   /** Retained messages of topics that this shard keeps, out of a backup; answered when they are on disk. */

@@ -82,6 +82,7 @@ const handlers: QueryHandlers = {
   'retry-dead-letters': async ({ rules }, { action, letter }) => ({
     count: await rules.retryDeadLetters(action, letter),
   }),
+  'client-queue': ({ core }, { clientId, limit }) => core.view.clientQueue(clientId, limit) ?? null,
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }
 

@@ -41,6 +41,20 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     },
   },
   {
+    name: 'clients queue',
+    description: 'messages that a client has not acknowledged',
+    arguments: ['<client>'],
+    run: ({ client, words: [clientid = ''] }) =>
+      shown(client.client_queue({ params: { clientid }, query: { limit: maxQueuedRows } }), ({ data }) => ({
+        rows: data.map(({ publish_at: ms, ...message }) => ({
+          time: ms === null ? '' : new Date(ms).toISOString(),
+          ...message,
+          publish_at: ms,
+        })),
+        columns: ['time', 'state', 'qos', 'topic', 'payload_bytes'],
+      })),
+  },
+  {
     name: 'clients timeline',
     description: 'what has happened to a client lately',
     arguments: ['<client>'],
@@ -57,6 +71,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
 ]
 
 const maxSlowRows = 1_000
+const maxQueuedRows = 1_000
 const defaultDropped = 1_000
 
 function listDropped({ client, words, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {

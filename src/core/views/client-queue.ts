@@ -1,0 +1,51 @@
+// The messages of one session that its client has not acknowledged, for administrators. Nothing is changed.
+
+import type { QoS } from '../../protocol/index.ts'
+import type { Session, SessionDelivery } from '../state/sessions/session.ts'
+
+/** `waiting`: for room in flight or for the client. `inflight`: sent. `rel`: PUBREC has come, PUBCOMP has not [MQTT5-4.3.3]. */
+export type QueuedMessageState = 'waiting' | 'inflight' | 'rel'
+
+export interface QueuedMessageView {
+  readonly state: QueuedMessageState
+  readonly qos: QoS
+  /** 0: it is not stored. */
+  readonly sequence: number
+  /** Undefined: the message is not needed any more, or only its packet ID is known after a restart. */
+  readonly topic: string | undefined
+  readonly payloadBytes: number | undefined
+  readonly publishedAtMs: number | undefined
+}
+
+export interface ClientQueueView {
+  /** In the order in which they were sent, then in that in which they will be. */
+  readonly inMemory: readonly QueuedMessageView[]
+  /** Records from this sequence on are on disk only, unless `inMemory` has them. Undefined: there are none. */
+  readonly onDiskFrom: number | undefined
+}
+
+/** At most `limit` messages of those in memory. */
+export function clientQueueOf(session: Session, limit: number): ClientQueueView {
+  const { outgoing, postponed, pending, stored } = session
+  const inflight = [...(outgoing?.inSendOrder() ?? [])]
+  const known = new Set(inflight)
+  for (const delivery of postponed?.all() ?? []) if (!known.has(delivery)) inflight.push(delivery)
+  const waiting = [...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
+  return {
+    inMemory: [...inflight, ...waiting].slice(0, limit).map(viewOf),
+    onDiskFrom: stored !== undefined && session.onDiskCount > 0 ? stored.diskFrom : undefined,
+  }
+}
+
+const stateNames = { waiting: 'waiting', sent: 'inflight', received: 'rel' } as const
+
+function viewOf({ stage, qos, sequence, message }: SessionDelivery): QueuedMessageView {
+  return {
+    state: stateNames[stage],
+    qos,
+    sequence,
+    topic: message?.topic.name,
+    payloadBytes: message?.payloadBytes,
+    publishedAtMs: message?.publishedAtMs,
+  }
+}
