@@ -1,5 +1,6 @@
 // The configuration as the rest of the program uses it: names and units of the house, nothing left to parse.
 
+import { type AutoSubscribeConfig, autoSubscriptionsOf, type RewriteConfig, rewritesOf } from './topic-config.ts'
 import type { AclRule } from './acl/acl-rule.ts'
 import { toAuthConfig, type AuthConfig } from './auth-config.ts'
 import type { Checked, HeldSetting } from './check/check-settings.ts'
@@ -30,6 +31,8 @@ export interface NodeConfig {
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
 export interface CoreConfig {
+  /** Undefined: none. */
+  readonly topicRewrites: readonly RewriteConfig[] | undefined
   readonly delaysMessages: boolean
   /** Undefined: no limit. */
   readonly maxDelayedMessages: number | undefined
@@ -219,6 +222,7 @@ export interface GodwitConfig {
   readonly maxAuditBytes: number
   readonly http: HttpServerConfig
   readonly core: CoreConfig
+  readonly autoSubscriptions: readonly AutoSubscribeConfig[]
   readonly storage: StorageConfig
   /** The listeners that are enabled. */
   readonly listeners: readonly ListenerConfig[]
@@ -279,6 +283,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       allowedDirectories: node.allowed_directories,
     },
     core: toCoreConfig(values),
+    autoSubscriptions: autoSubscriptionsOf(values),
     storage: {
       sync: storage.sync,
       syncIntervalMs: storage.sync_interval,
@@ -319,11 +324,14 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
  */
 const maxPacketBytes = 255 * 1_048_576
 
-function toCoreConfig({ auth, delayed, mqtt, node, retainer }: SettingValues): CoreConfig {
+function toCoreConfig(values: SettingValues): CoreConfig {
+  const { auth, delayed, mqtt, node, retainer } = values
+  const topicRewrites = rewritesOf(values)
   const usualBinding = node.security_profile === 'hardened' ? 'identity' : 'none'
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
+    topicRewrites: topicRewrites.length === 0 ? undefined : topicRewrites,
     delaysMessages: delayed.enable,
     maxDelayedMessages: delayed.max_delayed_messages === 0 ? undefined : delayed.max_delayed_messages,
     maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, maxPacketBytes),

@@ -23,6 +23,7 @@ export type { CompressionFormat, HostFunctions, StoreArea } from './host-functio
 export { decodeJson } from './values/json-decode.ts'
 export { RuleFloat, type RuleBits, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
 export { sampleEvent, testRule, valueAsJson, type RuleTestResult } from './test-rule.ts'
+export { matcherOf } from './regex/matcher.ts'
 export { selectedNames } from './selected-names.ts'
 export { explainRule, type RuleExplanation } from './explain.ts'
 export { convertRuleSql, type ConvertedSql } from './convert.ts'

@@ -1,12 +1,13 @@
-// What a core shares with the whole node, and not with its shard alone: namespaces and their quotas, counters of the other
-// shards, and the name of the broker.
+// What a core is given beside what is of its shard alone: namespaces and their quotas, counters of the other shards, the name
+// of the broker, and the engine of regular expressions.
 
 import type { BrokerOptions } from '../core/index.ts'
 import type { ShardStart } from './messages/messages.ts'
 import { retainedOnPeersOf } from './observe/shard-counters.ts'
+import { createMatchRegex } from './runtime/match-regex.ts'
 import { NamespaceTable } from './runtime/namespace-table.ts'
 
-type SharedOptions = Pick<BrokerOptions, 'namespaces' | 'quotas' | 'retainedOnPeers' | 'brokerName'>
+type SharedOptions = Pick<BrokerOptions, 'namespaces' | 'quotas' | 'retainedOnPeers' | 'brokerName' | 'matchRegex'>
 
 /** `own` and `count`: the number of the shard, and how many the node has. */
 export function sharedWithNode(start: ShardStart, { own, count }: { own: number; count: number }): SharedOptions {
@@ -16,5 +17,6 @@ export function sharedWithNode(start: ShardStart, { own, count }: { own: number;
     quotas: table && new NamespaceTable(table, { shards: count, own }),
     retainedOnPeers: retainedOnPeersOf(start),
     brokerName,
+    matchRegex: createMatchRegex(),
   }
 }

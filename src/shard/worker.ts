@@ -20,6 +20,7 @@ import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
 import { keptFacts } from './gateways/kept-facts.ts'
 import { publicationOf } from './observe/client-events.ts'
+import { AutoSubscriber } from './runtime/auto-subscriber.ts'
 import { Clock } from './runtime/clock.ts'
 import { inlineFarther } from './runtime/v8-flags.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
@@ -135,6 +136,7 @@ async function run(): Promise<void> {
   })
   shard = running
   running.eventLog.tracer = tracerOf(start.traces ?? [])
+  running.eventLog.autoSubscriber = autoSubscriberOf(running)
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: markOf(start) })
   running.input({ kind: 'tick' })
@@ -239,6 +241,11 @@ interface Running {
   readonly gateways: GatewayManager
 }
 
+function autoSubscriberOf({ core, commands }: Shard): AutoSubscriber {
+  const client = (clientId: string): ReturnType<typeof core.view.client> => core.view.client(clientId)
+  return new AutoSubscriber(start.autoSubscriptions, { log, client, run: (command) => commands.run(command) })
+}
+
 /** What all listeners of the shard have in common. */
 type Doors = Pick<ListenerDependencies, 'budget' | 'rate'>
 
@@ -246,6 +253,7 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
+    shard.eventLog.autoSubscriber?.change(settings.autoSubscriptions)
     doors.budget.limit = settings.maxConnections
     doors.rate.change(settings.maxConnectionRate)
     log.changeThreshold(message.settings.logLevel)

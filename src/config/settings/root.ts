@@ -13,6 +13,7 @@ import { mqtt, retainer } from './mqtt.ts'
 import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
 import { ruleEngine } from './rule-engine.ts'
+import { autoSubscribe, rewrite } from './topics.ts'
 import { gateway } from './gateways.ts'
 import { actions, connectors } from './sinks/all-sinks.ts'
 import { webhook } from './sinks/webhook-settings.ts'
@@ -25,6 +26,8 @@ export const root = section('The configuration of Godwit.', {
   mqtt,
   retainer,
   delayed,
+  rewrite,
+  auto_subscribe: autoSubscribe,
   limits,
   storage,
   auth,

@@ -62,7 +62,11 @@ export function writeReferencePage(): string {
     `${hoconLimits.depth} levels of nesting`,
     `${hoconLimits.includes} included files, ${hoconLimits.includeDepth} deep`,
   ].join(', ')
-  const sections = Object.entries(root.entries).map(([key, node]) => writeSection(key, node, 'present', 2))
+  const sections = Object.entries(root.entries).map(([key, node]) =>
+    node.kind === 'setting'
+      ? `## ${key}\n\n${writeTable([[key, node]], 'present')}`
+      : writeSection(key, node, 'present', 2),
+  )
   return `${introduction.replace('LIMITS', limits)}\n${sections.join('\n')}`
 }
 

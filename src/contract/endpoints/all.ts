@@ -27,6 +27,7 @@ import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
 import { gatewayClientEndpoints } from './v5/gateway-clients.ts'
 import { gatewayListenerEndpoints } from './v5/gateway-listeners.ts'
+import { topicSettingEndpoints } from './v5/topic-settings.ts'
 import { delayedEndpoints } from './v5/delayed.ts'
 import { gatewayEndpoints } from './v5/gateways.ts'
 import { liveEndpoints } from './v5/live.ts'
@@ -68,6 +69,7 @@ export const endpoints = {
   ...gatewayClientEndpoints,
   ...gatewayListenerEndpoints,
   ...delayedEndpoints,
+  ...topicSettingEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
 }

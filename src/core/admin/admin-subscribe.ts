@@ -34,7 +34,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
   if (peerTable === undefined || exclusive === undefined || isHeld)
-    return subscribeNow(state, question, { session, mounted, qos: command.qos })
+    return subscribeNow(state, question, { session, mounted, qos: command.qos, options: command.options })
   const wanted: ExclusiveCommand = { question, clientId, mounted, exclusive, qos: command.qos }
   const owner = ownerOf(exclusive, peerTable.shard.count)
   if (owner === peerTable.shard.own) {
@@ -67,13 +67,21 @@ export function handleExclusiveOutcome(
   completeCommand(state, question, { done: false, why: why ?? 'no-such-client' })
 }
 
+interface Subscribed {
+  readonly session: Session
+  readonly mounted: TopicFilter
+  readonly qos: Subscribing['qos']
+  readonly options?: Subscribing['options']
+}
+
 function subscribeNow(
   state: BrokerState,
   question: RequestId,
-  { session, mounted, qos }: { session: Session; mounted: TopicFilter; qos: Subscribing['qos'] },
+  { session, mounted, qos, options: wanted }: Subscribed,
 ): void {
   const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
-  const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+  const usual = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+  const options = { ...usual, ...wanted, qos: granted }
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
   const seen = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, [mounted])
   completeAfterCommit(state, question, { session, result: { done: true, matched: 1 }, seen })

@@ -110,6 +110,13 @@ export type AuthenticationResult =
   /** `reasonString` is for the client, `cause` for the log of the broker. */
   | { readonly allowed: false; readonly reason: ReasonCode; readonly reasonString?: string; readonly cause?: string }
 
+/** Of MQTT 5.0; absent: none is set. */
+export interface SubscribeCommandOptions {
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  readonly retainHandling: 0 | 1 | 2
+}
+
 export type Command =
   | {
       readonly name: 'publish'
@@ -138,7 +145,13 @@ export type Command =
   /** What it was told about publishing is asked again. */
   | { readonly name: 'forget-verdicts'; readonly clientId: string }
   /** The filter as the client would say it, without its mount point; so below. */
-  | { readonly name: 'subscribe'; readonly clientId: string; readonly filter: TopicFilter; readonly qos: QoS }
+  | {
+      readonly name: 'subscribe'
+      readonly clientId: string
+      readonly filter: TopicFilter
+      readonly qos: QoS
+      readonly options?: SubscribeCommandOptions | undefined
+    }
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }
   /** What topics of this shard are to remember, from a backup: nobody who has subscribed already hears of it. */
   | { readonly name: 'keep-retained'; readonly messages: readonly StoredMessage[] }

@@ -1,11 +1,14 @@
 // The limits and choices of the core, by the names that they have in the configuration (`mqtt.*`, `retainer.*`).
 
 import type { QoS } from '../../protocol/index.ts'
+import type { RewriteRule } from './topic-rewrites.ts'
 
 /** What to do with one message more than a session may have waiting in memory, where nothing is stored for it. */
 export type QueueFullPolicy = 'drop-newest' | 'drop-oldest'
 
 export interface CoreSettings {
+  /** rewrite; undefined: no topic is replaced. */
+  topicRewrites: readonly RewriteRule[] | undefined
   /** delayed.enable: messages to `$delayed/...` are published later; if false, such a topic is one like others. */
   delaysMessages: boolean
   /** delayed.max_delayed_messages, of all shards together; undefined: no limit. */
@@ -97,6 +100,7 @@ export interface CoreSettings {
 }
 
 export const defaultCoreSettings: CoreSettings = {
+  topicRewrites: undefined,
   delaysMessages: true,
   maxDelayedMessages: 100_000,
   maxPacketBytes: 10 * 1_024 * 1_024,

@@ -25,7 +25,9 @@ import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../model/message.ts'
 import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
+import { type RewriteRule, rewriteTopic } from '../model/topic-rewrites.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
+import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { endConnection } from '../connect/close-connection.ts'
@@ -55,7 +57,9 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   }
   if (state.ruleTriggers.wanted.authorization)
     recordAuthorization(state, connection, session, { action: 'publish', topic: topic.name, isAllowed: !isDenied })
-  const target = connection.hasPlainPublishes ? topic : prepare(state, connection, packet, topic)
+  const { topicRewrites: rules } = state.settings
+  const renamed = rules === undefined ? topic : rewritten(state, connection, open, { rules, topic })
+  const target = connection.hasPlainPublishes ? renamed : prepare(state, connection, packet, renamed)
   if (target === undefined) return
   if (
     state.peerTable !== undefined &&
@@ -88,6 +92,19 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   if (!canAcceptPublish(state, connection, open, packet, message)) return
   if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied, accept)
   else acceptExactlyOnce(state, connection, session, packet, message, isDenied, accept)
+}
+
+/** The topic that the message goes to, in place of the one that its publisher says. Bridges bring messages of other brokers. */
+function rewritten(
+  { matchRegex, topics }: BrokerState,
+  { listener }: Connection,
+  { session: { clientId, identity } }: Open,
+  { rules, topic }: { readonly rules: readonly RewriteRule[]; readonly topic: Topic },
+): Topic {
+  if (listener.isBridge === true) return topic
+  const who = { clientId: splitNamespacedName(clientId).name, username: identity.username }
+  const name = rewriteTopic({ rules, matchRegex }, topic.name, who)
+  return name === topic.name ? topic : topics.named(name)
 }
 
 /** What is done with a message that is taken. Returns how many get it. */

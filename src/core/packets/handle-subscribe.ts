@@ -21,7 +21,9 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { deniedFilters } from '../connect/authorize-subscribe.ts'
+import { rewriteFilter } from '../model/topic-rewrites.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
+import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { endExclusiveWait, findHeldFilters } from '../connect/exclusive-wait.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { exceedsSubscriptionLimits, isRefusedForMemory } from '../connect/subscription-limits.ts'
@@ -48,7 +50,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   const outcomes = packet.subscriptions.map((request, place) => {
     const filter = exceedsFilterLimits(state, request.filter)
       ? undefined
-      : mountedFilter(connection.mountpoint, request.filter)
+      : mountedFilter(connection.mountpoint, rewritten(state, connection, session, request.filter))
     if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
     const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
@@ -77,6 +79,18 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
       })
     startRetainedReplay(state, session, filter, outcome)
   }
+}
+
+/** The filter in place of the one that the client says. */
+function rewritten(
+  { settings: { topicRewrites: rules }, matchRegex }: BrokerState,
+  { listener }: Connection,
+  { clientId, identity }: Session,
+  filter: TopicFilter,
+): TopicFilter {
+  if (rules === undefined || listener.isBridge === true) return filter
+  const who = { clientId: splitNamespacedName(clientId).name, username: identity.username }
+  return rewriteFilter({ rules, matchRegex }, filter, who)
 }
 
 /** For rules. */
@@ -201,7 +215,7 @@ export function handleUnsubscribe(
 ): void {
   if (!canSendResponse(state, connection, { type: 'unsuback', count: packet.filters.length })) return
   const found = packet.filters.map((filter) => {
-    const mounted = mountedFilter(connection.mountpoint, filter)
+    const mounted = mountedFilter(connection.mountpoint, rewritten(state, connection, session, filter))
     return mounted !== undefined && unsubscribe(state, session, mounted, packet.properties)
   })
   const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))

@@ -36,6 +36,7 @@ import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
 import type { RuleTriggerKind } from '../model/rule-trigger.ts'
 import { RuleTriggers } from './rule-triggers.ts'
 import type { CoreSettings } from '../model/settings.ts'
+import type { MatchRegex } from '../model/topic-rewrites.ts'
 import { BufferPool } from '../model/buffer-pool.ts'
 import type { RetainedMessage, StoredRetained } from '../model/retained-message.ts'
 import { RetainedTree, TopicRouter, type SubscriptionOptions } from '../topics/index.ts'
@@ -128,6 +129,8 @@ export interface BrokerOptions {
   readonly brokerName?: string | undefined
   /** Undefined: the core makes an account that nobody else reads. */
   readonly memory?: MemoryAccount | undefined
+  /** Undefined: no topic is replaced. */
+  readonly matchRegex?: MatchRegex | undefined
   /** Undefined: there are no rules. */
   readonly ruleHook?: RuleHook | undefined
   /** Drops that are told as events in a tenth of a second; undefined: 64. */
@@ -211,6 +214,8 @@ export class BrokerState {
   clientFilters: ClientFilters | undefined = undefined
   /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
   readonly exclusiveHolders = new Map<TopicFilter, Session>()
+  /** Of `settings.topicRewrites`. */
+  readonly matchRegex: MatchRegex
   /** Runs rules; undefined: there are none. */
   readonly ruleHook: RuleHook | undefined
   /** Of the message that is being routed; undefined: none. */
@@ -254,6 +259,7 @@ export class BrokerState {
     this.brokerName = options.brokerName
     this.topics = options.topics
     this.ruleHook = options.ruleHook
+    this.matchRegex = options.matchRegex ?? (() => undefined)
     this.memory = options.memory ?? new MemoryAccount()
     this.sessions = new SessionTable(this.memory)
     this.retainedPayloads = new RetainedPayloads(this.memory)

@@ -31,6 +31,7 @@ import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
 import { gatewayClientHandlers } from './v5/gateway-clients.ts'
 import { gatewayListenerHandlers } from './v5/gateway-listeners.ts'
+import { topicSettingHandlers } from './v5/topic-settings.ts'
 import { delayedHandlers } from './v5/delayed.ts'
 import { gatewayHandlers } from './v5/gateways.ts'
 import { loginHandlers } from './v5/login.ts'
@@ -68,6 +69,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...gatewayClientHandlers(operations.gateways, operations.clients, operations.publishing),
     ...gatewayListenerHandlers(operations.gateways),
     ...delayedHandlers(operations.delayed),
+    ...topicSettingHandlers(operations.topicSettings),
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),

@@ -91,7 +91,17 @@ function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | un
   return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
 
-const shardSections = ['auth.', 'delayed.', 'flapping_detect.', 'limits.', 'mqtt.', 'retainer.', 'log.level']
+const shardSections = [
+  'auth.',
+  'auto_subscribe.',
+  'delayed.',
+  'flapping_detect.',
+  'limits.',
+  'mqtt.',
+  'retainer.',
+  'rewrite',
+  'log.level',
+]
 
 /** Asked always: files of rules and keys may say something else, too. */
 function shardsConsumer({
@@ -105,10 +115,17 @@ function shardsConsumer({
     apply: async (config) => {
       const admission = accessSettingsOf(config, secret)
       if ('problem' in admission) return admission
-      const { core, maxPropertyBytes, log } = config
+      const { autoSubscriptions, core, maxPropertyBytes, log } = config
       const { access } = admission
       const limits = connectionLimitsOf(config, room, supervisor.size)
-      const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: logLevelOf(log), ...limits }
+      const settings: ShardSettings = {
+        autoSubscriptions,
+        core,
+        access,
+        maxPropertyBytes,
+        logLevel: logLevelOf(log),
+        ...limits,
+      }
       await supervisor.change((change) => ({ kind: 'settings', change, settings }), settings)
       return undefined
     },

@@ -5,7 +5,8 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
-import { compileRule, compileTemplate, RuleCompileError } from '../../rules/index.ts'
+import { parseTopicFilter } from '../../protocol/index.ts'
+import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
 import { type ActionAssignment, eventMessageNames, type RuleAssignment, type RulePlan } from '../../shard/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
@@ -21,7 +22,7 @@ export interface RuleConfigOptions {
   tell(plan: RulePlan): Promise<void>
 }
 
-const sections = ['rule_engine.', 'event_message.', 'connectors.', 'actions.', 'webhook.']
+const sections = ['rewrite', 'auto_subscribe.', 'rule_engine.', 'event_message.', 'connectors.', 'actions.', 'webhook.']
 
 export class RuleConfig implements ConfigConsumer {
   readonly #options: RuleConfigOptions
@@ -50,8 +51,23 @@ export class RuleConfig implements ConfigConsumer {
   }
 }
 
+/** What keeps `rewrite` and `auto_subscribe` from working. */
+function problemOfTopics({ autoSubscriptions, core: { topicRewrites = [] } }: GodwitConfig): Problem | undefined {
+  for (const { re, source_topic: source } of topicRewrites) {
+    const matcher = matcherOf(re)
+    if (typeof matcher === 'string') return { problem: `rewrite: re ${JSON.stringify(re)}: ${matcher}` }
+    if (parseTopicFilter(source) === undefined)
+      return { problem: `rewrite: source_topic ${JSON.stringify(source)} is not a topic filter` }
+  }
+  const wrong = autoSubscriptions.find(({ topic }) => parseTopicFilter(topic) === undefined)
+  if (wrong === undefined) return undefined
+  return { problem: `auto_subscribe.topics: ${JSON.stringify(wrong.topic)} is not a topic filter` }
+}
+
 /** A problem begins with the key of a setting. */
 export function planRules(config: GodwitConfig, nodeName: string): { readonly plan: RulePlan } | Problem {
+  const rewrites = problemOfTopics(config)
+  if (rewrites !== undefined) return rewrites
   const actions = planActions(config)
   if ('problem' in actions) return actions
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))

@@ -109,6 +109,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     gateways,
     ...connectionLimitsOf(config, room, shards),
     core: config.core,
+    autoSubscriptions: config.autoSubscriptions,
     namespaces: config.namespaces,
     namespaceTable,
     clockBaseMs,

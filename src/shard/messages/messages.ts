@@ -9,7 +9,9 @@ import type {
   MemoryLevel,
   NamespaceSettings,
   PeerNumber,
+  SubscribeCommandOptions,
 } from '../../core/index.ts'
+import type { QoS } from '../../protocol/index.ts'
 import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
@@ -54,7 +56,17 @@ export interface BrokerMessage {
 }
 
 /** What a shard takes a change of while it runs. */
+/** A subscription that clients are given when they connect. */
+export interface AutoSubscription {
+  /** With placeholders. */
+  readonly topic: string
+  readonly qos: QoS
+  readonly options: SubscribeCommandOptions
+}
+
 export interface ShardSettings {
+  /** Undefined: none. */
+  readonly autoSubscriptions?: readonly AutoSubscription[] | undefined
   readonly core: CoreSettings
   readonly access: AccessSettings
   /** mqtt.property_size in bytes: the whole property section of one packet. */

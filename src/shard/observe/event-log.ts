@@ -1,5 +1,6 @@
 // What the core tells of its clients: lines of the log, and whoever else wants to know.
 
+import type { AutoSubscriber } from '../runtime/auto-subscriber.ts'
 import { type BrokerEvent, type Connection, splitNamespacedName } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import { type CounterCell, counterCells, type Counters, type Log, type LogFields } from '../../telemetry/index.ts'
@@ -32,6 +33,8 @@ export class EventLog {
   readonly #clientEvents: ClientEvents
   readonly #commands: PendingCommands
   readonly #clientIdConflicts: TransientAlarm
+  /** Undefined: clients are given no subscriptions. */
+  autoSubscriber: AutoSubscriber | undefined = undefined
 
   constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
     this.#clientIdConflicts = new TransientAlarm(alarms, {
@@ -55,6 +58,7 @@ export class EventLog {
         return this.#clientIdConflicts.note(conflictText(event))
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)
+        this.autoSubscriber?.note(event)
         this.#counters.add(counterCells.clientsConnected, 1)
         return log.info('client connected', { ...named(event.clientId), ...arrivalOf(event.connection) })
       case 'client-refused':

@@ -21,6 +21,7 @@ import { ruleEngineCommands } from './rule-engine-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
+import { topicSettingCommands } from './topic-setting-commands.ts'
 import { traceCommands } from './trace-commands.ts'
 
 export const ctlCommands: readonly CtlCommand[] = [
@@ -39,6 +40,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...ruleEngineCommands,
   ...gatewayCommands,
   ...delayedCommands,
+  ...topicSettingCommands,
   ...traceCommands,
   ...accountCommands,
   ...auditCommands,
@@ -54,6 +56,8 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   topics: 'what is subscribed to',
   listeners: 'where clients come in',
   delayed: 'messages that are published later',
+  rewrite: 'topics of clients that are replaced',
+  'auto-subscribe': 'subscriptions that the broker makes',
   gateways: 'clients that speak something else than MQTT',
   user: 'passwords that clients show, by user name',
   clientid: 'passwords that clients show, by client id',

@@ -1,0 +1,55 @@
+// rewrite, auto_subscribe: topics that the broker takes for others, and subscriptions that it makes.
+
+import { listOf, record } from '../schema/collections.ts'
+import { section, setting } from '../schema/setting.ts'
+import { choice, text } from '../schema/setting-type.ts'
+
+const maxRules = 1_000
+const maxTopics = 100
+
+export const rewrite = setting(
+  listOf(
+    record(
+      'a rule',
+      {
+        action: choice(['publish', 'subscribe', 'all']),
+        source_topic: text(),
+        re: text(),
+        dest_topic: text(),
+      },
+      ['action', 'source_topic', 're', 'dest_topic'],
+    ),
+    maxRules,
+  ),
+  [],
+  {
+    description:
+      'Topics of clients that are replaced: {action = publish | subscribe | all, source_topic, re, dest_topic}. The first rule whose filter source_topic matches decides: if the regular expression re matches, the topic becomes dest_topic, with $1 for groups, ${clientid} and ${username}. Access rules see the topic that the client says.',
+    takes: 'at-once',
+  },
+)
+
+export const autoSubscribe = section('Subscriptions that the broker makes for each client that connects.', {
+  topics: setting(
+    listOf(
+      record(
+        'a subscription',
+        {
+          topic: text(),
+          qos: choice(['0', '1', '2']),
+          rh: choice(['0', '1', '2']),
+          rap: choice(['0', '1']),
+          nl: choice(['0', '1']),
+        },
+        ['topic'],
+      ),
+      maxTopics,
+    ),
+    [],
+    {
+      description:
+        'Each is {topic, qos, rh, rap, nl}. ${clientid}, ${username}, ${host} and ${port} in topic are those of the client; without a value the subscription is left out. Access rules are not asked.',
+      takes: 'at-once',
+    },
+  ),
+})

@@ -1,0 +1,73 @@
+// Topics that clients say and that the broker takes for others: `rewrite` of the configuration. The first rule whose filter
+// matches decides; access rules see what the client says.
+
+import {
+  bareFilter,
+  matchesFilter,
+  parseTopicFilter,
+  parseTopicName,
+  type TopicFilter,
+  type TopicName,
+} from '../../protocol/index.ts'
+
+/** One entry of `rewrite`. */
+export interface RewriteRule {
+  readonly action: 'publish' | 'subscribe' | 'all'
+  readonly source_topic: string
+  /** A regular expression; its groups are $1, $2... in `dest_topic`. */
+  readonly re: string
+  readonly dest_topic: string
+}
+
+/** Groups of the match, the whole match first. Undefined: no match. The shard brings it: its time is bounded. */
+export type MatchRegex = (pattern: string, text: string) => readonly (string | undefined)[] | undefined
+
+interface Who {
+  readonly clientId: string
+  readonly username: string | undefined
+}
+
+/** Rules and what runs them. */
+export interface Rewriting {
+  readonly rules: readonly RewriteRule[]
+  readonly matchRegex: MatchRegex
+}
+
+/** The topic in place of one that a client publishes to. What would be no topic name stays as it is. */
+export function rewriteTopic(rewriting: Rewriting, topic: TopicName, who: Who): TopicName {
+  const text = rewrite(rewriting, 'publish', topic, who)
+  return text === undefined ? topic : (parseTopicName(text) ?? topic)
+}
+
+/** The same for a filter; what stands in front of a shared one stays. An exclusive one stays as it is. */
+export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, who: Who): TopicFilter {
+  if (filter.startsWith('$exclusive/')) return filter
+  const bare = bareFilter(filter)
+  const text = rewrite(rewriting, 'subscribe', bare, who)
+  const prefix = filter.slice(0, filter.length - bare.length)
+  return text === undefined ? filter : (parseTopicFilter(prefix + text) ?? filter)
+}
+
+function rewrite(
+  { rules, matchRegex }: Rewriting,
+  action: 'publish' | 'subscribe',
+  text: string,
+  who: Who,
+): string | undefined {
+  const rule = rules.find(
+    (one) => (one.action === action || one.action === 'all') && matchesFilter(one.source_topic, text),
+  )
+  const groups = rule === undefined ? undefined : matchRegex(rule.re, text)
+  return rule === undefined || groups === undefined ? undefined : filled(rule.dest_topic, groups, who)
+}
+
+/** Undefined: there is no value for a placeholder. */
+function filled(template: string, groups: readonly (string | undefined)[], who: Who): string | undefined {
+  let isComplete = true
+  const text = template.replaceAll(/\$(?:(\d)|\{(clientid|username)\})/g, (whole, group?: string, name?: string) => {
+    const value = group === undefined ? (name === 'clientid' ? who.clientId : who.username) : groups[Number(group)]
+    if (value === undefined) isComplete = false
+    return value ?? whole
+  })
+  return isComplete ? text : undefined
+}
