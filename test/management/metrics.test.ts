@@ -157,7 +157,12 @@ test('a broker with everything in it has a value for every metric, in the format
     ([name, value]) => `listeners.ssl.${name}=${JSON.stringify(value)}`,
   )
   const bridge = 'bridges.mqtt.north={server="mqtt-tcp://127.0.0.1:1", enable=true}'
-  const broker = await startBrokerWithApi(t, { set: [...listener, bridge, 'auth.allow_anonymous=false'] })
+  const service = [
+    'connectors.http.away={url="http://127.0.0.1:1/"}',
+    'actions.http.away={connector=away}',
+    'rule_engine.rules.r1={sql="SELECT * FROM \\"a\\"", actions=["http:away"]}',
+  ]
+  const broker = await startBrokerWithApi(t, { set: [...listener, bridge, ...service, 'auth.allow_anonymous=false'] })
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
   let families = readExposition((await broker.ask('/api/v4/prometheus')).text)
   // Bridges say once a second how they are.

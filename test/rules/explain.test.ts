@@ -16,6 +16,18 @@ function explain(sql: string, columns: RuleMap): RuleExplanation {
 }
 
 describe('explain', () => {
+  test('of an event: either spelling takes it, and its columns are in the condition', () => {
+    const sql = `SELECT clientid FROM "$events/client/disconnected", "a" WHERE reason <> 'normal'`
+    const columns = { clientid: 'c1', reason: 'normal' }
+    const found = explainRule(compileRule(sql), new RuleEvent(fieldsOf('client.disconnected', columns)), sampleHost())
+    assert.equal(found.outcome, 'condition-false')
+    assert.deepEqual(found.sources, [
+      { text: '$events/client/disconnected', matches: true },
+      { text: 'a', matches: false },
+    ])
+    assert.ok(found.condition.some(({ text, value }) => text === 'reason' && value === '"normal"'))
+  })
+
   test('no entry of FROM takes the message', () => {
     const result = explain('SELECT * FROM "x/#", "$events/client_connected"', {})
     assert.equal(result.outcome, 'no-source')

@@ -6,10 +6,15 @@ import type { BridgeReport } from '../operations/bridges.ts'
 import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
 import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
 import { type ApiError, refuse } from '../api-error.ts'
+import type { RuleOperations } from '../operations/rules.ts'
+import { ruleMetricsOf, type RuleMetricName } from '../rule-metrics.ts'
 
 const msPerSecond = 1_000
 
-export function metricHandlers(operations: MetricOperations): Handlers<typeof metricEndpoints> {
+export function metricHandlers(
+  operations: MetricOperations,
+  rules: Pick<RuleOperations, 'scrape'>,
+): Handlers<typeof metricEndpoints> {
   const { nodeName } = operations
   const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
   return {
@@ -17,7 +22,8 @@ export function metricHandlers(operations: MetricOperations): Handlers<typeof me
       const { cpuPercent, memoryBytes } = operations.read()
       return { metrics: [], cpuinfo: `${cpuPercent.toFixed(2)}%`, memory: String(memoryBytes) }
     },
-    get_prometheus: () => writePrometheus(metricsOf(operations.read())),
+    get_prometheus: async () =>
+      writePrometheus({ ...metricsOf(operations.read()), ...ruleMetricsOf(await rules.scrape()) }),
     get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(operations.read()) }] }),
     get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(operations.read()) },
     get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(operations.read()) },
@@ -76,7 +82,7 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
   }
 }
 
-function metricsOf(reading: NodeReading): Record<MetricName, MetricValue> {
+function metricsOf(reading: NodeReading): Record<Exclude<MetricName, RuleMetricName>, MetricValue> {
   return {
     ...requiredOf(reading),
     ...memoryOf(reading),

@@ -52,6 +52,14 @@ export interface ActionMetrics {
   readonly lastError: string
 }
 
+/** What Prometheus is told of rules. */
+export interface RuleScrape {
+  readonly rules: ReadonlyMap<string, RuleMetrics>
+  readonly actions: ReadonlyMap<string, ActionMetrics>
+  /** Actions that use each connector, by `type:name`. Connectors without actions are left out. */
+  readonly connectors: ReadonlyMap<string, readonly string[]>
+}
+
 /** A connector or an action with its settings, as plain values; secrets are masked. */
 export interface Resource {
   readonly type: string
@@ -107,6 +115,8 @@ export interface RuleOperations {
   ruleMetrics(id: string): Promise<RuleMetrics>
   /** Of all rules, by ID. */
   metricsOfRules(): Promise<ReadonlyMap<string, RuleMetrics>>
+  /** Of rules and actions. Shards that do not answer within a second are left out. */
+  scrape(): Promise<RuleScrape>
   resetRule(id: string): Promise<void>
   test(sql: string, context: Readonly<Record<string, unknown>>): SqlTestOutcome
   /** The message: the SQL is no rule. */

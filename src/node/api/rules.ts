@@ -10,6 +10,7 @@ import type {
   Rule,
   RuleMetrics,
   RuleOperations,
+  RuleScrape,
   SqlTestOutcome,
 } from '../../management/index.ts'
 import {
@@ -66,13 +67,8 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
     },
     ruleMetrics: async (id) =>
       sumOfRule((await shards.reports()).flatMap(({ rules }) => rules).filter((rule) => rule.id === id)),
-    metricsOfRules: async () => {
-      const byId = Map.groupBy(
-        (await shards.reports()).flatMap(({ rules }) => rules),
-        ({ id }) => id,
-      )
-      return new Map([...byId].map(([id, reports]) => [id, sumOfRule(reports)]))
-    },
+    metricsOfRules: async () => sumOfRules((await shards.reports()).flatMap(({ rules }) => rules)),
+    scrape: () => scrapeOf(configuration.config, shards),
     resetRule: (rule) => shards.tell({ question: 'reset-rule', rule }),
     ...sqlOperations(host),
     serviceTypes: () => Object.keys(sinkTypes),
@@ -222,9 +218,12 @@ class AllShards {
   }
 
   /** Those that do not answer say nothing. */
-  async #ask<Name extends QueryName>(query: QueryOf<Name>): Promise<readonly (QueryResult<Name> | undefined)[]> {
+  async #ask<Name extends QueryName>(
+    query: QueryOf<Name>,
+    timeoutMs?: number,
+  ): Promise<readonly (QueryResult<Name> | undefined)[]> {
     const shards = Array.from({ length: this.#supervisor.size }, (_, shard) =>
-      queryShard<Name>(this.#supervisor, shard, query),
+      queryShard<Name>(this.#supervisor, shard, query, timeoutMs),
     )
     const answers = await Promise.all(shards)
     return answers.map((answer) =>
@@ -240,8 +239,8 @@ class AllShards {
     await this.#ask(query)
   }
 
-  async reports(): Promise<readonly Reports[]> {
-    return (await this.#ask<'rules'>({ question: 'rules' })).flatMap((report) => report ?? [])
+  async reports(timeoutMs?: number): Promise<readonly Reports[]> {
+    return (await this.#ask<'rules'>({ question: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
   }
 
   async deadLetters(action: string): Promise<readonly NodeDeadLetter[]> {
@@ -284,6 +283,32 @@ function sumOfRule(reports: readonly RuleReport[]): RuleMetrics {
     actionsDiscarded: sum(({ counters }) => counters.actionsDiscarded),
     functions: sumOfFunctions(reports),
     lastError: reports.find(({ lastError }) => lastError !== '')?.lastError ?? '',
+  }
+}
+
+function sumOfRules(reports: readonly RuleReport[]): ReadonlyMap<string, RuleMetrics> {
+  const byId = Map.groupBy(reports, ({ id }) => id)
+  return new Map([...byId].map(([id, all]) => [id, sumOfRule(all)]))
+}
+
+/** Metrics are wanted most when something hangs: a scrape waits for no shard longer. */
+const scrapeTimeoutMs = 1_000
+
+async function scrapeOf({ ruleEngine, actions }: GodwitConfig, shards: AllShards): Promise<RuleScrape> {
+  const connectors = new Map<string, string[]>()
+  for (const type of Object.keys(sinkTypes) as SinkTypeName[]) {
+    const configured: ReadonlyMap<string, ActionSettings> = actions[type].named
+    for (const [name, { connector }] of configured) {
+      const id = `${type}:${connector ?? ''}`
+      connectors.set(id, [...(connectors.get(id) ?? []), `${type}:${name}`])
+    }
+  }
+  const hasNothing = ruleEngine.rules.named.size === 0 && connectors.size === 0
+  const reports = hasNothing ? [] : await shards.reports(scrapeTimeoutMs)
+  return {
+    rules: sumOfRules(reports.flatMap(({ rules }) => rules)),
+    actions: sumOfActions(reports.flatMap((report) => report.actions)),
+    connectors,
   }
 }
 

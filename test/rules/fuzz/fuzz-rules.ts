@@ -9,6 +9,7 @@ import {
   RuleCompileError,
   RuleError,
   RuleEvent,
+  sampleEvent,
   testRule,
   valueAsJson,
   type CompiledRule,
@@ -89,6 +90,9 @@ function evaluate(rule: CompiledRule, random: Random, tally: FuzzTally): void {
   } else tally.noResult++
   const event = new RuleEvent(fieldsOf('message.publish', { ...context, qos: 1 }))
   explainRule(rule, event, host)
+  // The event that it is for, as the explanation for administrators takes it.
+  const sample = sampleEvent(rule, context)
+  if (!(sample instanceof RuleError)) explainRule(rule, sample, host)
 }
 
 /** The output must be JSON, or too large, or contain bits: both are rule errors. */

@@ -87,7 +87,15 @@ const texts = [
   '&\\1',
 ]
 const operators = ['+', '-', '*', '/', 'div', 'mod', '=', '<>', '!=', '<', '<=', '>', '>=', '=~', 'AND', 'OR']
-const sources = ['t/#', '#', '+/+', '$events/client_connected', '$events/message_dropped', '$bridges/mqtt:n', '$SYS/#']
+const events = [...eventDefinitions.values()].flatMap(({ topic, otherTopics }) => [topic, ...otherTopics])
+const sources = [
+  't/#',
+  '#',
+  '+/+',
+  '$bridges/mqtt:n',
+  '$SYS/#',
+  ...events.filter((topic) => topic.startsWith('$events/')),
+]
 const aliases = ['x', 'y', 'x.y', 'x[0]', 'x[-0]', 'x[1]', 'payload.z', '"odd name"', '"__proto__".p', 'item']
 const junk = [
   "'",

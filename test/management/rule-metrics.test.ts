@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { ruleMetricsOf } from '../../src/management/rule-metrics.ts'
+import type { ActionMetrics, RuleMetrics } from '../../src/management/index.ts'
+import { startBrokerWithApi } from './api.ts'
+
+const counts = {
+  matched: 1,
+  rate: 0,
+  rateMax: 0,
+  rateLast5m: 0,
+  passed: 1,
+  exceptions: 2,
+  noResult: 3,
+  actionsTotal: 1,
+  actionsSuccess: 1,
+  actionsFailed: 0,
+  actionsDiscarded: 0,
+  functions: [],
+  lastError: '',
+} satisfies RuleMetrics
+
+const action = {
+  status: 'connected',
+  statusReason: '',
+  matched: 9,
+  success: 5,
+  failed: 1,
+  droppedQueueFull: 1,
+  droppedOther: 0,
+  retried: 4,
+  queuing: 2,
+  inflight: 1,
+  deadLetters: 1,
+  oldestAgeMs: 2_500,
+  lastError: '',
+} satisfies ActionMetrics
+
+test('more than a thousand rules are one sum more, so that the output is bounded', () => {
+  const rules = new Map(Array.from({ length: 1_500 }, (_, number) => [`r${number}`, counts]))
+  const found = ruleMetricsOf({ rules, actions: new Map(), connectors: new Map() })
+  const matched = found.godwit_rule_matched_total
+  assert.ok(Array.isArray(matched))
+  assert.equal(matched.length, 1_001)
+  assert.deepEqual(matched.at(-1), { labels: { rule: '(others)' }, value: 500 })
+  assert.ok(Array.isArray(found.godwit_rule_failed_total))
+  assert.deepEqual(found.godwit_rule_failed_total.slice(-2), [
+    { labels: { rule: '(others)', reason: 'exception' }, value: 1_000 },
+    { labels: { rule: '(others)', reason: 'no_result' }, value: 1_500 },
+  ])
+})
+
+test('a connector is connected if all of its actions are', () => {
+  const actions = new Map<string, ActionMetrics>([
+    ['http:a', action],
+    ['http:b', { ...action, status: 'disconnected' }],
+  ])
+  const connectors = new Map([
+    ['http:x', ['http:a']],
+    ['http:y', ['http:a', 'http:b']],
+  ])
+  const found = ruleMetricsOf({ rules: new Map(), actions, connectors })
+  assert.deepEqual(found.godwit_rule_connector_connected, [
+    { labels: { connector: 'http:x' }, value: 1 },
+    { labels: { connector: 'http:y' }, value: 0 },
+  ])
+  assert.deepEqual(found.godwit_rule_action_oldest_seconds, [
+    { labels: { action: 'http:a' }, value: 2.5 },
+    { labels: { action: 'http:b' }, value: 2.5 },
+  ])
+})
+
+test('what rules of a broker do is in its metrics', async (t) => {
+  const set = [
+    'node.shards=2',
+    `rule_engine.rules.r1={sql="SELECT 1 AS x FROM \\"a\\"", actions=[{function=console}]}`,
+    `rule_engine.rules.r2={sql="SELECT payload.x FROM \\"a\\"", actions=[]}`,
+  ]
+  const broker = await startBrokerWithApi(t, { set })
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
+  t.after(() => client.end(true))
+  await client.publishAsync('a', 'no JSON', { qos: 1 })
+  const { text } = await broker.ask('/api/v4/prometheus')
+  assert.match(text, /^godwit_rule_matched_total\{rule="r1"\} 1$/m)
+  assert.match(text, /^godwit_rule_results_total\{rule="r1",result="success"\} 1$/m)
+  assert.match(text, /^godwit_rule_failed_total\{rule="r2",reason="exception"\} 1$/m)
+})
