@@ -25,8 +25,6 @@ export interface HostFunctions {
   compress(format: CompressionFormat, data: Uint8Array): Uint8Array
   /** Throws RuleError for damaged data and if the result is larger than `maxBytes`. */
   decompress(format: CompressionFormat, data: Uint8Array, maxBytes: number): Uint8Array
-  /** Runs a jq program on a JSON text and returns the results as JSON texts. */
-  jq(program: string, json: string, timeoutMs: number): readonly string[]
   /** Encodes a value by a schema of the schema registry. */
   encodeBySchema(schema: string, value: RuleValue, messageType: string | undefined): Uint8Array
   /** Decodes bytes by a schema of the schema registry. */

@@ -42,5 +42,8 @@ export const maxCreatedBytes = 16_777_216
 /** Bytes of one rendered template. */
 export const maxRenderedBytes = 16_777_216
 
-/** Time that `jq` may take if the call names no other limit. */
-export const defaultJqTimeoutMs = 10_000
+/** Filters of a jq program within each other, while they run. */
+export const maxJqDepth = 1_000
+
+/** Characters of a jq program. */
+export const maxJqLength = 16_384

@@ -68,7 +68,8 @@ const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
   maxDecimals: 'decimals of `float` and `float2str`',
   maxRegexInstructions: 'instructions of a compiled regular expression',
   maxRenderedBytes: 'bytes of a rendered template',
-  defaultJqTimeoutMs: 'milliseconds of `jq` without a time limit of its own',
+  maxJqDepth: 'filters of a `jq` program within each other, while they run',
+  maxJqLength: 'characters of a `jq` program',
 }
 
 function limitTable(): string {

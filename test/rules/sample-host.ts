@@ -28,7 +28,6 @@ export function sampleHost(changes: Partial<HostFunctions> = {}): HostFunctions 
         throw new RuleError(`decompression failed: ${String(error)}`)
       }
     },
-    jq: (program, json) => [JSON.stringify([program, JSON.parse(json)])],
     encodeBySchema: (schema, value, type) => Buffer.from(valueAsJson([schema, value, type])),
     decodeBySchema: (schema, data, type) => [schema, Buffer.from(data).toString(), type],
     environmentVariable: (name) => (name === 'EMQXVAR_SITE' ? 'hall 3' : undefined),

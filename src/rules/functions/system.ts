@@ -1,6 +1,6 @@
 // Conditions, identifiers, stored values and jq.
 
-import { defaultJqTimeoutMs } from '../limits.ts'
+import { compileJq, runJq, type JqProgram } from '../jq/run-jq.ts'
 import { RuleError } from '../rule-error.ts'
 import { equals } from '../values/compare.ts'
 import { decodeJson } from '../values/json-decode.ts'
@@ -24,17 +24,30 @@ function coalesce(isSkipped: (value: RuleValue) => boolean, description: string)
   }
 }
 
-/** Waiting time of jq at most. */
+/** Time limit of jq at most. */
 const maxJqTimeoutMs = 60_000
 
-function jq([program, input, timeout]: readonly RuleValue[], { host, budget }: Call): RuleValue {
-  const timeoutMs =
-    timeout === undefined ? defaultJqTimeoutMs : integerWithin(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
-  const json = isText(input) ? stringOf(input, 'jq: the input') : encodeJson(input, budget)
-  return host.jq(program as string, json, timeoutMs).map((result) => {
-    budget.create(result.length + 8)
-    return decodeJson(result)
-  })
+interface CompiledJq {
+  readonly text: string
+  readonly program: JqProgram
+}
+
+/** The program is mostly constant: each place in the SQL keeps its last one. */
+function jqProgram(text: string, { site, budget }: Call): JqProgram {
+  const known = site.memo as CompiledJq | undefined
+  if (known !== undefined && known.text === text) return known.program
+  budget.read(16 * text.length)
+  const program = compileJq(text)
+  site.memo = { text, program }
+  return program
+}
+
+/** The time limit is checked and not used: the limits of the rule end a program much earlier. */
+function jq([program, input, timeout]: readonly RuleValue[], call: Call): RuleValue {
+  if (timeout !== undefined) integerWithin(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
+  if (isText(input)) call.budget.read(16 * input.length)
+  const value = isText(input) ? decodeJson(stringOf(input, 'jq: the input')) : (input ?? null)
+  return runJq(jqProgram(program as string, call), value, call.budget)
 }
 
 function keyOf(key: RuleValue, { budget }: Call): string {
@@ -68,7 +81,7 @@ export const systemFunctions: FunctionDefinitions = {
   jq: {
     signatures: ['program: text, input: any', 'program: text, input: any, timeout_ms: integer'],
     returns: 'array',
-    description: 'Results of a jq program. A text is JSON input. The time limit is 10 seconds by default.',
+    description: 'Results of a jq program. A text is JSON input. The limits of the rule end the program.',
     run: jq,
   },
   uuid_v4: { signatures: [''], returns: 'text', description: 'A random UUID.', run: (_args, { host }) => host.uuid() },

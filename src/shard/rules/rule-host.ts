@@ -32,9 +32,6 @@ export function ruleHost(nowMs: () => number): HostFunctions {
         throw new RuleError(`decompression failed: ${error instanceof Error ? error.message : String(error)}`)
       }
     },
-    jq: () => {
-      throw new RuleError('jq is not available in this version')
-    },
     encodeBySchema: (schema) => {
       throw new RuleError(`there is no schema ${JSON.stringify(schema)}: this version has no schema registry`)
     },

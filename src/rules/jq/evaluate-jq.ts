@@ -1,0 +1,500 @@
+// Evaluates a jq program. Each filter calls `emit` for each of its outputs; nothing is gathered that is not asked for.
+// The budget of the rule ends a program that works too long, and a limit on the depth one that recurs too deeply.
+//
+// A value that came out of the input by a path has that path, where `path` is not undefined. `path(f)`, assignments and
+// deletions start with an empty path.
+
+import { limitError, RuleError, type Budget } from '../rule-error.ts'
+import { maxJqDepth } from '../limits.ts'
+import { isArray, isMap, type RuleValue } from '../values/value.ts'
+import { isNumber, negate, toFloat } from '../values/numbers.ts'
+import { jqFunctions } from './jq-functions.ts'
+import {
+  Break,
+  defined,
+  JqError,
+  labelOf,
+  noNames,
+  Passing,
+  type Closure,
+  type FunctionScope,
+  type JqLibrary,
+  type Scope,
+} from './jq-scope.ts'
+import { formatText } from './jq-formats.ts'
+import { bindPattern, buildObject, interpolate, product } from './jq-combinations.ts'
+import { behind, deletePaths, getPath, setPath, type JqPath } from './jq-paths.ts'
+import type { JqNode } from './jq-syntax.ts'
+import { isTruthy, memberOf, operate, shownValue, sliceOf } from './jq-values.ts'
+
+export type JqEmit = (value: RuleValue, path: JqPath | undefined) => void
+
+export class JqEvaluation {
+  readonly budget: Budget
+  readonly #library: JqLibrary
+  #depth = 0
+
+  constructor(budget: Budget, library: JqLibrary) {
+    this.budget = budget
+    this.#library = library
+  }
+
+  run(node: JqNode, input: RuleValue, path: JqPath | undefined, scope: Scope | undefined, emit: JqEmit): void {
+    this.budget.step(1)
+    if (++this.#depth > maxJqDepth)
+      throw limitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
+    try {
+      this.#runNode(node, input, path, scope, emit)
+    } finally {
+      this.#depth--
+    }
+  }
+
+  #runNode(node: JqNode, input: RuleValue, path: JqPath | undefined, scope: Scope | undefined, emit: JqEmit): void {
+    switch (node.kind) {
+      case 'identity':
+        return emit(input, path)
+      case 'literal':
+        return emit(node.value, undefined)
+      case 'variable':
+        return emit(this.#variable(node.name, scope), undefined)
+      case 'format':
+        return emit(formatText(node.format, input, this.budget), undefined)
+      case 'text':
+        return interpolate(this, node, { place: 0, text: '', input, scope, emit })
+      case 'index':
+      case 'slice':
+      case 'iterate':
+        return this.#access(node, input, path, scope, emit)
+      case 'pipe':
+        return this.run(node.left, input, path, scope, (value, at) => this.run(node.right, value, at, scope, emit))
+      case 'comma':
+        this.run(node.left, input, path, scope, emit)
+        return this.run(node.right, input, path, scope, emit)
+      case 'alternative':
+        return this.#alternative(node, input, path, scope, emit)
+      case 'and':
+      case 'or':
+        return this.#logic(node, input, scope, emit)
+      case 'operation':
+        return this.values(node.right, input, scope, (right) =>
+          this.values(node.left, input, scope, (left) =>
+            emit(operate(node.operator, left, right, this.budget), undefined),
+          ),
+        )
+      case 'negate':
+        return this.values(node.of, input, scope, (value) => {
+          if (!isNumber(value)) throw new RuleError(`jq: ${shownValue(value, this.budget)} cannot be negated`)
+          emit(negate(value), undefined)
+        })
+      case 'array':
+        return emit(node.of === undefined ? [] : this.collect(node.of, input, scope), undefined)
+      case 'object':
+        return buildObject(this, node.members, { place: 0, built: {}, input, scope, emit })
+      default:
+        return this.#runControl(node, input, path, scope, emit)
+    }
+  }
+
+  #runControl(
+    node: Exclude<
+      JqNode,
+      {
+        kind:
+          | 'identity'
+          | 'literal'
+          | 'variable'
+          | 'format'
+          | 'text'
+          | 'index'
+          | 'slice'
+          | 'iterate'
+          | 'pipe'
+          | 'comma'
+          | 'alternative'
+          | 'and'
+          | 'or'
+          | 'operation'
+          | 'negate'
+          | 'array'
+          | 'object'
+      }
+    >,
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    switch (node.kind) {
+      case 'call':
+        return this.#call(node, input, path, scope, emit)
+      case 'define':
+        return this.run(node.rest, input, path, defined(node.function, scope), emit)
+      case 'bind':
+        return this.values(node.source, input, scope, (value) =>
+          bindPattern(this, node.pattern, value, scope, (inner) => this.run(node.body, input, path, inner, emit)),
+        )
+      case 'reduce':
+      case 'foreach':
+        return this.#fold(node, input, path, scope, emit)
+      case 'if':
+        return this.values(node.condition, input, scope, (holds) =>
+          this.run(isTruthy(holds) ? node.yes : node.no, input, path, scope, emit),
+        )
+      case 'try':
+        return this.#try(node, input, path, scope, emit)
+      case 'label':
+        return this.#label({ kind: 'label', name: node.name, outer: scope }, (inner) =>
+          this.run(node.body, input, path, inner, emit),
+        )
+      case 'break':
+        throw new Break(labelOf(node.name, scope))
+      case 'assign':
+        return this.#assign(node, input, scope, emit)
+      default:
+        throw node satisfies never
+    }
+  }
+
+  /** Outputs without their paths. */
+  values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void {
+    this.run(node, input, undefined, scope, emit)
+  }
+
+  collect(node: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue[] {
+    const items: RuleValue[] = []
+    this.values(node, input, scope, (value) => {
+      this.budget.create(8)
+      items.push(value)
+    })
+    return items
+  }
+
+  #paths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[] {
+    const paths: JqPath[] = []
+    this.run(node, input, [], scope, (value, path) => {
+      if (path === undefined)
+        throw new RuleError(`jq: ${shownValue(value, this.budget)} is no part of the input: it has no path`)
+      this.budget.create(8 * (path.length + 1))
+      paths.push(path)
+    })
+    return paths
+  }
+
+  #access(
+    node: Extract<JqNode, { kind: 'index' | 'slice' | 'iterate' }>,
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    this.run(node.of, input, path, scope, (value, at) => {
+      if (node.kind === 'iterate') return this.#iterate(value, at, emit)
+      if (node.kind === 'index')
+        return this.values(node.key, input, scope, (key) => {
+          if (isMap(key)) return emit(sliceOf(value, key['start'], key['end'], this.budget), behind(at, key))
+          emit(memberOf(value, key, this.budget), behind(at, key))
+        })
+      const none: JqNode = { kind: 'literal', value: null }
+      this.values(node.to ?? none, input, scope, (end) =>
+        this.values(node.from ?? none, input, scope, (start) =>
+          emit(sliceOf(value, start, end, this.budget), behind(at, { start, end })),
+        ),
+      )
+    })
+  }
+
+  #iterate(value: RuleValue, path: JqPath | undefined, emit: JqEmit): void {
+    if (isArray(value)) for (const [at, item] of value.entries()) emit(item, path && [...path, at])
+    else if (isMap(value)) for (const key of Object.keys(value)) emit(value[key], path && [...path, key])
+    else throw new RuleError(`jq: ${shownValue(value, this.budget)} has no elements`)
+  }
+
+  #alternative(
+    { left, right }: { readonly left: JqNode; readonly right: JqNode },
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    let hasOne = false
+    this.#catching(
+      (guarded) =>
+        this.run(left, input, path, scope, (value, at) => {
+          if (!isTruthy(value)) return
+          hasOne = true
+          guarded(() => emit(value, at))
+        }),
+      () => {},
+    )
+    if (!hasOne) this.run(right, input, path, scope, emit)
+  }
+
+  #logic(
+    node: Extract<JqNode, { left: JqNode; kind: 'pipe' | 'comma' | 'alternative' | 'and' | 'or' }>,
+    input: RuleValue,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    const decides = node.kind === 'or'
+    this.values(node.left, input, scope, (left) => {
+      if (isTruthy(left) === decides) return emit(decides, undefined)
+      this.values(node.right, input, scope, (right) => emit(isTruthy(right), undefined))
+    })
+  }
+
+  #fold(
+    node: Extract<JqNode, { kind: 'reduce' | 'foreach' }>,
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    this.run(node.init, input, path, scope, (init, initPath) => {
+      let state = { value: init, path: initPath }
+      this.values(node.source, input, scope, (item) =>
+        bindPattern(this, node.pattern, item, scope, (inner) => {
+          let last = { value: null as RuleValue, path: undefined as JqPath | undefined }
+          this.run(node.update, state.value, state.path, inner, (value, at) => {
+            last = { value, path: at }
+            if (node.kind === 'foreach') this.run(node.extract, value, at, inner, emit)
+          })
+          state = last
+        }),
+      )
+      if (node.kind === 'reduce') emit(state.value, state.path)
+    })
+  }
+
+  #try(
+    { body, handler }: Extract<JqNode, { kind: 'try' }>,
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    this.#catching(
+      (guarded) => this.run(body, input, path, scope, (value, at) => guarded(() => emit(value, at))),
+      (error) => {
+        if (handler === undefined) return
+        const value = error instanceof JqError ? error.value : error.message.replace(/^jq: /u, '')
+        this.run(handler, value, undefined, scope, emit)
+      },
+    )
+  }
+
+  /** Errors of `work` are handled, but for those of what `guarded` runs. Limits are not errors of the program. */
+  #catching(work: (guarded: (run: () => void) => void) => void, handle: (error: RuleError) => void): void {
+    const depth = this.#depth
+    try {
+      work((run) => {
+        try {
+          run()
+        } catch (error) {
+          throw new Passing(error)
+        }
+      })
+    } catch (error) {
+      this.#depth = depth
+      if (error instanceof Passing) throw error.error
+      if (!(error instanceof RuleError) || error.kind !== 'evaluation') throw error
+      handle(error)
+    }
+  }
+
+  #label(label: Scope, work: (scope: Scope) => void): void {
+    const depth = this.#depth
+    try {
+      work(label)
+    } catch (error) {
+      this.#depth = depth
+      let cause: unknown = error
+      while (cause instanceof Passing) cause = cause.error
+      if (!(cause instanceof Break) || cause.label !== label) throw error
+    }
+  }
+
+  #assign(node: Extract<JqNode, { kind: 'assign' }>, input: RuleValue, scope: Scope | undefined, emit: JqEmit): void {
+    const budget = this.budget
+    const paths = this.#paths(node.left, input, scope)
+    const { operator } = node
+    if (operator === '|=') return emit(this.#update(node.right, paths, input, scope), undefined)
+    this.values(node.right, input, scope, (right) => {
+      let result = input
+      for (const path of paths) {
+        const old = getPath(result, path, budget)
+        const next =
+          operator === '='
+            ? right
+            : operator === '//'
+              ? isTruthy(old)
+                ? old
+                : right
+              : operate(operator, old, right, budget)
+        result = setPath(result, path, next, budget)
+      }
+      emit(result, undefined)
+    })
+  }
+
+  /** `|=`: the first output takes the place; without one the place goes. */
+  #update(filter: JqNode, paths: readonly JqPath[], input: RuleValue, scope: Scope | undefined): RuleValue {
+    let result = input
+    const gone: JqPath[] = []
+    for (const path of paths) {
+      const first = this.#first(filter, getPath(result, path, this.budget), scope)
+      if (first === undefined) gone.push(path)
+      else result = setPath(result, path, first, this.budget)
+    }
+    return deletePaths(result, gone, this.budget)
+  }
+
+  /** Undefined: there is none. */
+  #first(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue {
+    let first: RuleValue
+    this.#label({ kind: 'label', name: '', outer: undefined }, (label) =>
+      this.values(filter, input, scope, (value) => {
+        first = value
+        throw new Break(label)
+      }),
+    )
+    return first
+  }
+
+  #variable(name: string, scope: Scope | undefined): RuleValue {
+    for (let at = scope; at !== undefined; at = at.outer) {
+      this.budget.step(1)
+      if (at.kind === 'variable' && at.name === name) return at.value
+    }
+    if (name === 'ENV') return {}
+    throw new RuleError(`jq: $${name} is not defined`)
+  }
+
+  #call(
+    node: Extract<JqNode, { kind: 'call' }>,
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    const { name, args } = node
+    const found = this.#functionNamed(name, args.length, scope)
+    if (found !== undefined) return this.#apply(found, args, input, path, scope, emit)
+    const special = this.#special(node, input, path, scope, emit)
+    if (special) return
+    const native = jqFunctions.get(`${name}/${args.length}`)
+    if (native === undefined) throw new RuleError(`jq: there is no function ${name}/${args.length}`)
+    product(this, args, input, scope, [], (values) => emit(native(input, values, this.budget), undefined))
+  }
+
+  #functionNamed(name: string, count: number, scope: Scope | undefined): FunctionScope | undefined {
+    for (let at = scope; at !== undefined; at = at.outer) {
+      this.budget.step(0.125)
+      if (at.kind === 'function' && at.name === name && at.closure.parameters.length === count) return at
+    }
+    return this.#library.get(`${name}/${count}`)
+  }
+
+  #apply(
+    { closure, outer, name }: FunctionScope,
+    args: readonly JqNode[],
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): void {
+    const start: Scope | undefined = closure.scope ?? { kind: 'function', name, closure, outer }
+    const bindFrom = (place: number, inner: Scope | undefined): void => {
+      const parameter = closure.parameters[place]
+      const arg = args[place]
+      if (parameter === undefined || arg === undefined) return this.run(closure.body, input, path, inner, emit)
+      // An argument sees the names of its caller; without any it must not see those of the definition.
+      const bound: Closure = { parameters: [], body: arg, scope: scope ?? noNames }
+      if (!parameter.startsWith('$'))
+        return bindFrom(place + 1, { kind: 'function', name: parameter, closure: bound, outer: inner })
+      this.values(arg, input, scope, (value) => {
+        const asFunction: Scope = { kind: 'function', name: parameter.slice(1), closure: bound, outer: inner }
+        bindFrom(place + 1, { kind: 'variable', name: parameter.slice(1), value, outer: asFunction })
+      })
+    }
+    bindFrom(0, start)
+  }
+
+  /** Functions that are more than one value from values. False: it is none of them. */
+  #special(
+    { name, args }: Extract<JqNode, { kind: 'call' }>,
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): boolean {
+    const [first] = args
+    if (name === 'empty' && first === undefined) return true
+    if (name === 'error' && args.length <= 1) {
+      if (first === undefined) throw new JqError(input, this.budget)
+      this.values(first, input, scope, (value) => {
+        throw new JqError(value, this.budget)
+      })
+    } else if (name === 'path' && args.length === 1 && first !== undefined) {
+      for (const found of this.#paths(first, input, scope)) emit(found, undefined)
+    } else if (name === 'getpath' && args.length === 1 && first !== undefined) {
+      this.values(first, input, scope, (keys) => {
+        if (!isArray(keys)) throw new RuleError('jq: getpath takes an array of keys')
+        emit(getPath(input, keys, this.budget), path && [...path, ...keys])
+      })
+    } else if (name === 'range' && args.length >= 1 && args.length <= 3) {
+      product(this, args, input, scope, [], (values) => this.#range(values, emit))
+    } else return this.#loop({ name, args }, input, path, scope, emit)
+    return true
+  }
+
+  /**
+   * `recurse(f)`, `repeat(f)`, `while(c; f)` and `until(c; f)`: depth first, without a frame for each round. False: it is none
+   * of them.
+   */
+  #loop(
+    { name, args }: { readonly name: string; readonly args: readonly JqNode[] },
+    input: RuleValue,
+    path: JqPath | undefined,
+    scope: Scope | undefined,
+    emit: JqEmit,
+  ): boolean {
+    const isConditional = (name === 'while' || name === 'until') && args.length === 2
+    const update = args.at(-1)
+    const isPlain = (name === 'recurse' || name === 'repeat') && args.length === 1
+    if (update === undefined || (!isConditional && !isPlain)) return false
+    const condition = isConditional ? args[0] : undefined
+    const waiting: { readonly value: RuleValue; readonly path: JqPath | undefined }[] = [{ value: input, path }]
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { value, path: at } = next
+      const holds = condition === undefined || this.#holds(condition, value, scope)
+      if (name === 'until' ? holds : condition === undefined || holds) emit(value, at)
+      if (condition !== undefined && holds === (name === 'until')) continue
+      const found: typeof waiting = []
+      this.run(update, value, at, scope, (item, itemPath) => {
+        this.budget.create(16)
+        found.push({ value: item, path: itemPath })
+      })
+      waiting.push(...found.toReversed())
+    }
+    return true
+  }
+
+  #holds(condition: JqNode, value: RuleValue, scope: Scope | undefined): boolean {
+    return isTruthy(this.#first(condition, value, scope) ?? null)
+  }
+
+  #range(values: readonly RuleValue[], emit: JqEmit): void {
+    const numbers = values.map((value) => {
+      if (isNumber(value)) return toFloat(value)
+      throw new RuleError(`jq: range takes numbers, not ${shownValue(value, this.budget)}`)
+    })
+    const [from, to, by] =
+      numbers.length === 1 ? [0, numbers[0] ?? 0, 1] : [numbers[0] ?? 0, numbers[1] ?? 0, numbers[2] ?? 1]
+    if (by === 0) return
+    for (let at = from; by > 0 ? at < to : at > to; at += by) {
+      this.budget.step(1)
+      emit(at, undefined)
+    }
+  }
+}

@@ -1,0 +1,97 @@
+// What a jq program makes of the outputs of several filters: each output of one with each of the others.
+
+import { RuleError, type Budget } from '../rule-error.ts'
+import { isText, setKey, stringOf, type MapBuilder, type RuleValue } from '../values/value.ts'
+import { formatText } from './jq-formats.ts'
+import type { Scope } from './jq-scope.ts'
+import type { JqNode, JqPattern } from './jq-syntax.ts'
+import { memberOf, shownValue } from './jq-values.ts'
+
+/** Runs filters. */
+export interface JqRunner {
+  readonly budget: Budget
+  values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void
+}
+
+interface Building {
+  readonly place: number
+  readonly input: RuleValue
+  readonly scope: Scope | undefined
+  emit(value: RuleValue, path: undefined): void
+}
+
+/** A text with the outputs of its parts. */
+export function interpolate(
+  runner: JqRunner,
+  node: Extract<JqNode, { kind: 'text' }>,
+  how: Building & { readonly text: string },
+): void {
+  const { place, text } = how
+  const part = node.parts[place]
+  if (part === undefined) return how.emit(text, undefined)
+  if (typeof part === 'string') return interpolate(runner, node, { ...how, place: place + 1, text: text + part })
+  runner.values(part, how.input, how.scope, (value) => {
+    const shown = formatText(node.format, value, runner.budget)
+    runner.budget.create(text.length + shown.length)
+    interpolate(runner, node, { ...how, place: place + 1, text: text + shown })
+  })
+}
+
+/** An object with the outputs of its keys and values. */
+export function buildObject(
+  runner: JqRunner,
+  members: Extract<JqNode, { kind: 'object' }>['members'],
+  how: Building & { readonly built: Readonly<MapBuilder> },
+): void {
+  const { place, built } = how
+  const member = members[place]
+  if (member === undefined) return how.emit(built, undefined)
+  runner.values(member.key, how.input, how.scope, (key) => {
+    if (!isText(key)) throw new RuleError(`jq: ${shownValue(key, runner.budget)} is no key of an object`)
+    runner.values(member.value, how.input, how.scope, (value) => {
+      runner.budget.create(8 * (place + 1))
+      const next: MapBuilder = { ...built }
+      setKey(next, stringOf(key, 'jq: a key'), value)
+      buildObject(runner, members, { ...how, place: place + 1, built: next })
+    })
+  })
+}
+
+/** Binds the names of a pattern to parts of a value. */
+export function bindPattern(
+  runner: JqRunner,
+  pattern: JqPattern,
+  value: RuleValue,
+  scope: Scope | undefined,
+  then: (scope: Scope | undefined) => void,
+): void {
+  if (pattern.kind === 'variable') return then({ kind: 'variable', name: pattern.name, value, outer: scope })
+  const bindFrom = (place: number, inner: Scope | undefined): void => {
+    const next = (found: Scope | undefined): void => bindFrom(place + 1, found)
+    if (pattern.kind === 'array') {
+      const item = pattern.items[place]
+      if (item === undefined) return then(inner)
+      return bindPattern(runner, item, memberOf(value, place, runner.budget), inner, next)
+    }
+    const member = pattern.members[place]
+    if (member === undefined) return then(inner)
+    runner.values(member.key, value, inner, (key) =>
+      bindPattern(runner, member.pattern, memberOf(value, key, runner.budget), inner, next),
+    )
+  }
+  bindFrom(0, scope)
+}
+
+/** All combinations of the outputs of arguments. */
+export function product(
+  runner: JqRunner,
+  args: readonly JqNode[],
+  input: RuleValue,
+  scope: Scope | undefined,
+  values: readonly RuleValue[],
+  then: (values: readonly RuleValue[]) => void,
+): void {
+  const arg = args[values.length]
+  if (arg === undefined) return then(values)
+  runner.values(arg, input, scope, (value) => product(runner, args, input, scope, [...values, value], then))
+}

@@ -1,0 +1,68 @@
+// Names that a jq program sees, and what ends its filters.
+
+import { RuleError, type Budget } from '../rule-error.ts'
+import { encodeJson } from '../values/json-encode.ts'
+import { isText, stringOf, type RuleValue } from '../values/value.ts'
+import type { JqFunction, JqNode } from './jq-syntax.ts'
+
+/** A filter with the names that it sees: an argument, or the body of a definition. */
+export interface Closure {
+  readonly parameters: readonly string[]
+  readonly body: JqNode
+  /** Undefined: those where it is defined, and itself. */
+  readonly scope: Scope | undefined
+}
+
+export type Scope =
+  | { readonly kind: 'variable'; readonly name: string; readonly value: RuleValue; readonly outer: Scope | undefined }
+  | { readonly kind: 'function'; readonly name: string; readonly closure: Closure; readonly outer: Scope | undefined }
+  | { readonly kind: 'label'; readonly name: string; readonly outer: Scope | undefined }
+
+/** Functions of every program, by name and number of parameters: `map/1`. */
+export type JqLibrary = ReadonlyMap<string, FunctionScope>
+
+export type FunctionScope = Extract<Scope, { kind: 'function' }>
+
+/** `error(value)` of jq. */
+export class JqError extends RuleError {
+  readonly value: RuleValue
+
+  constructor(value: RuleValue, budget: Budget) {
+    super(
+      `jq: ${isText(value) ? stringOf(value, 'the message') : `${encodeJson(value ?? null, budget)} (not a string)`}`,
+    )
+    this.value = value
+  }
+}
+
+/** Ends the filter of a label. Not an error: `try` lets it pass. */
+export class Break {
+  readonly label: Scope
+
+  constructor(label: Scope) {
+    this.label = label
+  }
+}
+
+/** An error of what comes behind a `try`, on its way through it. */
+export class Passing {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** Of an argument outside of all definitions. */
+export const noNames: Scope = { kind: 'label', name: '', outer: undefined }
+
+/** The function sees itself and what was defined before it. */
+export function defined({ name, parameters, body }: JqFunction, outer: Scope | undefined): FunctionScope {
+  return { kind: 'function', name, closure: { parameters, body, scope: undefined }, outer }
+}
+
+/** Throws RuleError: there is no such label. */
+export function labelOf(name: string, scope: Scope | undefined): Scope {
+  for (let at = scope; at !== undefined; at = at.outer) if (at.kind === 'label' && at.name === name) return at
+  throw new RuleError(`jq: $*label-${name} is not defined`)
+}
