@@ -189,6 +189,7 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
     dataDirectory: start.dataDirectory,
     log,
     nowMs: () => clock.nowMs(),
+    tellStoredValues: (changes) => post({ kind: 'stored-values', changes }),
     alarm,
     alarmOver,
     fail,
@@ -286,6 +287,7 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
     const taken = listeners.apply(message.step, message.difference)
     taken.then((problem) => post({ kind: 'changed', change, problem }), fail)
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
+  else if (message.kind === 'stored-values') rules.storedValues.apply(message.changes, message.isOwn)
   else if (message.kind === 'alarm') shard.input({ kind: 'rule-trigger', trigger: message.trigger })
   else if (message.kind === 'ask') {
     const { ask } = message

@@ -130,3 +130,31 @@ test('an alarm runs its rule once, and its end the other', async (t) => {
   assert.equal(of('on').length, 1)
   assert.equal(typeof of('off')[0]?.['deactivated_at'], 'number')
 })
+
+const valueRule = (id: string, sql: string): string => `rule_engine.rules.${id} {
+  sql = """${sql}"""
+  actions = [{ function = republish, args { topic = "values/${id}", qos = 1, payload = "" } }]
+}`
+
+test('values that a rule stores are there for rules of clients of other shards', async (t) => {
+  const { connect } = await brokerWith(
+    t,
+    [
+      valueRule('put', `SELECT kv_store_put('k', payload.v) AS done, payload.v AS v FROM "put"`),
+      valueRule('get', `SELECT kv_store_get('k') AS v, clientid FROM "get"`),
+    ].join('\n'),
+  )
+  const { seen, until } = await watch(await connect('watcher'), 'values/#')
+  await (await connect('writer')).publishAsync('put', '{"v":{"a":[1,2.5]}}', { qos: 1 })
+  // So many clients that each of three shards has some.
+  const readers = await Promise.all(Array.from({ length: 12 }, (_, number) => connect(`reader-${number}`)))
+  const hasValue = (clientId: string): boolean =>
+    seen.some(({ seenOn, clientid, v }) => seenOn === 'values/get' && clientid === clientId && v !== undefined)
+  for (const [number, reader] of readers.entries()) {
+    const before = seen.length
+    await reader.publishAsync('get', '', { qos: 1 })
+    await until(() => seen.length > before)
+    assert.ok(hasValue(`reader-${number}`), `reader-${number}`)
+  }
+  assert.deepEqual(seen.at(-1)?.['v'], { a: [1, 2.5] })
+})

@@ -13,6 +13,7 @@ import type {
   QueryOf,
   ShardLink,
   ShardStart,
+  StoredValueChange,
   CrashCandidate,
   TraceLine,
 } from '../../shard/index.ts'
@@ -46,6 +47,8 @@ export class ShardSupervisor {
   onBridges: (shard: number, reports: readonly BridgeReport[]) => void = () => {}
   /** By shard: ports of siblings' links that it takes along when it starts. */
   readonly #waiting: readonly Map<number, MessagePort>[]
+  /** Values of `kv_store_*`, as JSON. */
+  readonly #storedValues = new Map<string, string>()
   #lastChange: number
   #lastAsk: number
 
@@ -67,6 +70,8 @@ export class ShardSupervisor {
           quarantine: (suspect) => options.quarantine(suspect),
           alarms: options.alarms,
           noteBridges: (reports) => this.onBridges(number, reports),
+          storedValues: () => [...this.#storedValues],
+          noteStoredValues: (changes) => this.#noteStoredValues(number, changes),
           forwardFilters: (notice) => this.#forwardFilters(number, notice),
           noteTrace: (trace, line) => this.onTrace(trace, line),
           links: () => this.#linksOf(number),
@@ -131,6 +136,16 @@ export class ShardSupervisor {
     const change = ++this.#lastChange
     const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
     return problems.find((problem) => problem !== undefined)
+  }
+
+  /** Kept for shards that start anew. All shards, also the one that told them, have them in this order. */
+  #noteStoredValues(from: number, changes: readonly StoredValueChange[]): void {
+    for (const [key, json] of changes) {
+      if (json === undefined) this.#storedValues.delete(key)
+      else this.#storedValues.set(key, json)
+    }
+    for (const [number, shard] of this.#shards.entries())
+      shard.send({ kind: 'stored-values', changes, isOwn: number === from })
   }
 
   #forwardFilters(from: number, notice: FilterNotice): void {

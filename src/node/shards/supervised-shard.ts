@@ -18,6 +18,7 @@ import {
   type ShardQuery,
   type ShardStart,
   type ShardToNode,
+  type StoredValueChange,
   type CrashCandidate,
   type TraceLine,
 } from '../../shard/index.ts'
@@ -55,6 +56,10 @@ export interface SupervisedShardOptions {
   readonly alarms: Alarms
   noteTrace(name: string, line: TraceLine): void
   noteBridges(reports: readonly BridgeReport[]): void
+  /** Values that rules have stored for the node. */
+  noteStoredValues(changes: readonly StoredValueChange[]): void
+  /** All of them, for a thread that begins. */
+  storedValues(): readonly StoredValueChange[]
   /** To all other shards: what clients of this one are subscribed to. */
   forwardFilters(notice: FilterNotice): void
   /** Taking this in has killed the shard twice: resolves when it is out of the way. */
@@ -225,6 +230,8 @@ export class SupervisedShard {
       this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
     })
     worker.on('exit', () => this.#threadEnded())
+    const changes = this.#options.storedValues()
+    if (changes.length > 0) this.send({ kind: 'stored-values', changes, isOwn: false })
   }
 
   #handleMessage(message: ShardToNode): void {
@@ -243,6 +250,8 @@ export class SupervisedShard {
         return this.#options.noteTrace(message.name, message.line)
       case 'bridges':
         return this.#options.noteBridges(message.reports)
+      case 'stored-values':
+        return this.#options.noteStoredValues(message.changes)
       case 'client-filters':
         return this.#options.forwardFilters(message.notice)
       case 'alarm':

@@ -16,7 +16,7 @@ import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
 import type { GatewayPlan } from './gateway-plan.ts'
-import type { RulePlan } from './rule-plan.ts'
+import type { RulePlan, StoredValueChange } from './rule-plan.ts'
 import type { ShardListener } from './shard-listener.ts'
 import type { ShardQuery } from './query-types.ts'
 
@@ -156,6 +156,8 @@ export type ShardToNode =
   | { readonly kind: 'client-filters'; readonly notice: FilterNotice }
   /** How the bridges of this shard are; every second, while there are any. */
   | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
+  /** Values that rules have stored for the node. */
+  | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[] }
   /** It is in order again. */
   | { readonly kind: 'alarm-over'; readonly name: AlarmName; readonly message: string }
   /** To the keeper of the store that all shards share. */
@@ -175,6 +177,8 @@ export type NodeToShard =
   | { readonly kind: 'reload-files' }
   /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */
   | { readonly kind: 'tell'; readonly messages: readonly BrokerMessage[] }
+  /** Values that rules of the node have stored, in the order that holds. `isOwn`: this shard has told them. */
+  | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[]; readonly isOwn: boolean }
   /** An alarm was raised or is over: rules run for it, on this shard alone. */
   | { readonly kind: 'alarm'; readonly trigger: AlarmTrigger }
   /** Answered by `answer` with the same number. */

@@ -21,6 +21,9 @@ export interface ActionAssignment {
   readonly connector: ConnectorSettings | undefined
 }
 
+/** A value of `kv_store_*` as JSON; undefined: it was deleted. */
+export type StoredValueChange = readonly [key: string, json: string | undefined]
+
 /** Settings of `event_message`, and topics below `$event/`. */
 export const eventMessageNames = [
   'client_connected',

@@ -2,7 +2,7 @@
 
 import { createHash, getHashes, randomUUID } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
-import { RuleError, type HostFunctions, type RuleValue } from '../../rules/index.ts'
+import { RuleError, type HostFunctions, type RuleValue, type StoreArea } from '../../rules/index.ts'
 
 const compressors = { gzip: gzipSync, 'deflate-raw': deflateRawSync, zlib: deflateSync }
 const decompressors = { gzip: gunzipSync, 'deflate-raw': inflateRawSync, zlib: inflateSync }
@@ -10,13 +10,16 @@ const algorithms = new Set(getHashes().map((name) => name.toLowerCase()))
 const nanosecondsPerMs = 1_000_000n
 const minuteMs = 60_000
 
+/** Values by key: a map, or one that tells others of its changes. */
+export type StoredValues = Pick<Map<string, RuleValue>, 'get' | 'set' | 'delete' | 'size'>
+
 /** Values that rules may store, and characters of a key. */
 const maxStoredValues = 100_000
 const maxKeyLength = 4_096
 
-/** `nowMs`: milliseconds since 1970. */
-export function ruleHost(nowMs: () => number): HostFunctions {
-  const stored = { node: new Map<string, RuleValue>(), shard: new Map<string, RuleValue>() }
+/** `nowMs`: milliseconds since 1970. `nodeValues`: those of `kv_store_*`. */
+export function ruleHost(nowMs: () => number, nodeValues: StoredValues = new Map<string, RuleValue>()): HostFunctions {
+  const stored: Readonly<Record<StoreArea, StoredValues>> = { node: nodeValues, shard: new Map<string, RuleValue>() }
   return {
     nowNanoseconds: () => BigInt(Math.floor(nowMs())) * nanosecondsPerMs,
     localOffsetSeconds: (atSeconds) => -new Date(atSeconds * 1_000).getTimezoneOffset() * (minuteMs / 1_000),

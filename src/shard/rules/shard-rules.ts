@@ -4,17 +4,20 @@ import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTrig
 import { performance } from 'node:perf_hooks'
 import type { AccessControl } from '../../access/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { ActionReport, DeadLetterReport, RulePlan, RuleReport } from '../messages/rule-plan.ts'
+import type { ActionReport, DeadLetterReport, RulePlan, RuleReport, StoredValueChange } from '../messages/rule-plan.ts'
 import type { QueriedRules } from '../queries/queried-shard.ts'
 import type { Shard } from '../shard.ts'
 import { ActionManager, type ActionManagerDependencies } from './action-manager.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './live-watches.ts'
+import { NodeValues } from './node-values.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
 
 export interface ShardRulesDependencies extends Omit<ActionManagerDependencies, 'shard' | 'noteDelivered'> {
   readonly log: Log
+  /** To the main thread, which has them for all shards. */
+  tellStoredValues(changes: readonly StoredValueChange[]): void
 }
 
 type Decision = NonNullable<ReturnType<AccessControl['explain']>>
@@ -50,6 +53,8 @@ export class LateRuleHook implements RuleHook {
 }
 
 export class ShardRules implements QueriedRules {
+  /** Of `kv_store_*`. */
+  readonly storedValues: NodeValues
   readonly #actions: ActionManager
   readonly #runner: RuleRunner
   readonly #live: LiveWatches
@@ -62,9 +67,10 @@ export class ShardRules implements QueriedRules {
       shard,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
     })
+    this.storedValues = new NodeValues((changes) => dependencies.tellStoredValues(changes))
     this.#runner = new RuleRunner({
       log: dependencies.log,
-      host: ruleHost(() => dependencies.nowMs()),
+      host: ruleHost(() => dependencies.nowMs(), this.storedValues),
       nodeName,
       publisher: (clientId) => {
         const client = shard.core.view.client(clientId)

@@ -1,0 +1,68 @@
+// Values of `kv_store_*` in several shards: what the main thread takes last holds everywhere.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import type { StoredValueChange } from '../../../src/shard/messages/rule-plan.ts'
+import { NodeValues } from '../../../src/shard/rules/node-values.ts'
+
+class MainThread {
+  readonly shards: NodeValues[]
+  readonly waiting: (readonly [from: number, changes: readonly StoredValueChange[]])[] = []
+
+  constructor(count: number) {
+    this.shards = Array.from(
+      { length: count },
+      (_, own) => new NodeValues((changes) => void this.waiting.push([own, changes])),
+    )
+  }
+
+  /** Tells all shards what has come. */
+  deliver(): void {
+    for (const [from, changes] of this.waiting.splice(0))
+      for (const [number, shard] of this.shards.entries()) shard.apply(changes, number === from)
+  }
+}
+
+test('a change holds at once where it is made, and in the other shards when the main thread tells them', async () => {
+  const main = new MainThread(2)
+  const [one, other] = main.shards
+  one?.set('k', { a: [1, 9_007_199_254_740_993n] })
+  one?.set('k', 2)
+  one?.set('gone', 1)
+  one?.delete('gone')
+  assert.equal(one?.get('k'), 2)
+  assert.equal(other?.get('k'), undefined)
+  await setImmediate()
+  assert.equal(main.waiting.length, 1, 'all changes of a turn are one message')
+  main.deliver()
+  assert.equal(other?.get('k'), 2)
+  assert.equal(other.get('gone'), undefined)
+})
+
+test('of two changes at the same time the same one holds in every shard', async () => {
+  const main = new MainThread(3)
+  main.shards[0]?.set('k', 'zero')
+  main.shards[1]?.set('k', 'one')
+  await setImmediate()
+  main.deliver()
+  assert.deepEqual(
+    main.shards.map((shard) => shard.get('k')),
+    ['one', 'one', 'one'],
+  )
+})
+
+test('an own change that is on its way is not undone by an older one', async () => {
+  const main = new MainThread(2)
+  main.shards[0]?.set('k', 'old')
+  await setImmediate()
+  main.shards[1]?.set('k', 'new')
+  main.deliver()
+  assert.equal(main.shards[1]?.get('k'), 'new')
+  await setImmediate()
+  main.deliver()
+  assert.deepEqual(
+    main.shards.map((shard) => shard.get('k')),
+    ['new', 'new'],
+  )
+})
