@@ -230,17 +230,21 @@ function copyInto(message: Message, buffers: BufferPool, at: number): void {
   message.isOwned = true
 }
 
-/**
- * Returns a copy for long-lived messages (retained). Its payload has a buffer of just its size, or a part of Node's shared block
- * if it is small: then it stays only until its record is written (see `SmallRetained`), and a block of the C library for each
- * left holes in its heap.
- */
+/** Returns a copy for long-lived messages (delayed). Its payload has a buffer of just its size. */
 export function copyAlone(message: Message, expiresAtMost: number): Message {
-  const { chunk, payloadStart, frameEnd, payloadBytes } = message
-  const payload =
-    payloadBytes <= maxSmallPayloadBytes
-      ? Buffer.from(chunk.subarray(payloadStart, frameEnd))
-      : copyBytes(chunk, payloadStart, frameEnd)
+  return copyWithPayload(message, expiresAtMost, copyBytes(message.chunk, message.payloadStart, message.frameEnd))
+}
+
+/**
+ * Returns a copy of a retained message. The copy of a small one is needed only until its record is written (see `SmallRetained`), so
+ * its payload is in Node's shared block: a block of the C library for each left holes in its heap.
+ */
+export function copyRetained(message: Message, expiresAtMost: number): Message {
+  if (message.payloadBytes > maxSmallPayloadBytes) return copyAlone(message, expiresAtMost)
+  return copyWithPayload(message, expiresAtMost, Buffer.from(message.payload()))
+}
+
+function copyWithPayload(message: Message, expiresAtMost: number, payload: Buffer): Message {
   // A topic of its own: the interned one keeps its route, which a million retained messages have no use for.
   const apart = new Message(new Topic(message.topic.name, message.topic.bytes), {
     qos: message.qos,

@@ -5,7 +5,7 @@ import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import {
   never,
-  copyAlone,
+  copyRetained,
   maxSmallPayloadBytes,
   toStored,
   type RetainedOrigin,
@@ -41,7 +41,7 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
   const isBrokers = isBrokerTopic(name)
   if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
-  const kept = copyAlone(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
+  const kept = copyRetained(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.retainedOrigin = arrival
   putRetained(state, kept, state.openBatch.number)
   if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
