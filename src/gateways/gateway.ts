@@ -17,6 +17,7 @@ import type {
 } from '../protocol/index.ts'
 import type { GatewayClient } from '../core/index.ts'
 import type { AddressLimits } from './address-limits.ts'
+import type { ShardPlace } from './shard-place.ts'
 
 /** Where a datagram came from, and where answers go. */
 export interface PeerAddress {
@@ -119,6 +120,10 @@ export interface GatewayDependencies {
   wakeAt(timeMs: number): void
   /** Of all sockets of the listener. Not for streams. */
   readonly addresses: AddressLimits
+  /** This shard among all of them. */
+  readonly place: ShardPlace
+  /** Passes a datagram on to the shard that has its client. It may be lost. */
+  forward(shard: number, bytes: Buffer, peer: PeerAddress): void
   /**
    * Keeps something across restarts, by a name that is this listener's own; undefined: no longer. It is on disk when what
    * is given to `whenKept` afterwards is called, which is never where the disk fails.
@@ -175,7 +180,8 @@ export interface GatewayProtocol {
 
 /** Over UDP. */
 export interface DatagramGateway extends GatewayProtocol {
-  handleDatagram(bytes: Buffer, peer: PeerAddress): void
+  /** `isForwarded`: another shard has passed it on. */
+  handleDatagram(bytes: Buffer, peer: PeerAddress, isForwarded?: boolean): void
 }
 
 /** Over TCP or TLS. */

@@ -15,12 +15,14 @@ export {
   type MqttConnectionCallbacks,
   type PeerAddress,
 } from './gateway.ts'
+export { ownerOfName } from './shard-place.ts'
 export { AddressLimits, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'
 export type { CoapSettings } from './coap/settings.ts'
 export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'
 export type { MqttSnSettings } from './mqttsn/settings.ts'
 export { PredefinedTopics } from './mqttsn/topic-ids.ts'
+export { isSearch } from './mqttsn/read-packet.ts'
 export { writeAdvertise } from './mqttsn/write-packet.ts'
 export { Lwm2mGateway } from './lwm2m/lwm2m-gateway.ts'
 export { type ObjectDefinition, parseObjectDefinition } from './lwm2m/object-definition.ts'

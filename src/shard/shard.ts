@@ -65,7 +65,7 @@ export class Shard implements ClientOutputOwner {
   readonly #queueReads: StoreReads
   readonly #accessRequests: AccessRequests
   /** Undefined where this is the only shard. */
-  readonly #peers: PeerLinks | undefined
+  readonly peers: PeerLinks | undefined
   readonly #connectRouting: ConnectRouting | undefined
   readonly clientOutputs = new Set<ClientOutput>()
   readonly #partialPackets: PartialPackets
@@ -129,8 +129,8 @@ export class Shard implements ClientOutputOwner {
     const { identity, ruleHook } = dependencies
     const shared = sharedWithNode(dependencies.start, shard)
     this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
-    this.#peers = shard.count === 1 ? undefined : this.#linkPeers()
-    this.#connectRouting = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
+    this.peers = shard.count === 1 ? undefined : this.#linkPeers()
+    this.#connectRouting = this.peers === undefined ? undefined : this.#expectArrivals(this.peers)
     this.#accessRequests = new AccessRequests(this.access, {
       answer: (input) => this.core.handle(input, this.#now()),
       answerLater: (input) => this.#guarded(() => this.input(input)),
@@ -172,7 +172,7 @@ export class Shard implements ClientOutputOwner {
       isFull: () => sends.length >= maxSendsBetweenDrains,
       carryOut: () => this.#carryOut(),
       planTurnEnd: () => this.#planTurnEnd(),
-      listenerOf: (number) => this.#dependencies.listenerOf(number),
+      dependencies: this.#dependencies,
       acceptRelayed: (stream, listener) => void this.welcome(stream, listener),
     })
   }
@@ -188,13 +188,13 @@ export class Shard implements ClientOutputOwner {
 
   /** Another shard of the node is there, and this is the way to it. */
   link(peer: PeerNumber, port: LinkPort): void {
-    if (this.#peers === undefined) throw failedAssertion(`shard ${peer} is there beside the only one`)
-    this.#peers.add(peer, port)
+    if (this.peers === undefined) throw failedAssertion(`shard ${peer} is there beside the only one`)
+    this.peers.add(peer, port)
   }
 
   /** From here on clients of this shard may come in through the sockets of others. */
   acceptClients(): void {
-    this.#peers?.acceptClients()
+    this.peers?.acceptClients()
   }
 
   /** Resolves when the core has heard from the other shards what it must know of them, or after `patienceMs`: false. */
@@ -316,7 +316,7 @@ export class Shard implements ClientOutputOwner {
     // Who has not said who they are cannot be told.
     for (const output of this.clientOutputs)
       if (output.connection?.now.state === 'awaiting-connect') output.stream.end()
-    const peers = this.#peers
+    const peers = this.peers
     await this.#waiting.wait(() => this.clientOutputs.size === 0 && (peers?.relayedSockets ?? 0) === 0, patienceMs)
     await this.#waiting.wait(() => !this.core.view.isReadingWills, patienceMs)
     for (const output of this.clientOutputs) output.stream.destroy()
@@ -385,7 +385,7 @@ export class Shard implements ClientOutputOwner {
     for (const { connection, isPaused } of outputs.readScheduler)
       this.#readScheduler.change(connection.output as ClientOutput, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.output as ClientOutput, afterBatch)
-    if (outputs.peerSends.length > 0) this.#peers?.send(outputs.peerSends)
+    if (outputs.peerSends.length > 0) this.peers?.send(outputs.peerSends)
     for (const event of outputs.events) this.eventLog.record(event, this.#now())
     this.core.clearOutputs()
     const { hasBatch } = this.core.view
@@ -427,11 +427,11 @@ export class Shard implements ClientOutputOwner {
     this.#turnMs = 0
     this.#turn++
     this.#readScheduler.continueBacklog(this.#isOverdue)
-    this.#peers?.continueBacklog()
+    this.peers?.continueBacklog()
     if (this.#timer.isDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
     this.#flushQueue.flush(this.buffers.takenBytes > this.#dependencies.start.maxUnsentBytesTotal)
-    this.#peers?.flush()
+    this.peers?.flush()
     publishCounters(this.#dependencies.counters, this.core.view, this.buffers.takenBytes)
     this.#memory.publish(this.core.view, { buffers: this.buffers.takenBytes, packets: this.#partialPackets.heldBytes })
     this.#firstMessage.look(this.core.view)

@@ -129,6 +129,7 @@ async function run(): Promise<void> {
     log,
     identity,
     listenerOf,
+    isTaken: (stream, number) => gateways.takeDatagrams(stream, number),
     noteFirstMessage: inlineFarther,
     alarm,
     alarmOver,
@@ -170,6 +171,8 @@ function gatewaysOf(
   const storedKey = storedKeyOf(running)
   return new GatewayManager({
     own: start.shardNumber,
+    shards: start.shards ?? 1,
+    openRelay: (shard, listener, stream) => running().peers?.relay(shard, stream, listener, Buffer.alloc(0)) ?? false,
     log,
     nowMs: () => clock.nowMs(),
     accept: (stream, listener) => running().accept(stream, listener),

@@ -14,6 +14,12 @@ export interface UdpOptions {
   readonly host: string
   readonly port: number
   readonly accessRules: readonly AddressRule[]
+  /** Other shards have sockets on the same port: SO_REUSEPORT is set. */
+  readonly sharesPort: boolean
+  /** Receives what is sent to this group, by the interface of `host`, and not what is sent to `host`. */
+  readonly multicastGroup?: string | undefined
+  readonly receiveBufferBytes?: number | undefined
+  readonly sendBufferBytes?: number | undefined
   /** The bytes belong to the receiver. */
   onDatagram(bytes: Buffer, address: string, port: number): void
   /** The socket is broken and closed. */
@@ -29,25 +35,33 @@ export interface UdpSocket {
 }
 
 export function openUdp(options: UdpOptions): Promise<UdpSocket> {
-  const { host, port, accessRules } = options
+  const { host, port, accessRules, sharesPort, multicastGroup } = options
   const rules = accessRules.length === 0 ? undefined : new AddressRules(accessRules)
   const isSix = isIPv6(host)
   // Only addresses are sent to: without a lookup a datagram leaves within the call, and before the socket is closed.
   const lookup: NonNullable<SocketOptions['lookup']> = (address, _, done) => done(null, address, isSix ? 6 : 4)
-  const socket = createSocket({ type: isSix ? 'udp6' : 'udp4', reuseAddr: false, lookup })
+  const socket = createSocket({
+    type: isSix ? 'udp6' : 'udp4',
+    reuseAddr: multicastGroup !== undefined,
+    reusePort: sharesPort,
+    lookup,
+  })
   socket.on('message', (bytes, { address, port: from }) => {
     const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
     if (from !== 0 && (rules === undefined || rules.allows(plain))) options.onDatagram(bytes, plain, from)
   })
   return new Promise((resolve, reject) => {
     socket.once('error', reject)
-    socket.bind({ address: host, port, exclusive: true }, () => {
+    socket.bind({ address: multicastGroup ?? host, port, exclusive: true }, () => {
+      if (multicastGroup !== undefined) socket.addMembership(multicastGroup, host === '0.0.0.0' ? undefined : host)
       socket.off('error', reject)
       socket.on('error', (error) => {
         socket.close()
         options.onFault(error)
       })
-      enlargeReceiveBuffer(socket)
+      // The system may allow less: then it is as much as it allows.
+      socket.setRecvBufferSize(options.receiveBufferBytes ?? receiveBufferBytes)
+      if (options.sendBufferBytes !== undefined) socket.setSendBufferSize(options.sendBufferBytes)
       resolve(handleOf(socket, isSix))
     })
   })
@@ -70,9 +84,4 @@ function handleOf(socket: Socket, isSix: boolean): UdpSocket {
     },
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   }
-}
-
-/** The system may allow less: then it is as much as it allows. */
-function enlargeReceiveBuffer(socket: Socket): void {
-  socket.setRecvBufferSize(receiveBufferBytes)
 }

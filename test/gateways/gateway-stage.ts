@@ -11,6 +11,7 @@ import {
 import type { ControlPacket, PublishFields } from '../../src/protocol/index.ts'
 
 export class GatewayStage {
+  readonly place: GatewayDependencies['place']
   nowMs = 1_000_000
   /** Of every connection: what the broker has not read. */
   unsentBytes = 0
@@ -22,22 +23,30 @@ export class GatewayStage {
     readonly callbacks: MqttConnectionCallbacks
     isPaused: boolean
   }[] = []
+  readonly forwarded: { readonly shard: number; readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
   /** What survives a restart. */
   readonly kept = new Map<string, string>()
   onAcknowledge: MqttConnection['acknowledge'] = () => {}
-  readonly dependencies: GatewayDependencies = {
-    nowMs: () => this.nowMs,
-    send: (bytes, peer) => void this.sent.push({ bytes, peer }),
-    hasRoom: () => this.hasRoom,
-    openMqtt: (_, callbacks) => this.#open(callbacks),
-    wakeAt: () => {},
-    addresses: new AddressLimits(),
-    keep: (name, value) => {
-      if (value === undefined) this.kept.delete(name)
-      else this.kept.set(name, value)
-    },
-    whenKept: (done) => done(),
-    counters: newGatewayCounters(),
+  readonly dependencies: GatewayDependencies
+
+  constructor(place: GatewayDependencies['place'] = { own: 0, shards: 1 }) {
+    this.place = place
+    this.dependencies = {
+      nowMs: () => this.nowMs,
+      send: (bytes, peer) => void this.sent.push({ bytes, peer }),
+      hasRoom: () => this.hasRoom,
+      openMqtt: (_, callbacks) => this.#open(callbacks),
+      wakeAt: () => {},
+      addresses: new AddressLimits(),
+      place: this.place,
+      forward: (shard, bytes, peer) => void this.forwarded.push({ shard, bytes, peer }),
+      keep: (name, value) => {
+        if (value === undefined) this.kept.delete(name)
+        else this.kept.set(name, value)
+      },
+      whenKept: (done) => done(),
+      counters: newGatewayCounters(),
+    }
   }
 
   /** Whoever asked to be let in since the last time is. */

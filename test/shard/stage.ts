@@ -94,6 +94,7 @@ export class ShardStage {
         ...options.start,
       },
       listenerOf: (number) => (number === listener.number ? listener : undefined),
+      isTaken: () => false,
       store: this.store,
       clock: this.clock,
       counters: this.#counters,

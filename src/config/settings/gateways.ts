@@ -31,6 +31,25 @@ function socketsOf(what: string, port: number) {
       access_rules: setting(listOf(accessRule), [], {
         description: 'Addresses that may send: "allow 10.0.0.0/8", "deny all". The first rule that fits decides.',
       }),
+      max_conn_rate: setting(
+        text({ form: { pattern: /^[1-9]\d{0,5}\/s$/, name: 'a rate such as 1000/s' } }),
+        '1000/s',
+        {
+          description: 'New clients of this socket per second; one more is refused.',
+        },
+      ),
+      mountpoint: setting(optional(anyText, 'none'), undefined, {
+        description: 'Put before every topic of clients of this socket.',
+        defaultWords: 'as of the gateway',
+      }),
+      recbuf: setting(optional(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 'none'), undefined, {
+        description: 'What the system holds of what has come to the socket.',
+        defaultWords: '4MB, or as much as the system allows',
+      }),
+      sndbuf: setting(optional(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 'none'), undefined, {
+        description: 'What the system holds of what leaves the socket.',
+        defaultWords: 'as of the system',
+      }),
       namespace: setting(optional(namespaceName, 'none'), undefined, {
         description: 'The namespace that clients of this socket belong to.',
       }),
@@ -71,6 +90,17 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
   advertise_interval: setting(duration({ minMs: 1_000, maxMs: dayMs }), 900_000, {
     description: 'How often ADVERTISE is broadcast.',
   }),
+  multicast: setting(
+    optional(
+      text({ form: { pattern: /^(22[4-9]|23\d)(\.\d{1,3}){3}$/, name: 'a multicast address such as 239.255.0.1' } }),
+      'none',
+    ),
+    undefined,
+    {
+      description:
+        'A multicast group where SEARCHGW is answered, on the port of each socket, besides the socket itself.',
+    },
+  ),
   enable_qos3: setting(boolean, true, {
     description: 'Whether messages with QoS -1 are taken, from clients that are not connected too.',
   }),

@@ -40,6 +40,8 @@ export type Answered = (reasonCode: number) => void
 
 export interface SubscribeRequest {
   readonly filter: TopicFilter
+  /** Path and query. */
+  readonly target: string
   readonly qos: QoS
   readonly noLocal: boolean
   readonly retainHandling: 0 | 1 | 2
@@ -164,11 +166,12 @@ export class CoapClient {
     token: Buffer,
     answered: (reasonCode: number, found: Observation) => void,
   ): boolean {
+    const { filter, qos, noLocal, retainHandling } = request
     const known = this.observationOf(token)
     if (known !== undefined && known.filter !== request.filter) this.cancel(known)
     const packetId = this.#takePacketId()
     if (packetId === undefined) return false
-    const observation = this.#observations.add(request.filter, token, this.#owner.dependencies.nowMs())
+    const observation = this.#observations.add(request, token, this.#owner.dependencies.nowMs())
     if (observation === undefined) return false
     this.#pending.set(packetId, (reasonCode) => {
       if (reasonCode >= reasonCodes.unspecifiedError) this.#observations.delete(observation)
@@ -177,7 +180,7 @@ export class CoapClient {
     this.#mqtt.send({
       type: 'subscribe',
       packetId,
-      subscriptions: [{ ...request, retainAsPublished: false }],
+      subscriptions: [{ filter, qos, noLocal, retainHandling, retainAsPublished: false }],
       properties: { subscriptionIdentifier: observation.subscriptionId },
     })
     return true

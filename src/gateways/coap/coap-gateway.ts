@@ -39,6 +39,7 @@ import {
 } from './message.ts'
 import type { Observation } from './observations.ts'
 import { type CoapRequest, readRequest } from './request.ts'
+import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
 
 /** 53 bits at least [F8], as digits. */
@@ -70,13 +71,14 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   readonly #requests: DeviceRequests
   readonly #blocks: BlockTransfers
   readonly #clients = new Map<string, CoapClient>()
+  readonly #routes = new Routes()
   readonly #deadlines = new Deadlines<'client', CoapClient>()
 
   constructor(settings: CoapSettings, dependencies: GatewayDependencies) {
     this.settings = settings
     this.dependencies = dependencies
     this.#exchanges = new Exchanges(dependencies)
-    this.#requests = new DeviceRequests(this.#exchanges, () => dependencies.nowMs())
+    this.#requests = new DeviceRequests(this.#exchanges, dependencies)
     this.#blocks = new BlockTransfers(settings.maxBodyBytes, settings.maxBlockBytes)
   }
 
@@ -84,9 +86,9 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     return this.#clients.size
   }
 
-  handleDatagram(bytes: Buffer, peer: PeerAddress): void {
-    const { counters } = this.dependencies
-    counters.received++
+  handleDatagram(bytes: Buffer, peer: PeerAddress, isForwarded = false): void {
+    const { counters, place } = this.dependencies
+    if (!isForwarded) counters.received++
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
@@ -94,6 +96,8 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
       return
     }
     const { message } = read
+    const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message, peer)
+    if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
     else if (message.code === 0) {
       // A ping [4.3].
@@ -102,6 +106,20 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
     else this.#handleResponse(message, peer)
     this.#plan()
+  }
+
+  /** The shard that has the client of a message. */
+  #ownerOf(message: CoapMessage, peer: PeerAddress): number {
+    const { place } = this.dependencies
+    const key = peerKey(peer)
+    if (message.type === coapTypes.ack || message.type === coapTypes.rst) return message.messageId % place.shards
+    if (message.code >> 5 !== 0) return this.#routes.ownerOf(key) ?? place.own
+    const read = message.code === 0 ? undefined : readRequest(message)
+    const clientId = read === undefined || 'code' in read ? undefined : read.query.get('clientid')
+    if (clientId === undefined || clientId === '') return place.own
+    const owner = ownerOfName(clientId, place)
+    this.#routes.note(key, owner === place.own ? undefined : owner)
+    return owner
   }
 
   tick(): void {
@@ -346,6 +364,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const wanted = {
       filter,
       qos: qos ?? this.settings.subscribeQoS ?? qosOfType(request),
+      target: asked.target,
       noLocal: query.get('nl') === '1',
       retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
     }
@@ -397,7 +416,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const { isVerified } = client
     const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue || !isVerified
     observation.sequence = (observation.sequence + 1) & 0xffffff
-    const target = `ps/${packet.topic?.name ?? ''}?`
+    const { target } = observation
     const { peer } = client
     const { payload, block } = this.#blocks.begin(payloadOf(packet), {
       peer: peerKey(peer),

@@ -5,7 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './message.ts'
 import type { Exchanges } from './exchanges.ts'
-import type { PeerAddress } from '../gateway.ts'
+import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import { ownName, type ShardPlace } from '../shard-place.ts'
 
 const tokenBytes = 8
 /** For an answer that comes later than its acknowledgement: EXCHANGE_LIFETIME would keep other commands waiting for minutes. */
@@ -42,12 +43,14 @@ interface Pending {
 export class DeviceRequests {
   readonly #exchanges: Exchanges
   readonly #nowMs: () => number
+  readonly #place: ShardPlace
   readonly #pending = new Map<string, Pending>()
   readonly #deadlines = new Deadlines<'answer', Pending>()
 
-  constructor(exchanges: Exchanges, nowMs: () => number) {
+  constructor(exchanges: Exchanges, { nowMs, place }: Pick<GatewayDependencies, 'nowMs' | 'place'>) {
     this.#exchanges = exchanges
     this.#nowMs = nowMs
+    this.#place = place
   }
 
   get dueAtMs(): number {
@@ -55,7 +58,7 @@ export class DeviceRequests {
   }
 
   ask(asked: Asked): void {
-    const token = asked.token ?? randomBytes(tokenBytes)
+    const token = asked.token ?? this.#newToken()
     const pending = { asked, token, blocks: [], bytes: 0, sent: 0 }
     const key = token.toString('hex')
     const before = this.#pending.get(key)
@@ -73,6 +76,14 @@ export class DeviceRequests {
     this.#exchanges.noteAnswered(response.token, peer)
     this.#take(pending, response)
     return true
+  }
+
+  /** By its token the shard of an answer that comes by itself is found. */
+  #newToken(): Buffer {
+    return Buffer.from(
+      ownName(this.#place, () => randomBytes(tokenBytes).toString('hex')),
+      'hex',
+    )
   }
 
   tick(): void {

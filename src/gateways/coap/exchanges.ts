@@ -16,6 +16,7 @@ const maxRememberedBytes = 16_777_216
 const ackTimeoutMs = 2_000
 const ackRandomFactor = 1.5
 const maxRetransmit = 4
+const messageIds = 65_536
 /** Messages to one peer that wait to be sent. */
 const maxWaiting = 256
 
@@ -58,7 +59,7 @@ export class Exchanges {
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
   /** Which token was used last in a message that the peer may reset, by message id. */
   readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
-  #nextMessageId = randomBytes(2).readUInt16BE(0)
+  #messages = randomBytes(2).readUInt16BE(0)
 
   constructor(dependencies: GatewayDependencies) {
     this.#dependencies = dependencies
@@ -190,9 +191,11 @@ export class Exchanges {
     sending?.confirmable.settled(outcome, answer)
   }
 
+  /** By the id of what it acknowledges a shard is found: see `shard-place.ts`. */
   #takeMessageId(): number {
-    this.#nextMessageId = (this.#nextMessageId + 1) & 0xffff
-    return this.#nextMessageId
+    const { own, shards } = this.#dependencies.place
+    this.#messages = (this.#messages + 1) % Math.floor(messageIds / shards)
+    return this.#messages * shards + own
   }
 
   #transmit(bytes: Buffer, peer: PeerAddress): void {

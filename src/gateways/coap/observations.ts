@@ -7,6 +7,8 @@ import type { TopicFilter } from '../../protocol/index.ts'
 export interface Observation {
   readonly filter: TopicFilter
   readonly token: Buffer
+  /** Path and query of its request: further blocks of a notification are asked for with them. */
+  readonly target: string
   /** Of the subscription, by which its messages are known. */
   readonly subscriptionId: number
   sequence: number
@@ -39,13 +41,17 @@ export class Observations {
   }
 
   /** In place of the one that has this token. Undefined: there is no room. */
-  add(filter: TopicFilter, token: Buffer, nowMs: number): Observation | undefined {
+  add(
+    { filter, target }: Pick<Observation, 'filter' | 'target'>,
+    token: Buffer,
+    nowMs: number,
+  ): Observation | undefined {
     const before = this.withToken(token)
     if (before === undefined && this.#byToken.size >= maxObservations) return undefined
     if (before !== undefined) this.delete(before)
     const subscriptionId = this.#subscriptionIds.get(filter) ?? this.#nextSubscriptionId++
     this.#subscriptionIds.set(filter, subscriptionId)
-    const observation: Observation = { filter, token, subscriptionId, sequence: 2, confirmedAtMs: nowMs }
+    const observation: Observation = { filter, target, token, subscriptionId, sequence: 2, confirmedAtMs: nowMs }
     this.#byToken.set(token.toString('hex'), observation)
     const observations = this.#bySubscription.get(subscriptionId) ?? new Set()
     this.#bySubscription.set(subscriptionId, observations.add(observation))

@@ -27,6 +27,7 @@ import { formats } from './content.ts'
 import { Device, type DeviceOwner, type KeptDevice, type Registration } from './device.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
+import { ownerOfName, ownName } from '../shard-place.ts'
 import type { Lwm2mSettings } from './settings.ts'
 
 const locationBytes = 8
@@ -65,16 +66,16 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     this.settings = settings
     this.dependencies = dependencies
     this.#exchanges = new Exchanges(dependencies)
-    this.requests = new DeviceRequests(this.#exchanges, () => dependencies.nowMs())
+    this.requests = new DeviceRequests(this.#exchanges, dependencies)
   }
 
   get clients(): number {
     return this.#devices.size
   }
 
-  handleDatagram(bytes: Buffer, peer: PeerAddress): void {
-    const { counters } = this.dependencies
-    counters.received++
+  handleDatagram(bytes: Buffer, peer: PeerAddress, isForwarded = false): void {
+    const { counters, place } = this.dependencies
+    if (!isForwarded) counters.received++
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
@@ -82,6 +83,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       return
     }
     const { message } = read
+    const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message)
+    if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
     else if (message.code === 0) {
       if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
@@ -89,6 +92,18 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer })
     else this.#handleResponse(message, peer)
     this.#plan()
+  }
+
+  /** The shard that has the device of a message. */
+  #ownerOf(message: CoapMessage): number {
+    const { place } = this.dependencies
+    if (message.type === coapTypes.ack || message.type === coapTypes.rst) return message.messageId % place.shards
+    if (message.code === 0) return place.own
+    if (message.code >> 5 !== 0) return ownerOfName(message.token.toString('hex'), place)
+    const [first, location] = textsOf(message, options.uriPath) ?? []
+    if (first !== 'rd') return place.own
+    const name = location ?? queryOf(textsOf(message, options.uriQuery) ?? []).get('ep')
+    return name === undefined ? place.own : ownerOfName(name, place)
   }
 
   tick(): void {
@@ -221,7 +236,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       alternatePath: objects.alternatePath,
       objects: objects.objects,
     }
-    const location = randomBytes(locationBytes).toString('hex')
+    const location = ownName(this.dependencies.place, () => randomBytes(locationBytes).toString('hex'))
     const device: Device = new Device(this, registration, { peer, location }, (reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
       // Only who was let in takes the place of the registration before.

@@ -17,6 +17,7 @@ import {
 import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
+import { ownerOfName, Routes } from '../shard-place.ts'
 import type { MqttSnSettings } from './settings.ts'
 import { SnClient } from './sn-client.ts'
 import type { RestoredSleep, SnClientDependencies } from './sn-client-dependencies.ts'
@@ -48,6 +49,7 @@ export class MqttSnGateway implements DatagramGateway {
   readonly #dependencies: GatewayDependencies
   readonly #byPeer = new Map<string, Connected>()
   readonly #byClientId = new Map<string, Connected>()
+  readonly #routes = new Routes()
   readonly #toldAtMs = new Map<string, number>()
   readonly #keptTopicIds = new Map<string, TopicIds>()
   readonly #topics = new TopicTable(1_024)
@@ -63,9 +65,9 @@ export class MqttSnGateway implements DatagramGateway {
     return this.#byPeer.size
   }
 
-  handleDatagram(bytes: Buffer, from: PeerAddress): void {
+  handleDatagram(bytes: Buffer, from: PeerAddress, isForwarded = false): void {
     const { counters } = this.#dependencies
-    counters.received++
+    if (!isForwarded) counters.received++
     const unwrapped = unwrapForwarded(bytes)
     const request = unwrapped === undefined ? undefined : readPacket(unwrapped.bytes)
     if (unwrapped === undefined || request === undefined) {
@@ -73,11 +75,26 @@ export class MqttSnGateway implements DatagramGateway {
       return
     }
     const peer = peerOf(from, unwrapped.node)
+    const owner = isForwarded ? this.#dependencies.place.own : this.#ownerOf(request, peer)
+    if (owner !== this.#dependencies.place.own) return this.#dependencies.forward(owner, bytes, from)
     if (request.type === 'searchgw') return this.#answerSearch(peer)
     if (request.type === 'publish' && request.flags.qos === -1) return this.#publishConnectionless(request, peer)
     const known = this.#byPeer.get(peer.key)
     if (known !== undefined) known.client.handle(request)
     else this.#handleStranger(request, peer)
+  }
+
+  /** The shard that has the client of a packet: by its id, or as the CONNECT from the same place said. */
+  #ownerOf(request: SnRequest, peer: Peer): number {
+    const { place } = this.#dependencies
+    if (place.shards === 1 || request.type === 'searchgw') return place.own
+    if (request.type === 'publish' && request.flags.qos === -1) return ownerOfName(connectionlessClientId, place)
+    const isNamed = request.type === 'connect' || request.type === 'pingreq'
+    const clientId = isNamed ? request.clientId : undefined
+    if (clientId === undefined) return this.#routes.ownerOf(peer.key) ?? place.own
+    const owner = ownerOfName(clientId, place)
+    this.#routes.note(peer.key, owner === place.own ? undefined : owner)
+    return owner
   }
 
   restore(kept: ReadonlyMap<string, string>): void {

@@ -167,3 +167,8 @@ function textOf(bytes: Buffer): string | undefined {
     return undefined
   }
 }
+
+/** SEARCHGW, which asks for a gateway. */
+export function isSearch(datagram: Buffer): boolean {
+  return readPacket(datagram)?.type === 'searchgw'
+}

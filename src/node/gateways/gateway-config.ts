@@ -3,13 +3,13 @@
 import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig } from '../../config/index.ts'
-import { shardOf } from '../../core/index.ts'
 import { createAddressTable, type ObjectDefinition } from '../../gateways/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
 import { listenErrorText } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
+import { createConnectionSlots } from '../shards/connection-slots.ts'
 import { loadObjects } from './load-objects.ts'
 
 /** Above the numbers of all other listeners, and never given again while the node runs. */
@@ -78,21 +78,24 @@ export class GatewayPlanner {
       ...(objects === undefined ? {} : { objects }),
       ...(kind === 'udp' ? { addresses: createAddressTable(this.#shards) } : {}),
       maxClients: listener.max_connections,
+      datagramNumber: this.#nextNumber++,
+      receiveBufferBytes: listener.recbuf,
+      sendBufferBytes: listener.sndbuf,
       listener: {
         number: this.#nextNumber++,
         kind,
         name,
         host,
         port,
-        // Over UDP the gateway counts its clients itself.
-        maxConnections: kind === 'udp' ? undefined : listener.max_connections,
+        maxConnections: listener.max_connections,
+        connectionSlots: createConnectionSlots(this.#shards),
+        maxConnectionRate: Number.parseInt(listener.max_conn_rate, 10) / this.#shards,
         isLoopback: isLoopbackAddress(host),
-        onlyOnShard: shardOf(`${type}:${kind}:${name}`, this.#shards),
-        sharesPort: false,
+        sharesPort: this.#shards > 1,
         accessRules: listener.access_rules,
         namespace: listener.namespace,
         // LwM2M puts its own before topics: names of endpoints are known to its gateway only.
-        mountpoint: type === 'lwm2m' ? '' : gateway.mountpoint,
+        mountpoint: listener.mountpoint ?? (type === 'lwm2m' ? '' : gateway.mountpoint),
         gateway: protocols[type],
       },
       [type]: gateway,

@@ -22,5 +22,8 @@ export function freeConnectionSlots({
   for (const cells of [connectionSlots, ...listeners.map((listener) => listener.connectionSlots)]) {
     if (cells !== undefined) freeSharedSlots({ cells, own: shardNumber })
   }
-  for (const { addresses } of gateways) if (addresses !== undefined) freeAddressTable(addresses, shardNumber)
+  for (const { addresses, listener } of gateways) {
+    if (addresses !== undefined) freeAddressTable(addresses, shardNumber)
+    if (listener.connectionSlots !== undefined) freeSharedSlots({ cells: listener.connectionSlots, own: shardNumber })
+  }
 }

@@ -1,4 +1,5 @@
-// The gateways of a shard while it runs. Each socket belongs to one shard, by its name. A gateway client has a connection
+// The gateways of a shard while it runs. Every shard has a socket on each port; a datagram of a client that another shard has is
+// passed on (`datagram-links.ts`). A gateway client has a connection
 // of MQTT 5.0 within the process, which comes in like any other: it is carried to the shard that has the session.
 //
 //   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
@@ -19,11 +20,13 @@ import {
   MqttSnGateway,
   newGatewayCounters,
   ObjectDefinitions,
+  ownerOfName,
   type PeerAddress,
   PredefinedTopics,
   StompGateway,
   type StompSettings,
   type StreamGateway,
+  isSearch,
   writeAdvertise,
 } from '../../gateways/index.ts'
 import { type PacketLimits, type QoS, TopicTable } from '../../protocol/index.ts'
@@ -33,6 +36,8 @@ import type { GatewayAssignment, GatewayPlan, GatewayReport, GatewayType } from 
 import type { ShardListener } from '../messages/messages.ts'
 import type { OpenListener } from '../listeners/open-listener.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
+import { DatagramLinks, type OpenRelay, receiveDatagrams } from './datagram-links.ts'
+import { datagramLimitsOf } from './datagram-limits.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
 
 const maxPacketBytes = 268_435_460
@@ -50,14 +55,17 @@ const msPerSecond = 1_000
 
 export interface GatewayManagerDependencies {
   readonly own: number
+  readonly shards: number
   readonly log: Log
+  /** Carries a stream to another shard. False: it is not there. */
+  readonly openRelay: OpenRelay
   nowMs(): number
   /** Opens a socket that takes connections. */
   openListener(listener: ShardListener, accept: (stream: ByteStream) => void): Promise<OpenListener>
   /** A client comes by this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
   /** Of all connections of the node: gateway clients count like others. */
-  readonly budget: Pick<ConnectionLimit, 'reasonToRefuse' | 'acquire' | 'release'>
+  readonly budget: ConnectionLimit
   /** What gateways keep across restarts, by name; undefined: no longer. */
   keep(name: string, value: string | undefined): void
   /** All that was kept so far is on disk. Not called where the disk fails. */
@@ -76,6 +84,8 @@ interface RunningGateway {
   readonly advertiser: NodeJS.Timeout | undefined
   /** Undefined: it could not be opened yet. */
   socket: UdpSocket | OpenListener | undefined
+  /** Of the group where SEARCHGW is answered. */
+  multicast: UdpSocket | undefined
   retry: NodeJS.Timeout | undefined
   isClosed: boolean
 }
@@ -83,26 +93,40 @@ interface RunningGateway {
 export class GatewayManager {
   readonly #dependencies: GatewayManagerDependencies
   readonly #running = new Map<number, RunningGateway>()
+  readonly #links: DatagramLinks
   #plan: GatewayPlan = []
   readonly #topics = new TopicTable(maxCachedTopics)
 
   constructor(dependencies: GatewayManagerDependencies) {
     this.#dependencies = dependencies
+    this.#links = new DatagramLinks((...asked) => dependencies.openRelay(...asked))
   }
 
   /** The listener that clients on other shards came by. */
   listenerOf(number: number): ShardListener | undefined {
-    return this.#plan.find(({ listener }) => listener.number === number)?.listener
+    return this.#plan.find(({ listener, datagramNumber }) => listener.number === number || datagramNumber === number)
+      ?.listener
+  }
+
+  /** True: the stream brings datagrams that another shard passes on. */
+  takeDatagrams(stream: ByteStream, number: number): boolean {
+    const assignment = this.#plan.find(({ datagramNumber }) => datagramNumber === number)
+    if (assignment === undefined) return false
+    receiveDatagrams(stream, (bytes, peer) => {
+      const protocol = this.#running.get(assignment.listener.number)?.protocol
+      if (protocol !== undefined && 'handleDatagram' in protocol)
+        this.#guarded(() => protocol.handleDatagram(bytes, peer, true))
+    })
+    return true
   }
 
   /** From here on the gateways are these. A socket whose settings have changed has another number. */
   async configure(plan: GatewayPlan): Promise<void> {
     this.#plan = plan
-    const wanted = plan.filter(({ listener }) => listener.onlyOnShard === this.#dependencies.own)
-    const numbers = new Set(wanted.map(({ listener }) => listener.number))
+    const numbers = new Set(plan.map(({ listener }) => listener.number))
     const gone = [...this.#running.values()].filter(({ assignment }) => !numbers.has(assignment.listener.number))
     await Promise.all(gone.map((gateway) => this.#close(gateway)))
-    for (const assignment of wanted) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
+    for (const assignment of plan) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
   }
 
   reports(): readonly GatewayReport[] {
@@ -130,12 +154,19 @@ export class GatewayManager {
 
   async #open(assignment: GatewayAssignment): Promise<void> {
     const timer = new DeadlineTimer(() => this.#guarded(() => this.#tick(assignment.listener.number)))
+    const { own, shards, budget } = this.#dependencies
+    const limits = datagramLimitsOf(assignment.listener, { own, budget, nowMs: () => this.#dependencies.nowMs() })
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
       send: (bytes, { address, port }) => udpSocketOf(gateway)?.send(bytes, address, port),
-      hasRoom: () => this.#dependencies.budget.reasonToRefuse === undefined,
+      hasRoom: () => limits.hasRoom(),
+      place: { own, shards },
+      forward: (shard, bytes, peer) => {
+        if (!this.#links.send(shard, assignment.datagramNumber, bytes, peer))
+          dependencies.counters.dropped['queue-full']++
+      },
       openMqtt: (peer, callbacks, gatewayClient) =>
-        this.#openMqtt(assignment.listener, { ...peer, gatewayClient }, callbacks),
+        this.#openMqtt(assignment.listener, { ...peer, gatewayClient, limit: limits.connections }, callbacks),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
       keep: (name, value) => this.#dependencies.keep(`${prefixOf(assignment)}${name}`, value),
@@ -149,6 +180,7 @@ export class GatewayManager {
       timer,
       advertiser: this.#advertiserOf(assignment),
       socket: undefined,
+      multicast: undefined,
       retry: undefined,
       isClosed: false,
     }
@@ -157,10 +189,15 @@ export class GatewayManager {
     await this.#openSocket(gateway)
   }
 
-  async #restore({ assignment, protocol }: RunningGateway): Promise<void> {
+  async #restore({ assignment, protocol, dependencies }: RunningGateway): Promise<void> {
     const prefix = prefixOf(assignment)
     const kept = new Map<string, string>()
-    for await (const { name, value } of this.#dependencies.readKept(prefix)) kept.set(name.slice(prefix.length), value)
+    for await (const { name, value } of this.#dependencies.readKept(prefix)) {
+      const own = name.slice(prefix.length)
+      // A part of the name says which shard has it: see `shard-place.ts`.
+      const [owned = ''] = own.split('\0')
+      if (ownerOfName(owned, dependencies.place) === dependencies.place.own) kept.set(own, value)
+    }
     if (kept.size > 0) this.#guarded(() => protocol.restore?.(kept))
   }
 
@@ -178,6 +215,7 @@ export class GatewayManager {
       const socket = await this.#socketOf(gateway, retryLater)
       if (gateway.isClosed) return await socket.close()
       gateway.socket = socket
+      await this.#openMulticast(gateway)
       this.#dependencies.alarmOver(name, `the gateway receives on ${where}`)
       this.#dependencies.log.info('gateway opened', {
         gateway: gateway.assignment.type,
@@ -189,7 +227,8 @@ export class GatewayManager {
     }
   }
 
-  #socketOf({ protocol, assignment: { listener } }: RunningGateway, onFault: (error: Error) => void) {
+  #socketOf({ protocol, assignment }: RunningGateway, onFault: (error: Error) => void) {
+    const { listener, receiveBufferBytes, sendBufferBytes } = assignment
     const guarded = (work: () => void): void => this.#guarded(work)
     if (!('handleDatagram' in protocol)) {
       return this.#dependencies.openListener(listener, (stream) =>
@@ -200,9 +239,33 @@ export class GatewayManager {
       host: listener.host,
       port: listener.port,
       accessRules: listener.accessRules ?? [],
+      sharesPort: listener.sharesPort,
+      receiveBufferBytes,
+      sendBufferBytes,
       onDatagram: (bytes, address, port) => guarded(() => protocol.handleDatagram(bytes, { address, port })),
       onFault,
     })
+  }
+
+  /** One shard answers for all. */
+  async #openMulticast(gateway: RunningGateway): Promise<void> {
+    const { assignment, protocol } = gateway
+    const { mqttsn, listener, type } = assignment
+    const isOwn = type === 'mqttsn' && mqttsn?.multicast !== undefined && this.#dependencies.own === 0
+    if (!isOwn || !('handleDatagram' in protocol) || gateway.multicast !== undefined) return
+    gateway.multicast = await openUdp({
+      host: listener.host,
+      port: listener.port,
+      multicastGroup: mqttsn.multicast,
+      accessRules: listener.accessRules ?? [],
+      sharesPort: false,
+      onDatagram: (bytes, address, port) => {
+        if (isSearch(bytes)) this.#guarded(() => protocol.handleDatagram(bytes, { address, port }))
+      },
+      onFault: (error) =>
+        this.#dependencies.log.warn('multicast group left', { group: mqttsn.multicast, error: error.message }),
+    })
+    if (gateway.isClosed) await gateway.multicast.close()
   }
 
   async #close(gateway: RunningGateway): Promise<void> {
@@ -212,13 +275,16 @@ export class GatewayManager {
     clearInterval(gateway.advertiser)
     gateway.timer.stop()
     gateway.protocol.close()
+    this.#links.close(gateway.assignment.datagramNumber)
     const { socket } = gateway
     gateway.socket = undefined
     await socket?.close()
+    await gateway.multicast?.close()
   }
 
   #advertiserOf({ type, mqttsn, listener }: GatewayAssignment): NodeJS.Timeout | undefined {
-    if (type !== 'mqttsn' || mqttsn?.broadcast !== true) return undefined
+    // One shard speaks for all.
+    if (type !== 'mqttsn' || mqttsn?.broadcast !== true || this.#dependencies.own !== 0) return undefined
     const seconds = Math.ceil(mqttsn.advertise_interval / msPerSecond)
     const bytes = writeAdvertise(mqttsn.gateway_id, seconds)
     const advertise = (): void => udpSocketOf(this.#running.get(listener.number))?.broadcast(bytes)
@@ -234,16 +300,18 @@ export class GatewayManager {
 
   #openMqtt(
     listener: ShardListener,
-    peer: PeerAddress & { readonly gatewayClient: GatewayClient | undefined },
+    {
+      limit,
+      ...peer
+    }: PeerAddress & { readonly gatewayClient: GatewayClient | undefined; readonly limit: ConnectionLimit },
     callbacks: MqttConnectionCallbacks,
   ): MqttConnection {
     const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
     const [ours, theirs] = createStreamPair(later, peer)
-    const { budget } = this.#dependencies
     // A connection has its place already: it came in by a listener.
-    let isCounted = listener.kind === 'udp' && budget.acquire() === undefined
+    let isCounted = listener.kind === 'udp' && limit.acquire() === undefined
     const uncount = (): void => {
-      if (isCounted) budget.release()
+      if (isCounted) limit.release()
       isCounted = false
     }
     const link = new PacketLink(

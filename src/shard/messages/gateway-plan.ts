@@ -6,12 +6,16 @@ import type { ShardListener } from './shard-listener.ts'
 
 export type GatewayType = 'mqttsn' | 'coap' | 'lwm2m' | 'stomp'
 
-/** One socket of a gateway. One shard has it; all know it, for the clients whose sessions are elsewhere. */
+/** One socket of a gateway. Every shard has one on its port. */
 export interface GatewayAssignment {
   readonly type: GatewayType
-  /** Its clients come by this; `onlyOnShard` is set. */
+  /** Its clients come by this. */
   readonly listener: ShardListener
   readonly maxClients: number
+  /** What shards call the stream of datagrams that they pass on to each other. */
+  readonly datagramNumber: number
+  readonly receiveBufferBytes?: number | undefined
+  readonly sendBufferBytes?: number | undefined
   /** Made by `createAddressTable`: what addresses may do is counted by all shards together. Not for streams. */
   readonly addresses?: SharedArrayBuffer
   readonly mqttsn?: GatewaysConfig['mqttsn']
@@ -24,7 +28,7 @@ export interface GatewayAssignment {
 
 export type GatewayPlan = readonly GatewayAssignment[]
 
-/** One socket, as the shard that has it sees it. */
+/** One socket, as a shard sees it. */
 export interface GatewayReport {
   readonly type: GatewayType
   /** As in the configuration: `default`. */

@@ -9,6 +9,7 @@ import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrig
 import type { TopicTable } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
+import type { ShardDependencies } from '../runtime/shard-world.ts'
 import { isClockDue } from '../runtime/turn-limits.ts'
 
 /** Messages of another shard between two looks at the clock. */
@@ -25,8 +26,7 @@ export interface PeerLinksOwner {
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
-  /** By its number; undefined: it is closed. */
-  listenerOf(number: number): ShardListener | undefined
+  readonly dependencies: Pick<ShardDependencies, 'listenerOf' | 'isTaken'>
   /** A client whose socket another shard has. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
@@ -182,10 +182,10 @@ export class PeerLinks implements LinkOwner {
   }
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {
-    const listener = this.#owner.listenerOf(origin.listener)
+    const listener = this.#owner.dependencies.listenerOf(origin.listener)
     // It was closed while the client was on its way.
     if (listener === undefined) stream.destroy()
-    else this.#owner.acceptRelayed(stream, listener)
+    else if (!this.#owner.dependencies.isTaken(stream, origin.listener)) this.#owner.acceptRelayed(stream, listener)
   }
 
   #join(peer: PeerNumber, port: LinkPort): void {

@@ -3,6 +3,7 @@
 import type { RuleHook } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { AlarmName, Counters, Log } from '../../telemetry/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
 import type { Time } from './clock.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
 
@@ -16,6 +17,8 @@ export interface ShardDependencies {
   readonly ruleHook: RuleHook
   /** By its number, of whichever shard; undefined: it is closed. */
   listenerOf(number: number): ShardListener | undefined
+  /** A stream of another shard that is none of a client: it is taken. `number`: of its listener. */
+  isTaken(stream: ByteStream, number: number): boolean
   /** Random text: nobody is to guess the client ids that are assigned. */
   readonly identity: string
   /** At the end of the turn that brought the first message of all, from a client or from another shard. */

@@ -1,0 +1,38 @@
+// How many clients may come by a socket that takes datagrams: at one time, counted by all shards, and in a second.
+
+import { ConnectionLimit } from '../../transports/index.ts'
+import type { ShardListener } from '../messages/messages.ts'
+
+const msPerSecond = 1_000
+
+export interface DatagramLimits {
+  /** Takes a place among those that may come in this second. False: there is no room for one more client. */
+  hasRoom(): boolean
+  readonly connections: ConnectionLimit
+}
+
+export function datagramLimitsOf(
+  { maxConnections, connectionSlots, maxConnectionRate = Number.POSITIVE_INFINITY }: ShardListener,
+  { own, budget, nowMs }: { readonly own: number; readonly budget: ConnectionLimit; readonly nowMs: () => number },
+): DatagramLimits {
+  const connections = new ConnectionLimit(maxConnections ?? Number.POSITIVE_INFINITY, {
+    ...(connectionSlots !== undefined && { places: { cells: connectionSlots, own } }),
+    parent: budget,
+    refusal: 'listener-full',
+  })
+  const most = Math.max(1, maxConnectionRate)
+  let tokens = most
+  let atMs = nowMs()
+  const takeToken = (): boolean => {
+    const now = nowMs()
+    tokens = Math.min(most, tokens + ((now - atMs) * maxConnectionRate) / msPerSecond)
+    atMs = now
+    if (tokens < 1) return false
+    tokens--
+    return true
+  }
+  return {
+    hasRoom: () => connections.reasonToRefuse === undefined && (maxConnectionRate === Infinity || takeToken()),
+    connections,
+  }
+}

@@ -1,0 +1,90 @@
+// Datagrams on their way to the shard that has their client: framed on one stream for each socket and shard, which is carried
+// over the links of shards like that of a client.
+//
+//   length u32 of all that follows | port u16 | length of the address u8 | address | datagram
+
+import { createStreamPair } from '../../bridges/index.ts'
+import type { PeerAddress } from '../../gateways/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
+
+const lengthBytes = 4
+const headBytes = lengthBytes + 3
+/** What another shard has not taken: more is lost, as datagrams are. */
+const maxWaitingBytes = 4_194_304
+
+/** False: that shard is not there. */
+export type OpenRelay = (shard: number, listener: number, stream: ByteStream) => boolean
+
+interface Outgoing {
+  readonly stream: ByteStream
+  waitingBytes: number
+}
+
+export class DatagramLinks {
+  readonly #openRelay: OpenRelay
+  readonly #outgoing = new Map<string, Outgoing>()
+
+  constructor(openRelay: OpenRelay) {
+    this.#openRelay = openRelay
+  }
+
+  /** False: it is lost. */
+  send(shard: number, listener: number, bytes: Buffer, peer: PeerAddress): boolean {
+    const outgoing = this.#outgoingTo(shard, listener)
+    if (outgoing === undefined || outgoing.waitingBytes > maxWaitingBytes) return false
+    const framed = frame(bytes, peer)
+    outgoing.waitingBytes += framed.length
+    outgoing.stream.write(framed, () => (outgoing.waitingBytes -= framed.length))
+    return true
+  }
+
+  /** Of a socket that is closed. */
+  close(listener: number): void {
+    for (const [key, { stream }] of this.#outgoing) if (key.startsWith(`${listener}/`)) stream.destroy()
+  }
+
+  #outgoingTo(shard: number, listener: number): Outgoing | undefined {
+    const key = `${listener}/${shard}`
+    const known = this.#outgoing.get(key)
+    if (known !== undefined) return known
+    const [ours, theirs] = createStreamPair((work) => process.nextTick(work))
+    if (!this.#openRelay(shard, listener, theirs)) return undefined
+    const outgoing = { stream: ours, waitingBytes: 0 }
+    this.#outgoing.set(key, outgoing)
+    ours.onClose = () => void this.#outgoing.delete(key)
+    return outgoing
+  }
+}
+
+function frame(bytes: Buffer, { address, port }: PeerAddress): Buffer {
+  const addressBytes = Buffer.from(address)
+  const framed = Buffer.allocUnsafe(headBytes + addressBytes.length + bytes.length)
+  framed.writeUInt32BE(framed.length - lengthBytes, 0)
+  framed.writeUInt16BE(port, lengthBytes)
+  framed.writeUInt8(addressBytes.length, lengthBytes + 2)
+  addressBytes.copy(framed, headBytes)
+  bytes.copy(framed, headBytes + addressBytes.length)
+  return framed
+}
+
+/** Takes datagrams off a stream of another shard. */
+export function receiveDatagrams(stream: ByteStream, take: (bytes: Buffer, peer: PeerAddress) => void): void {
+  let left: Buffer = Buffer.alloc(0)
+  stream.onData = (chunk) => {
+    left = left.length === 0 ? chunk : Buffer.concat([left, chunk])
+    let at = 0
+    while (left.length - at >= lengthBytes) {
+      const end = at + lengthBytes + left.readUInt32BE(at)
+      if (end > left.length) break
+      const addressEnd = at + headBytes + left.readUInt8(at + lengthBytes + 2)
+      const peer = {
+        address: left.toString('latin1', at + headBytes, addressEnd),
+        port: left.readUInt16BE(at + lengthBytes),
+      }
+      // A copy: what is kept of a datagram must not keep the chunk.
+      take(Buffer.from(left.subarray(addressEnd, end)), peer)
+      at = end
+    }
+    left = at === left.length ? Buffer.alloc(0) : Buffer.from(left.subarray(at))
+  }
+}

@@ -1,0 +1,96 @@
+// Sockets of gateways: one for each shard, over IPv6, in a multicast group, and how many clients may come. By sections F2, F3
+// and F8 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { test, type TestContext } from 'node:test'
+import mqtt from 'mqtt'
+import { freeUdpPort } from '../gateways/free-udp-port.ts'
+import { SnDevice } from '../gateways/sn-device.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+
+const devices = 40
+
+async function start(t: TestContext, more: readonly string[], host = '127.0.0.1') {
+  const port = await freeUdpPort()
+  const bind = `gateway.mqttsn.listeners.udp.default.bind="${host}:${port}"`
+  return { broker: await startBrokerWithApi(t, { set: [bind, ...more] }), port }
+}
+
+test('[F8] devices on many ports are served by all shards, and sleeping ones are found from new ports', async (t) => {
+  const { broker, port } = await start(t, ['node.shards=3'])
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.endAsync(true))
+  const values = new Set<string>()
+  const { promise: complete, resolve } = Promise.withResolvers<void>()
+  client.on('message', (topic) => {
+    values.add(topic)
+    if (values.size === devices) resolve()
+  })
+  await client.subscribeAsync('values/+')
+  const names = Array.from({ length: devices }, (_, number) => `meter-${number}`)
+  await Promise.all(
+    names.map(async (name) => {
+      const device = await SnDevice.at(t, port)
+      await device.connected(name, { flags: 0 })
+      const topicId = await device.register(`values/${name}`)
+      device.publish(0x20, topicId, 9, '1')
+      assert.equal((await device.expect('puback'))[4], 0)
+      await device.subscribe(`commands/${name}`)
+      device.send(0x18, [0x0e, 0x10])
+      await device.expect('disconnect')
+    }),
+  )
+  await complete
+  for (const name of names) await client.publishAsync(`commands/${name}`, name, { qos: 1 })
+  await Promise.all(
+    names.map(async (name) => {
+      const moved = await SnDevice.at(t, port)
+      moved.send(0x16, name)
+      const publish = await moved.expect('publish')
+      assert.equal(publish.subarray(5).toString(), name)
+      moved.send(0x0d, [...publish.subarray(1, 5), 0])
+      await moved.expect('pingresp')
+    }),
+  )
+  const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
+  assert.equal(gateway.current_connections, devices)
+  assert.equal(gateway.listeners[0].running, true)
+})
+
+test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
+  const group = '239.255.18.84'
+  const { port } = await start(t, ['node.shards=2', `gateway.mqttsn.multicast="${group}"`])
+  const socket = createSocket('udp4')
+  t.after(() => socket.close())
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  socket.setMulticastInterface('127.0.0.1')
+  socket.send(Buffer.of(3, 1, 0), port, group)
+  const [answer] = (await once(socket, 'message')) as [Buffer]
+  assert.equal(answer.toString('hex'), '030201')
+})
+
+test('[F8] a gateway receives over IPv6', async (t) => {
+  const { port } = await start(t, ['node.shards=2'], '[::1]')
+  const socket = createSocket('udp6')
+  t.after(() => socket.close())
+  socket.send(Buffer.concat([Buffer.of(9, 4, 4, 1, 0, 60), Buffer.from('dev')]), port, '::1')
+  const [answer] = (await once(socket, 'message')) as [Buffer]
+  assert.equal(answer.toString('hex'), '030500')
+})
+
+test('[F2] clients beyond max_conn_rate and max_connections are told about congestion', async (t) => {
+  const socket = 'gateway.mqttsn.listeners.udp.default'
+  for (const limit of [`${socket}.max_conn_rate="2/s"`, `${socket}.max_connections=2`]) {
+    const { port } = await start(t, ['node.shards=1', limit])
+    const codes: (number | undefined)[] = []
+    for (const name of ['one', 'two', 'three']) {
+      const device = await SnDevice.at(t, port)
+      device.connect(name)
+      codes.push((await device.expect('connack'))[0])
+    }
+    assert.deepEqual(codes, [0, 0, 1], limit)
+  }
+})
