@@ -117,6 +117,11 @@ export const metrics = {
   svc_event_loop_delay_max_seconds: { type: 'gauge', help: 'Maximum delay of the event loop.' },
   svc_thread_heap_bytes: { type: 'gauge', help: 'Heap of a shard, including garbage.' },
   svc_thread_buffers_bytes: { type: 'gauge', help: 'Buffers of a shard outside of its heap.' },
+  svc_gateway_clients: { type: 'gauge', help: 'Clients of a gateway.' },
+  svc_gateway_received_total: { type: 'counter', help: 'Datagrams, or frames of a stream, that a gateway received.' },
+  svc_gateway_sent_total: { type: 'counter', help: 'Datagrams, or frames of a stream, that a gateway sent.' },
+  svc_gateway_retransmitted_total: { type: 'counter', help: 'Datagrams that a gateway sent again.' },
+  svc_gateway_dropped_total: { type: 'counter', help: 'What a gateway dropped, by reason.' },
   svc_commit_seconds: { type: 'histogram', help: 'Duration of a commit.' },
   svc_acknowledgement_held_seconds: {
     type: 'histogram',

@@ -55,6 +55,16 @@ test('[F2] clients of a gateway are listed by all conditions, subscribed, unsubs
   assert.deepEqual((await broker.ask(subscriptions)).json, [])
   assert.equal((await broker.ask('/api/v5/gateways/mqttsn/clients/nobody/subscriptions')).status, 404)
 
+  awake.raw(Buffer.of(9, 9, 9))
+  const metric = async (name: string): Promise<number> => {
+    const { text } = await broker.ask('/api/v4/prometheus')
+    return Number(new RegExp(`^svc_gateway_${name} (\\d+)$`, 'm').exec(text)?.[1])
+  }
+  assert.equal(await metric('clients{gateway="mqttsn"}'), 2)
+  while ((await metric('dropped_total{gateway="mqttsn",reason="malformed"}')) !== 1);
+  assert.ok((await metric('received_total{gateway="mqttsn"}')) >= 4)
+  assert.ok((await metric('sent_total{gateway="mqttsn"}')) >= 3)
+
   const kicked = await broker.ask('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })
   assert.deepEqual([kicked.status, kicked.json], [200, { code: 0 }])
   await awake.expect('disconnect')

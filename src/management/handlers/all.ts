@@ -54,7 +54,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...listenerHandlers(operations.listeners),
     ...publishingHandlers(operations.publishing),
     ...retainedHandlers(operations.retained),
-    ...metricHandlers(operations.metrics, operations.rules),
+    ...metricHandlers(operations.metrics, operations.rules, operations.gateways),
     ...alarmHandlers(operations.alarms),
     ...traceHandlers(operations.traces),
     ...accountHandlers(operations.accounts, authenticator),

@@ -1,8 +1,10 @@
 import type { metricEndpoints, MetricName } from '../../contract/index.ts'
 import type { LoopDelay, HistogramName, ThreadMemory } from '../../telemetry/index.ts'
 import type { Handlers } from '../handler.ts'
+import { type GatewayMetrics, gatewayMetrics } from '../gateway-metrics.ts'
 import { ageSeconds } from '../bridge-node.ts'
 import type { BridgeReport } from '../operations/bridges.ts'
+import type { GatewayOperations } from '../operations/gateways.ts'
 import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
 import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
 import { type ApiError, refuse } from '../api-error.ts'
@@ -14,6 +16,7 @@ const msPerSecond = 1_000
 export function metricHandlers(
   operations: MetricOperations,
   rules: Pick<RuleOperations, 'scrape'>,
+  gateways: Pick<GatewayOperations, 'gateways'>,
 ): Handlers<typeof metricEndpoints> {
   const { nodeName } = operations
   const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
@@ -23,7 +26,11 @@ export function metricHandlers(
       return { metrics: [], cpuinfo: `${cpuPercent.toFixed(2)}%`, memory: String(memoryBytes) }
     },
     get_prometheus: async () =>
-      writePrometheus({ ...metricsOf(operations.read()), ...ruleMetricsOf(await rules.scrape()) }),
+      writePrometheus({
+        ...metricsOf(operations.read()),
+        ...ruleMetricsOf(await rules.scrape()),
+        ...gatewayMetrics(await gateways.gateways()),
+      }),
     get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(operations.read()) }] }),
     get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(operations.read()) },
     get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(operations.read()) },
@@ -82,7 +89,9 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
   }
 }
 
-function metricsOf(reading: NodeReading): Record<Exclude<MetricName, RuleMetricName>, MetricValue> {
+function metricsOf(
+  reading: NodeReading,
+): Record<Exclude<MetricName, RuleMetricName | keyof GatewayMetrics>, MetricValue> {
   return {
     ...requiredOf(reading),
     ...memoryOf(reading),
