@@ -22,8 +22,10 @@ function start(t: TestContext, { gateway, port, dataDirectory }: Place): Promise
   return startBrokerWithApi(t, { set, ...(dataDirectory === undefined ? {} : { dataDirectory }) })
 }
 
-async function listener(t: TestContext, { port }: BrokerWithApi, filter: string) {
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`)
+/** `clientId`: its session lasts, and nothing is missed while the broker is away. */
+async function listener(t: TestContext, { port }: BrokerWithApi, filter: string, clientId?: string) {
+  const session = clientId === undefined ? {} : { clientId, clean: false }
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { ...session, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   const heard: string[] = []
   let wake: (() => void) | undefined
@@ -116,9 +118,10 @@ describe('[F1] [F3] MQTT-SN: a device that sleeps', () => {
     await connectWithWill(device, 'meter')
     device.send(0x18, [0, 4])
     await device.expect('disconnect')
+    await listener(t, broker, 'wills/#', 'watcher')
     await broker.process.stop('SIGKILL')
     const again = await start(t, { ...place, dataDirectory: broker.dataDirectory })
-    const wills = await listener(t, again, 'wills/#')
+    const wills = await listener(t, again, 'wills/#', 'watcher')
     assert.equal(await wills.next(), 'wills/meter gone')
     assert.equal((await clientOf(again, 'meter'))?.['conn_state'], 'disconnected')
   })
