@@ -150,7 +150,7 @@ test('a reload brings new passwords into force, and one with a key that is none 
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'old' }), 'in')
   await configured('password.alice = new')
   process.child.kill('SIGHUP')
-  await process.until(/was read again/)
+  await process.until(/configuration reloaded/)
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'old' }), badUserNameOrPassword)
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'new' }), 'in')
 })

@@ -37,7 +37,7 @@ test('an export of EMQX 4 becomes an archive, and what is left behind is named',
   const { code, output, errors } = await runCtl(t, ['data', 'convert', file, '--output', folder])
   assert.deepEqual([code, errors], [0, ''])
   assert.match(output, /left behind: auth_mnesia: 1 entries cannot be read/)
-  assert.match(output, /left behind: users: 1 entries.*make the accounts anew/)
+  assert.match(output, /left behind: users: 1 entries.*create the accounts again/)
   assert.match(output, /left behind: rules: 1 entries/)
   const [, path = ''] = /The archive is (\S+)/.exec(output) ?? []
   const records: TableRecord[] = []

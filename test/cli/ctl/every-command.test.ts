@@ -75,6 +75,15 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   assert.match(await done('retained list', ['told/#']), /^told\/you\t/m)
   await done('retained delete', ['told/you'])
   assert.equal(await done('retained list', ['told/#']), '')
+  assert.equal(await done('clients queue', ['sensor']), '')
+  await done('publish', ['$delayed/600/later', '-m', 'x', '-q', '1'])
+  const [delayed] = JSON.parse(await done('delayed list', ['--json'])) as { node: string; msgid: string }[]
+  const { node = '', msgid = '' } = delayed ?? {}
+  assert.match(await done('delayed show', [node, msgid]), /^topic +later$/m)
+  assert.match(await done('delayed delete', [node, msgid]), /is deleted/)
+  assert.equal(await done('delayed list'), '')
+  assert.equal(await done('rewrite list'), '')
+  assert.equal(await done('auto-subscribe list'), '')
   await done('unsubscribe', ['sensor', 'told/#'])
   assert.equal(await done('subscriptions list', ['clientid=sensor']), '')
   assert.match(await done('trace list'), /^one\t/m)
@@ -146,11 +155,13 @@ async function changeTheConfiguration({ done, broker }: Operator): Promise<void>
 async function runRules({ done, broker }: Operator, service: HttpService): Promise<void> {
   service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
   const url = `http://127.0.0.1:${service.port}`
+  await done('connectors probe', ['http', '--settings', JSON.stringify({ url })])
   await done('connectors create', ['http:local', '--settings', JSON.stringify({ url })])
   assert.match(await done('connectors list'), /^http:local\t/m)
   assert.match(await done('connectors show', ['http:local']), new RegExp(`^url +${url}$`, 'm'))
   // oxlint-disable-next-line no-template-curly-in-string -- a template of rules
   const action = { connector: 'local', parameters: { body: '${payload}' }, resource_opts: { max_retries: 0 } }
+  await done('actions probe', ['http', '--settings', JSON.stringify(action)])
   await done('actions create', ['http:hook', '--settings', JSON.stringify(action)])
   await done('rules create', ['all', 'SELECT payload FROM "in/#"', 'http:hook'])
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
