@@ -5,6 +5,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError } from 'command
 import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
 import type { BenchWords } from './bench-command.ts'
+import type { ConformanceWords } from './conformance-command.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -146,6 +147,13 @@ function addImport(godwit: Command, terminal: Terminal, run: Run): void {
 }
 
 function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
+  addProbeOptions(godwit.command('conformance').description('check the statements of MQTT 3.1.1 and 5.0 at a broker'))
+    .option('--protocol <level>', '4 (MQTT 3.1.1) or 5 (default: both)')
+    .option('--timeout <milliseconds>', 'how long an answer may take', '2000')
+    .option('--json', 'print the results as one JSON document')
+    .action((words: ConformanceWords) =>
+      run(async () => (await import('./conformance-command.ts')).conformanceCommand(words, terminal)),
+    )
   const bench = godwit.command('bench').description('measure a broker, with rates and percentiles of each second')
   for (const { name, description } of benchScenarios) {
     const command = addProbeOptions(bench.command(name).description(description))

@@ -131,6 +131,12 @@ export function ackFrame(type: number, packetId: number): Buffer {
   return frame((type << 4) | (type === packetTypes.pubrel ? 2 : 0), uint16(packetId))
 }
 
+export function unsubscribeFrame(version: ProbeVersion, filter: string, packetId = 1): Buffer {
+  return frame(0xa2, uint16(packetId), properties(version), text(filter))
+}
+
+export const pingreqFrame = frame(packetTypes.pingreq << 4)
+
 export function disconnectFrame(): Buffer {
   return frame(packetTypes.disconnect << 4)
 }

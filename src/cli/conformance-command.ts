@@ -1,0 +1,45 @@
+// `godwit conformance`: a report by clause.
+
+import { type ConformanceResult, runConformance } from '../probes/index.ts'
+import { type ProbeWords, targetOf } from './bench-command.ts'
+import { exitCodes, type Terminal } from './terminal.ts'
+
+export interface ConformanceWords extends ProbeWords {
+  readonly protocol?: string
+  readonly timeout: string
+  readonly json?: true
+}
+
+/** Failed where a statement is not kept. Gives the exit code. */
+export async function conformanceCommand(words: ConformanceWords, terminal: Terminal): Promise<number> {
+  const { protocol, timeout, json } = words
+  const target = await targetOf(words)
+  const answerMs = Number(timeout)
+  const isUsed =
+    (protocol === undefined || protocol === '4' || protocol === '5') && answerMs >= 10 && answerMs <= 60_000
+  if ('problem' in target || !isUsed) {
+    terminal.fail('problem' in target ? target.problem : '--protocol: give 4 or 5; --timeout: give 10 to 60000')
+    return exitCodes.wrongUsage
+  }
+  const versions = protocol === undefined ? ([4, 5] as const) : [protocol === '5' ? (5 as const) : (4 as const)]
+  try {
+    const results = await runConformance({ target, versions, answerMs }, (result) => {
+      if (json !== true) terminal.say(lineOf(result))
+    })
+    const broken = results.filter(({ isKept }) => !isKept).length
+    terminal.say(
+      json === true
+        ? `${JSON.stringify(results)}\n`
+        : `${results.length - broken} of ${results.length} statements are kept\n`,
+    )
+    return broken === 0 ? exitCodes.done : exitCodes.failed
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error
+    return terminal.fail(`${words.url}: ${(error as Error).message}`)
+  }
+}
+
+function lineOf({ version, clause, says, isKept, seen }: ConformanceResult): string {
+  const state = isKept ? 'kept  ' : 'BROKEN'
+  return `${state}  ${version === 5 ? '5.0  ' : '3.1.1'}  ${clause.padEnd(14)}  ${says}${seen === undefined ? '' : `: ${seen}`}\n`
+}

@@ -1,0 +1,138 @@
+// A client of a conformance check: what has come is waited for, and what has not come is told.
+
+import { ProbeClient, type ProbeTarget } from '../probe-client.ts'
+import {
+  connectFrame,
+  type ConnectFields,
+  disconnectFrame,
+  type Frame,
+  packetTypes,
+  pingreqFrame,
+  type ProbeVersion,
+  publishIn,
+  type ReceivedPublish,
+  subscribeFrame,
+} from '../wire.ts'
+
+/** The broker did not do what the statement asks; the message says what was seen. */
+export class Violation extends Error {}
+
+export interface CheckedOptions {
+  readonly target: ProbeTarget
+  readonly version: ProbeVersion
+  /** How long an answer may take. */
+  readonly answerMs: number
+}
+
+const nameOfType = new Map<number, string>(
+  Object.entries(packetTypes).map(([name, type]) => [type, name.toUpperCase()]),
+)
+
+export class CheckedClient {
+  readonly version: ProbeVersion
+  /** Shown in each CONNECT. */
+  login: Pick<ProbeTarget, 'username' | 'password'> = { username: undefined, password: undefined }
+  readonly #client: ProbeClient
+  readonly #answerMs: number
+  readonly #frames: Frame[] = []
+  #isClosed = false
+  #wake: () => void = () => {}
+
+  private constructor(client: ProbeClient, { version, answerMs }: CheckedOptions) {
+    this.version = version
+    this.#client = client
+    this.#answerMs = answerMs
+    client.onFrame = (frame) => {
+      this.#frames.push(frame)
+      this.#wake()
+    }
+    client.onClose = () => {
+      this.#isClosed = true
+      this.#wake()
+    }
+  }
+
+  static async open(options: CheckedOptions): Promise<CheckedClient> {
+    return new CheckedClient(await ProbeClient.open(options.target), options)
+  }
+
+  send(...packets: readonly Uint8Array[]): void {
+    this.#client.send(...packets)
+  }
+
+  /** Sends CONNECT and gives the body of CONNACK. */
+  async connect(fields: Omit<ConnectFields, 'version'>): Promise<Buffer> {
+    this.send(connectFrame({ version: this.version, ...this.login, ...fields }))
+    return (await this.expect(packetTypes.connack)).body
+  }
+
+  async subscribe(filter: string, options = 0): Promise<Buffer> {
+    this.send(subscribeFrame(this.version, [[filter, options]]))
+    return (await this.expect(packetTypes.suback)).body
+  }
+
+  /** The next packet, which has to be of this type. */
+  async expect(type: number): Promise<Frame> {
+    const frame = await this.next()
+    const wanted = nameOfType.get(type) ?? String(type)
+    if (frame === undefined)
+      throw new Violation(`no ${wanted}: ${this.#isClosed ? 'the connection was closed' : 'nothing came'}`)
+    if (frame.type !== type) throw new Violation(`${nameOfType.get(frame.type) ?? frame.type} instead of ${wanted}`)
+    return frame
+  }
+
+  async expectMessage(): Promise<ReceivedPublish> {
+    const message = publishIn(this.version, await this.expect(packetTypes.publish))
+    if (message === undefined) throw new Violation('the PUBLISH is malformed')
+    return message
+  }
+
+  /** The connection ends; a DISCONNECT or a refusing CONNACK may come before. */
+  async expectClose(): Promise<void> {
+    for (;;) {
+      const frame = await this.next()
+      if (frame === undefined) break
+      const isRefusal = frame.type === packetTypes.connack && (frame.body[1] ?? 0) !== 0
+      if (frame.type !== packetTypes.disconnect && !isRefusal)
+        throw new Violation(`${nameOfType.get(frame.type) ?? frame.type} instead of the end of the connection`)
+    }
+    if (!this.#isClosed) throw new Violation('the connection stays open')
+  }
+
+  /** Nothing but the PINGRESP has come when a PINGREQ is answered: what came before it is complete. */
+  async expectNothing(): Promise<void> {
+    this.send(pingreqFrame)
+    await this.expect(packetTypes.pingresp)
+  }
+
+  disconnect(): void {
+    this.send(disconnectFrame())
+    this.#client.destroy()
+  }
+
+  /** Without DISCONNECT. */
+  destroy(): void {
+    this.#client.destroy()
+  }
+
+  /** Undefined: nothing came in time, or the connection ended. */
+  async next(): Promise<Frame | undefined> {
+    const deadline = performance.now() + this.#answerMs
+    while (this.#frames.length === 0 && !this.#isClosed) {
+      const leftMs = deadline - performance.now()
+      if (leftMs <= 0) return undefined
+      await this.#somethingWithin(leftMs)
+    }
+    return this.#frames.shift()
+  }
+
+  #somethingWithin(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,82 @@
+// `godwit conformance`: the statements, one after the other, at any broker.
+
+import type { ProbeTarget } from '../probe-client.ts'
+import type { ProbeVersion } from '../wire.ts'
+import { CheckedClient, Violation } from './checked-client.ts'
+import { type CheckContext, persistent, statements } from './statements.ts'
+
+export interface ConformanceOptions {
+  readonly target: ProbeTarget
+  readonly versions: readonly ProbeVersion[]
+  /** How long an answer may take. */
+  readonly answerMs: number
+}
+
+export interface ConformanceResult {
+  readonly version: ProbeVersion
+  /** As the standard of that version has it: `MQTT-3.1.0-2`. */
+  readonly clause: string
+  readonly says: string
+  readonly isKept: boolean
+  /** What was seen, where it is not kept. */
+  readonly seen: string | undefined
+}
+
+/** Rejects with the error of the system where the broker cannot be reached at all. */
+export async function runConformance(
+  { target, versions, answerMs }: ConformanceOptions,
+  onResult: (result: ConformanceResult) => void,
+): Promise<readonly ConformanceResult[]> {
+  const run = `check-${process.pid}-${Date.now().toString(36)}`
+  const results: ConformanceResult[] = []
+  let number = 0
+  for (const version of versions) {
+    ;(await CheckedClient.open({ target, version, answerMs })).destroy()
+    for (const { v311, v5, says, check } of statements) {
+      const clause = version === 5 ? v5 : v311
+      if (clause === undefined) continue
+      number += 1
+      const opened: CheckedClient[] = []
+      const seen = await violationOf(() => check(contextFor(`${run}-${number}`, { target, version, answerMs }, opened)))
+      for (const client of opened) client.destroy()
+      const result = { version, clause, says, isKept: seen === undefined, seen }
+      results.push(result)
+      onResult(result)
+    }
+  }
+  return results
+}
+
+function contextFor(
+  name: string,
+  options: Parameters<typeof CheckedClient.open>[0],
+  opened: CheckedClient[],
+): CheckContext {
+  const { username, password } = options.target
+  const open = async (): Promise<CheckedClient> => {
+    const client = await CheckedClient.open(options)
+    opened.push(client)
+    client.login = { username, password }
+    return client
+  }
+  const connected = async (clientId: string, isPersistent = false): Promise<CheckedClient> => {
+    const client = await open()
+    const connack = await client.connect(isPersistent ? persistent(client, clientId) : { clientId })
+    const code = connack[1] ?? 0xff
+    if (code !== 0) throw new Violation(`the client was refused with 0x${code.toString(16).padStart(2, '0')}`)
+    return client
+  }
+  return { name, open, connected }
+}
+
+/** Undefined: the statement is kept. A connection that breaks is a violation; a mistake of ours is none. */
+async function violationOf(check: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await check()
+    return undefined
+  } catch (error) {
+    if (error instanceof Violation) return error.message
+    if ((error as NodeJS.ErrnoException).code !== undefined) return (error as Error).message
+    throw error
+  }
+}

@@ -1,0 +1,46 @@
+// `godwit conformance`: a broker that keeps the statements, and one that keeps none.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { test } from 'node:test'
+import { statements as normative } from '../conformance/statements.ts'
+import { statements } from '../../src/probes/conformance/statements.ts'
+import { runGodwit, startBroker } from '../e2e/godwit-process.ts'
+
+test('every clause is one of the standards', () => {
+  const known = new Set(normative.map(({ mark }) => mark))
+  const unknown = statements.flatMap(({ v311, v5 }) =>
+    [v311, v5?.replace('MQTT-', 'MQTT5-')].filter((clause) => clause !== undefined && !known.has(clause)),
+  )
+  assert.deepEqual(unknown, [])
+})
+
+test('Godwit with two shards keeps all statements of both versions, and the report has each of them', async (t) => {
+  const broker = await startBroker(t, { set: ['node.shards=2'] })
+  const checked = runGodwit(t, ['conformance', '--url', `mqtt://127.0.0.1:${broker.port}`, '--timeout', '20000'])
+  assert.equal(await checked.ended, 0, checked.output)
+  const lines = checked.output.trimEnd().split('\n')
+  const expected = statements.flatMap(({ v311, v5 }) => [v311, v5]).filter((clause) => clause !== undefined).length
+  assert.equal(lines.at(-1), `${expected} of ${expected} statements are kept`)
+  assert.match(lines[0] ?? '', /^kept {4}3\.1\.1 {2}MQTT-3\.1\.0-2 +a second CONNECT ends the connection$/)
+})
+
+test('a broker that lets everybody in and does nothing else is told of, clause by clause', async (t) => {
+  const nothing = createServer((socket) => {
+    socket.on('error', () => socket.destroy())
+    socket.write(Buffer.from([0x20, 2, 0, 0]))
+    socket.resume()
+  }).listen(0, '127.0.0.1')
+  await once(nothing, 'listening')
+  t.after(() => nothing.close())
+  const { port } = nothing.address() as AddressInfo
+  const words = ['--url', `mqtt://127.0.0.1:${port}`, '--protocol', '4', '--timeout', '20', '--json']
+  const checked = runGodwit(t, ['conformance', ...words])
+  assert.equal(await checked.ended, 1, checked.errors)
+  const results = JSON.parse(checked.output) as { clause: string; isKept: boolean; seen?: string }[]
+  const kept = results.filter(({ isKept }) => isKept).map(({ clause }) => clause)
+  assert.deepEqual(kept, ['MQTT-3.2.2-1'])
+  const ping = results.find(({ clause }) => clause === 'MQTT-3.12.4-1')
+  assert.equal(ping?.seen, 'no PINGRESP: nothing came')
+})
