@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runProgram } from './program.ts'
-import { Terminal } from './terminal.ts'
+import { Terminal, wantsColors } from './terminal.ts'
 
 // src/cli/ and dist/cli/ lie equally deep.
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,5 +20,5 @@ process.exitCode = await runProgram(
     installation: { root, isCheckout, ...(isCheckout ? {} : { systemConfig: '/etc/godwit/godwit.conf' }) },
     environment: process.env,
   },
-  new Terminal(process.stdout, process.stderr, process.stdin),
+  new Terminal(process.stdout, process.stderr, process.stdin, wantsColors(process.stdout, process.env)),
 )

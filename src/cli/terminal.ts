@@ -9,6 +9,8 @@ export interface TextOutput {
   write(text: string): unknown
   /** Of a terminal: people look at it. */
   readonly isTTY?: boolean
+  /** Width of the terminal. */
+  readonly columns?: number
 }
 
 /** What is read from: a terminal, a pipe or a file. */
@@ -18,16 +20,23 @@ export class Terminal {
   readonly output: TextOutput
   readonly errors: TextOutput
   readonly input: TextInput
+  readonly usesColors: boolean
 
-  constructor(output: TextOutput, errors: TextOutput, input: TextInput = Readable.from([])) {
+  constructor(output: TextOutput, errors: TextOutput, input: TextInput = Readable.from([]), usesColors = false) {
     this.output = output
     this.errors = errors
     this.input = input
+    this.usesColors = usesColors
   }
 
   /** People read what is said, and no program. */
   get isForPeople(): boolean {
     return this.output.isTTY === true
+  }
+
+  /** Undefined: the output is no terminal, or its width is not known. */
+  get columns(): number | undefined {
+    return this.isForPeople ? this.output.columns : undefined
   }
 
   say(text: string): void {
@@ -39,4 +48,12 @@ export class Terminal {
     for (const problem of problems) this.errors.write(`godwit: ${problem}\n`)
     return exitCodes.failed
   }
+}
+
+/** Where people look, unless they have said otherwise: `NO_COLOR` with any value but an empty one (no-color.org). */
+export function wantsColors(
+  { isTTY }: TextOutput,
+  { NO_COLOR: noColor, TERM: name }: Readonly<Record<string, string | undefined>>,
+): boolean {
+  return isTTY === true && (noColor === undefined || noColor === '') && name !== 'dumb'
 }

@@ -14,7 +14,7 @@ export function printOutcome(outcome: Outcome, terminal: Terminal, asJson: boole
     const { kind, code, message } = outcome.failure
     return terminal.fail(kind === 'refused' ? `${visible(message)} (code ${code})` : visible(message))
   }
-  terminal.say(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal.isForPeople))
+  terminal.say(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal))
   return 'rows' in outcome && outcome.hasFailed === true ? exitCodes.failed : exitCodes.done
 }
 
@@ -27,14 +27,14 @@ function documentOf(outcome: Shown): unknown {
   return outcome.document ?? { text: outcome.text }
 }
 
-function linesOf(outcome: Shown, isForPeople: boolean): string {
+function linesOf(outcome: Shown, terminal: Terminal): string {
   if ('text' in outcome) return outcome.text.endsWith('\n') ? outcome.text : `${outcome.text}\n`
   if ('done' in outcome) return `${visible(outcome.done)}\n`
   if ('thing' in outcome) return thingInLines(outcome.thing)
   const columns = outcome.columns ?? columnsOf(outcome.rows)
   const cells = outcome.rows.map((row) => columns.map((column) => cellOf(row[column])))
-  if (!isForPeople) return cells.map((row) => `${row.join('\t')}\n`).join('')
-  return outcome.rows.length === 0 ? 'none\n' : tableOf([columns, ...cells])
+  if (!terminal.isForPeople) return cells.map((row) => `${row.join('\t')}\n`).join('')
+  return outcome.rows.length === 0 ? 'none\n' : tableOf([columns, ...cells], terminal)
 }
 
 function columnsOf(rows: readonly Row[]): string[] {
@@ -48,16 +48,42 @@ function thingInLines(thing: Row): string {
     .join('')
 }
 
-function tableOf(rows: readonly (readonly string[])[]): string {
+/** Cells that make a line wider than the terminal are shortened; the heading is bold where there are colours. */
+function tableOf(rows: readonly (readonly string[])[], { columns, usesColors }: Terminal): string {
   const [first = []] = rows
-  const widths = first.map((_cell, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+  const widths = fitted(
+    first.map((_cell, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))),
+    columns,
+  )
   const lines = rows.map((row) =>
     row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
+      .map((cell, at) => shortened(cell, widths[at] ?? 0))
+      .join(gap)
       .trimEnd(),
   )
-  return `${lines.join('\n')}\n`
+  const [heading = '', ...others] = lines
+  return `${[usesColors ? `\u001b[1m${heading}\u001b[0m` : heading, ...others].join('\n')}\n`
+}
+
+const gap = '  '
+/** No column becomes narrower than this. */
+const minWidth = 12
+
+/** The widest columns give way first. */
+function fitted(widths: readonly number[], columns: number | undefined): readonly number[] {
+  const fitting = [...widths]
+  const room = (columns ?? Number.POSITIVE_INFINITY) - gap.length * (widths.length - 1)
+  for (let sum = widths.reduce((total, width) => total + width, 0); sum > room; sum -= 1) {
+    const widest = fitting.indexOf(Math.max(...fitting))
+    const width = fitting[widest] ?? 0
+    if (width <= minWidth) break
+    fitting[widest] = width - 1
+  }
+  return fitting
+}
+
+function shortened(cell: string, width: number): string {
+  return cell.length > width ? `${cell.slice(0, width - 1)}…` : cell.padEnd(width)
 }
 
 function cellOf(value: unknown): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { printOutcome } from '../../../src/cli/ctl/print-outcome.ts'
 import type { Outcome } from '../../../src/cli/ctl/ctl-command.ts'
-import { Terminal } from '../../../src/cli/terminal.ts'
+import { Terminal, wantsColors } from '../../../src/cli/terminal.ts'
 
 function printed(
   outcome: Outcome,
@@ -24,6 +24,25 @@ test('people get a table of the columns that matter, with a head', () => {
   const { text } = printed({ rows, columns: ['clientid', 'qos'] }, { isTTY: true })
   assert.equal(text, 'clientid  qos\na         1\ngodwit    0\n')
   assert.equal(printed({ rows: [] }, { isTTY: true }).text, 'none\n')
+})
+
+test('a table fits the terminal, and its heading is bold where there are colours', () => {
+  const long = { clientid: 'a'.repeat(60), topic: 'b'.repeat(30), qos: 1 }
+  const print = (columns: number, usesColors: boolean): string => {
+    let text = ''
+    const output = { isTTY: true, columns, write: (more: string) => (text += more) }
+    printOutcome({ rows: [long] }, new Terminal(output, output, undefined, usesColors), false)
+    return text
+  }
+  const [heading = '', row = ''] = print(40, false).split('\n')
+  assert.ok(heading.length <= 40 && row.length <= 40, row)
+  assert.match(row, /^a+… {2}b+… {2}1$/)
+  assert.ok(print(200, false).includes(long.clientid))
+  assert.ok(print(200, true).startsWith('\u001b[1mclientid '))
+  assert.ok(print(200, true).includes('qos\u001b[0m\na'))
+  assert.equal(wantsColors({ isTTY: true, write: () => {} }, {}), true)
+  assert.equal(wantsColors({ isTTY: true, write: () => {} }, { NO_COLOR: '1' }), false)
+  assert.equal(wantsColors({ write: () => {} }, {}), false)
 })
 
 test('scripts get lines with tabs and nothing else, and no line where there is nothing', () => {
