@@ -276,8 +276,7 @@ const maxFailedConnections = 100
 /** DISCONNECT, and its end is no failure. */
 function leave(client: ProbeClient): void {
   client.onClose = () => {}
-  client.send(disconnectFrame())
-  client.destroy()
+  client.end(disconnectFrame())
 }
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))

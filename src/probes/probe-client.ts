@@ -70,6 +70,11 @@ export class ProbeClient {
       this.#socket.write(packets.length === 1 ? (packets[0] ?? nothing) : Buffer.concat(packets))
   }
 
+  /** Sends its last packet and closes behind it: what is destroyed at once may take the packet with it. */
+  end(packet: Uint8Array): void {
+    if (this.#socket.writable) this.#socket.end(packet)
+  }
+
   /** Without DISCONNECT, as a lost connection. */
   destroy(): void {
     this.#socket.destroy()

@@ -35,7 +35,7 @@ test('a broker that lets everybody in and does nothing else is told of, clause b
   await once(nothing, 'listening')
   t.after(() => nothing.close())
   const { port } = nothing.address() as AddressInfo
-  const words = ['--url', `mqtt://127.0.0.1:${port}`, '--protocol', '4', '--timeout', '20', '--json']
+  const words = ['--url', `mqtt://127.0.0.1:${port}`, '--protocol', '4', '--timeout', '300', '--json']
   const checked = runGodwit(t, ['conformance', ...words])
   assert.equal(await checked.ended, 1, checked.errors)
   const results = JSON.parse(checked.output) as { clause: string; isKept: boolean; seen?: string }[]

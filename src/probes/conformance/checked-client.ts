@@ -106,8 +106,7 @@ export class CheckedClient {
   }
 
   disconnect(): void {
-    this.send(disconnectFrame())
-    this.#client.destroy()
+    this.#client.end(disconnectFrame())
   }
 
   /** Without DISCONNECT. */
