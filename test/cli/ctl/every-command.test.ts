@@ -78,7 +78,7 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   assert.equal(await done('clients queue', ['sensor']), '')
   await done('publish', ['$delayed/600/later', '-m', 'x', '-q', '1'])
   const [delayed] = JSON.parse(await done('delayed list', ['--json'])) as { node: string; msgid: string }[]
-  const { node = '', msgid = '' } = delayed ?? {}
+  const { node, msgid } = delayed ?? assert.fail('no delayed message')
   assert.match(await done('delayed show', [node, msgid]), /^topic +later$/m)
   assert.match(await done('delayed delete', [node, msgid]), /is deleted/)
   assert.equal(await done('delayed list'), '')
