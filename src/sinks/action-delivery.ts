@@ -52,7 +52,9 @@ interface Attempted {
 
 /** The spool hands out so much more than is under way, so that the next batch is complete. */
 const lookaheadFactor = 2
-const maxReceiveMaximum = 2_000
+/** More only for a batch that is larger by itself. */
+const usualReceiveMaximum = 2_000
+const maxReceiveMaximum = 65_535
 
 export class ActionDelivery {
   readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
@@ -83,7 +85,7 @@ export class ActionDelivery {
     this.#dependencies = dependencies
     this.#backoff = new Backoff(settings.retryIntervalMs, () => dependencies.random())
     const wanted = Math.max(settings.inflightWindow, settings.batchSize) * lookaheadFactor
-    const receiveMaximum = Math.min(maxReceiveMaximum, wanted)
+    const receiveMaximum = Math.min(maxReceiveMaximum, Math.max(usualReceiveMaximum, settings.batchSize), wanted)
     const options = {
       ...dependencies.spool,
       receiveMaximum,
@@ -300,21 +302,26 @@ export class ActionDelivery {
     this.#healthTimer = undefined
     const sink = this.#sink
     if (sink === undefined || this.#isClosed) return
-    const isIdle = this.#waiting.length === 0 && this.#inflight === 0
     const planNext = (): void => {
       if (sink !== this.#sink || this.#isClosed) return
       this.#healthTimer = this.#dependencies.after(this.#settings.healthCheckIntervalMs, () => this.#checkHealth())
     }
-    if (!isIdle) return planNext()
+    if (!this.#isIdle()) return planNext()
     sink.check().then((problem) => {
       if (sink !== this.#sink || this.#isClosed) return
       // What was sent meanwhile knows better.
-      if (this.#waiting.length === 0 && this.#inflight === 0) {
+      if (this.#isIdle()) {
         if (problem === undefined) this.#setState('connected', '')
         else this.#setState('disconnected', problem)
       }
       planNext()
     }, this.#rethrow)
+  }
+
+  /** Nothing is under way or has failed: what waits is a batch that is not complete. */
+  #isIdle(): boolean {
+    const isCollecting = this.#batchTimer !== undefined && this.#backoff.failures === 0
+    return this.#inflight === 0 && (this.#waiting.length === 0 || isCollecting)
   }
 
   #setState(state: ActionState, why: string): void {

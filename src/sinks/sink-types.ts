@@ -9,6 +9,7 @@ import { elasticsearchSinkType } from './elasticsearch/elasticsearch-sink.ts'
 import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
+import { s3SinkType } from './s3/s3-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
 import { mysqlSinkType } from './sql/mysql-sink.ts'
 import { postgresqlSinkType } from './sql/postgresql-sink.ts'
@@ -33,6 +34,7 @@ export const sinkTypes = {
   redis: byName(redisSinkType),
   disk_log: byName(diskLogSinkType),
   influxdb: byName(influxdbSinkType),
+  s3: byName(s3SinkType),
   elasticsearch: byName(elasticsearchSinkType),
   clickhouse: byName(clickhouseSinkType),
   prometheus_remote_write: byName(prometheusSinkType),

@@ -48,10 +48,19 @@ export interface Sink {
 /** What sinks know of the action and of where they run. */
 export interface SinkContext {
   readonly requestTimeoutMs: number
+  /** `type:name` */
+  readonly action: string
+  readonly nodeName: string
+  readonly compile: CompileTemplate
   /** Absolute: where relative paths begin. */
   readonly dataDirectory: string
   /** Each shard has its own sinks. The first is 0. */
   readonly shard: number
+}
+
+export interface Batching {
+  readonly batchSize: number
+  readonly batchTimeMs: number
 }
 
 /** One kind of service. `Action` and `Connector`: their settings. */
@@ -60,6 +69,8 @@ export interface SinkType<Action, Connector> {
   problemOfConnector(connector: Connector): string | undefined
   problemOfAction(action: Action, compile: CompileTemplate): string | undefined
   renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
+  /** What takes the place of batch_size and batch_time; absent or undefined: nothing does. */
+  batching?(action: Action): Batching | undefined
   open(connector: Connector, action: Action, context: SinkContext): Sink
 }
 

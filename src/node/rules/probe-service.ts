@@ -62,7 +62,14 @@ async function ask(
   const ofAction = kind === 'actions' ? sinkType.problemOfAction(action, compileTemplate) : undefined
   const problem = sinkType.problemOfConnector(service) ?? ofAction
   if (problem !== undefined) return problem
-  const sink = sinkType.open(service, action, { requestTimeoutMs: timeoutMs, dataDirectory, shard: 0 })
+  const sink = sinkType.open(service, action, {
+    requestTimeoutMs: timeoutMs,
+    action: 'probe',
+    nodeName: '',
+    compile: compileTemplate,
+    dataDirectory,
+    shard: 0,
+  })
   const timer = Promise.withResolvers<string>()
   const late = setTimeout(() => timer.resolve(`the service does not answer within ${timeoutMs} ms`), timeoutMs)
   try {

@@ -52,6 +52,7 @@ export interface ActionManagerDependencies {
   }
   readonly own: PeerNumber
   readonly shards: number
+  readonly nodeName: string
   /** Absolute. */
   readonly dataDirectory: string
   readonly log: Log
@@ -224,11 +225,14 @@ export class ActionManager implements RuleSinks {
   }
 
   /** Undefined: it stores and does not send. */
-  #sinkOf({ type, action, connector }: ActionAssignment): Sink | undefined {
+  #sinkOf({ id, type, action, connector }: ActionAssignment): Sink | undefined {
     if (!action.enable || connector === undefined) return undefined
-    const { dataDirectory, own: shard } = this.#dependencies
+    const { dataDirectory, nodeName, own: shard } = this.#dependencies
     return sinkTypes[type].open(connector, action, {
       requestTimeoutMs: action.resource_opts.request_timeout,
+      action: id,
+      nodeName,
+      compile,
       dataDirectory,
       shard,
     })
@@ -245,10 +249,13 @@ export class ActionManager implements RuleSinks {
     const { assignment, deadClientId } = running
     const { id } = assignment
     const options = assignment.action.resource_opts
+    const batching = sinkTypes[assignment.type].batching?.(assignment.action) ?? {
+      batchSize: options.batch_size,
+      batchTimeMs: options.batch_time,
+    }
     const delivery = new ActionDelivery(
       {
-        batchSize: options.batch_size,
-        batchTimeMs: options.batch_time,
+        ...batching,
         inflightWindow: options.inflight_window,
         maxRetries: options.max_retries,
         retryIntervalMs: options.retry_interval,

@@ -14,7 +14,10 @@ import { NodeValues } from './node-values.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
 
-export interface ShardRulesDependencies extends Omit<ActionManagerDependencies, 'shard' | 'noteDelivered'> {
+export interface ShardRulesDependencies extends Omit<
+  ActionManagerDependencies,
+  'shard' | 'nodeName' | 'noteDelivered'
+> {
   readonly log: Log
   /** To the main thread, which has them for all shards. */
   tellStoredValues(changes: readonly StoredValueChange[]): void
@@ -64,6 +67,7 @@ export class ShardRules implements QueriedRules {
   constructor(shard: Shard, hook: LateRuleHook, nodeName: string, dependencies: ShardRulesDependencies) {
     this.#actions = new ActionManager({
       ...dependencies,
+      nodeName,
       shard,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
     })

@@ -9,6 +9,7 @@ import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
 import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors } from './kafka-settings.ts'
+import { s3Actions, s3Connectors } from './s3-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 
 export const connectors = appliedAtOnce(
@@ -19,6 +20,7 @@ export const connectors = appliedAtOnce(
     redis: redisConnectors,
     disk_log: diskLogConnectors,
     influxdb: influxdbConnectors,
+    s3: s3Connectors,
     elasticsearch: elasticsearchConnectors,
     clickhouse: clickhouseConnectors,
     prometheus_remote_write: prometheusConnectors,
@@ -33,6 +35,7 @@ export const actions = appliedAtOnce(
     redis: redisActions,
     disk_log: diskLogActions,
     influxdb: influxdbActions,
+    s3: s3Actions,
     elasticsearch: elasticsearchActions,
     clickhouse: clickhouseActions,
     prometheus_remote_write: prometheusActions,

@@ -1,0 +1,72 @@
+// connectors.s3, actions.s3: objects for S3 and services like it.
+
+import { listOf } from '../../schema/collections.ts'
+import { duration } from '../../schema/quantities.ts'
+import { section, setting } from '../../schema/setting.ts'
+import { choice, integer, optional, text } from '../../schema/setting-type.ts'
+import { clientCertificates } from '../bridges.ts'
+import {
+  actionSettings,
+  anyText,
+  connectorSettings,
+  connectTimeout,
+  maybeText,
+  namedSinks,
+  poolSize,
+  resourceOptions,
+  template,
+} from './sink-parts.ts'
+
+const dayMs = 86_400_000
+const maxRecords = 60_000
+const column = text({ form: { pattern: /^[^${},"\s]+$/, name: 'a path such as payload.value' } })
+
+const s3Connector = section('One S3, or a service like it.', {
+  ...connectorSettings,
+  host: setting(maybeText, undefined, { description: 'Host, such as s3.eu-central-1.amazonaws.com.' }),
+  port: setting(integer({ min: 1, max: 65_535 }), 443, { description: 'Port. With 443, set ssl.enable.' }),
+  region: setting(text(), 'us-east-1', { description: 'Region that requests are signed for.' }),
+  access_key_id: setting(maybeText, undefined, { description: 'ID of the access key.' }),
+  secret_access_key: setting(maybeText, undefined, { description: 'The access key.', isSecret: true }),
+  connect_timeout: connectTimeout,
+  pool_size: poolSize,
+  ssl: clientCertificates,
+})
+
+const s3Action = section('One kind of object.', {
+  ...actionSettings,
+  parameters: section('The object.', {
+    mode: setting(choice(['direct', 'aggregated']), 'direct', {
+      description: 'direct: each result is an object. aggregated: an object has many results, one on each line.',
+    }),
+    bucket: setting(anyText, '', { description: 'Bucket. With mode direct a template.' }),
+    key: setting(anyText, '', {
+      description:
+        'Key of the object, a template. With mode aggregated it has ${sequence}, and may have ${action}, ${node}, ${datetime.rfc3339utc}, ${datetime.unix} and ${container.type}.',
+    }),
+    content: setting(optional(template, 'none'), undefined, {
+      description: 'Content of an object, a template. Of mode direct.',
+      defaultWords: 'all columns as JSON',
+    }),
+    container: section('Of mode aggregated: what an object looks like.', {
+      type: setting(choice(['json_lines', 'csv']), 'json_lines', {
+        description: 'json_lines: all columns as JSON on each line. csv: a header and rows.',
+      }),
+      column_order: setting(listOf(column, 1_000), [], {
+        description: 'Of csv: the columns, such as [timestamp, payload.value].',
+      }),
+    }),
+    aggregation: section('Of mode aggregated: when an object is complete.', {
+      time_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 300_000, {
+        description: 'Maximum age of what an object begins with.',
+      }),
+      max_records: setting(integer({ min: 1, max: maxRecords }), 10_000, {
+        description: 'Maximum results in one object. Each shard has objects of its own, and so many results in memory.',
+      }),
+    }),
+  }),
+  resource_opts: resourceOptions,
+})
+
+export const s3Connectors = namedSinks('S3.', s3Connector)
+export const s3Actions = namedSinks('Objects for S3.', s3Action)

@@ -1,0 +1,209 @@
+// Objects for S3 and services like it: one for each result, or one for a batch of them.
+//
+//   direct       each entry is an object; its attributes say where it goes
+//   aggregated   each entry is a line; a batch is an object of lines, when it has max_records or after time_interval
+
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { csvRenderer } from '../csv.ts'
+import { outcomeOf, problemOfAnswer, ServiceClient, baseUrl } from '../http/service-client.ts'
+import type { HttpResult } from '../http/http-requests.ts'
+import {
+  bytesOfText,
+  type CompileTemplate,
+  type NamedValue,
+  type Sink,
+  type SinkContext,
+  type SinkType,
+  type SpoolEntry,
+  textOf,
+  type WriteOutcome,
+} from '../sink.ts'
+import { problemOfServer } from '../service-address.ts'
+import { type Credentials, encodeKey, signRequest } from './sign-request.ts'
+
+type S3Connector = NamedValue<ConnectorsConfig['s3']>
+type S3Action = NamedValue<ActionsConfig['s3']>
+
+const keyAttribute = 'key'
+const bucketAttribute = 'bucket'
+const maxKeyBytes = 1_024
+const bucketForm = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+const lineBreak = Buffer.from('\n')
+/** Lists nothing of what is there. */
+const checkQuery = 'list-type=2&max-keys=1&prefix=godwit-check%2F'
+const emptyBody = Buffer.alloc(0)
+
+export const s3SinkType: SinkType<S3Action, S3Connector> = {
+  problemOfConnector({ host, port, access_key_id: id, secret_access_key: secret }) {
+    if (host === undefined) return 'host: write the host of the service, such as s3.eu-central-1.amazonaws.com'
+    if (id === undefined || secret === undefined) return 'access_key_id: write access_key_id and secret_access_key'
+    const problem = problemOfServer({ server: `${host.includes(':') ? `[${host}]` : host}:${port}` }, port)
+    return problem?.replace(/^server/, 'host')
+  },
+
+  problemOfAction({ parameters }, compile) {
+    const { bucket, key, mode, container } = parameters
+    if (bucket === '') return 'parameters.bucket: write the name of the bucket'
+    if (key === '') return 'parameters.key: write the key of the object, such as ${clientid}/${id}.json'
+    if (mode === 'direct') return undefined
+    if (!bucketForm.test(bucket))
+      return 'parameters.bucket: an aggregated object has a fixed bucket: 3 to 63 letters, digits, - and .'
+    if (
+      !compile(key).parts.some((part) => typeof part !== 'string' && (part as { text: string }).text === '${sequence}')
+    )
+      return 'parameters.key: write ${sequence} in it, so that no object replaces another one'
+    if (container.type === 'csv' && container.column_order.length === 0)
+      return 'parameters.container.column_order: write the columns, such as [timestamp, clientid]'
+    return undefined
+  },
+
+  batching: ({ parameters: { mode, aggregation } }) =>
+    mode === 'aggregated' ? { batchSize: aggregation.max_records, batchTimeMs: aggregation.time_interval } : undefined,
+
+  renderer({ parameters }, compile, allColumns) {
+    const { mode, bucket, key, content, container } = parameters
+    if (mode === 'aggregated') return lineRenderer(container, compile, allColumns)
+    const [bucketTemplate, keyTemplate] = [compile(bucket), compile(key)]
+    const contentTemplate = content === undefined ? undefined : compile(content)
+    return (data) => ({
+      payload: bytesOfText(contentTemplate === undefined ? allColumns(data) : contentTemplate.render(data)),
+      attributes: [
+        [bucketAttribute, bucketOf(textOf(bucketTemplate.render(data), 'the bucket'))],
+        [keyAttribute, keyOf(textOf(keyTemplate.render(data), 'the key'))],
+      ],
+    })
+  },
+
+  open: (connector, action, context) => new S3Sink(connector, action, context),
+}
+
+function lineRenderer(
+  { type, column_order: columns }: S3Action['parameters']['container'],
+  compile: CompileTemplate,
+  allColumns: Parameters<SinkType<S3Action, S3Connector>['renderer']>[2],
+): ReturnType<SinkType<S3Action, S3Connector>['renderer']> {
+  if (type === 'json_lines') return (data) => ({ payload: Buffer.from(allColumns(data)), attributes: [] })
+  const row = csvRenderer(columns.map((column) => `\${${column}}`).join(','), compile)
+  return (data) => ({ payload: row(data), attributes: [] })
+}
+
+function bucketOf(text: string): string {
+  if (bucketForm.test(text)) return text
+  throw new TypeError(`s3: ${JSON.stringify(text.slice(0, 80))} is no name of a bucket`)
+}
+
+function keyOf(text: string): string {
+  const length = Buffer.byteLength(text)
+  if (length === 0 || length > maxKeyBytes)
+    throw new TypeError(`s3: a key has 1 to ${maxKeyBytes} bytes, and not ${length}`)
+  // In a URL these parts are ways up.
+  if (text.split('/').some((part) => part === '.' || part === '..'))
+    throw new TypeError('s3: a part of the key is . or ..')
+  return text
+}
+
+interface S3Object {
+  readonly bucket: string
+  readonly key: string
+  readonly body: Buffer
+  readonly contentType: string
+}
+
+class S3Sink implements Sink {
+  readonly #client: ServiceClient
+  readonly #credentials: Credentials
+  readonly #hostHeader: string
+  readonly #parameters: S3Action['parameters']
+  readonly #context: SinkContext
+  #sequence = 0
+
+  constructor(connector: S3Connector, action: S3Action, context: SinkContext) {
+    const { host, port, ssl, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = connector
+    const base = baseUrl({ host: host ?? '', port }, { isSecure: ssl.enable })
+    this.#hostHeader = base.host
+    this.#credentials = { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey ?? '', region }
+    this.#parameters = action.parameters
+    this.#context = context
+    this.#client = new ServiceClient({
+      base,
+      headers: {},
+      ssl,
+      poolSize: connector.pool_size,
+      connectTimeoutMs: connector.connect_timeout,
+      requestTimeoutMs: context.requestTimeoutMs,
+    })
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    if (this.#parameters.mode === 'direct') return Promise.all(batch.map((entry) => this.#put(directObject(entry))))
+    const outcome = await this.#put(this.#aggregated(batch))
+    return batch.map(() => outcome)
+  }
+
+  #aggregated(batch: readonly SpoolEntry[]): S3Object {
+    const { bucket, key, container } = this.#parameters
+    const isCsv = container.type === 'csv'
+    const header = isCsv ? [Buffer.from(`${container.column_order.join(',')}\n`)] : []
+    const nowMs = Date.now()
+    const data = {
+      action: this.#context.action,
+      node: this.#context.nodeName,
+      // Unique for the shard of this node, also after a restart.
+      sequence: `${this.#context.shard}-${nowMs.toString(36)}-${++this.#sequence}`,
+      datetime: { rfc3339utc: new Date(nowMs).toISOString().replace(/\.\d+/, ''), unix: Math.floor(nowMs / 1_000) },
+      container: { type: container.type },
+    }
+    return {
+      bucket,
+      key: String(this.#context.compile(key).render(data)),
+      body: Buffer.concat([...header, ...batch.flatMap(({ payload }) => [payload, lineBreak])]),
+      contentType: isCsv ? 'text/csv' : 'application/x-ndjson',
+    }
+  }
+
+  async #put({ bucket, key, body, contentType }: S3Object): Promise<WriteOutcome> {
+    const path = `/${bucket}/${encodeKey(key)}`
+    return outcomeOf(await this.#send('PUT', { path, query: '', body, headers: { 'content-type': contentType } }))
+  }
+
+  /** Whether the bucket is there and the key of the user is good. Users that may write may not be allowed to list. */
+  async check(): Promise<string | undefined> {
+    const { bucket } = this.#parameters
+    const path = bucketForm.test(bucket) ? `/${bucket}` : '/'
+    const query = path === '/' ? '' : checkQuery
+    const result = await this.#send('GET', { path, query, body: emptyBody, headers: {} })
+    if ('status' in result && result.status === 403 && result.text.includes('<Code>AccessDenied</Code>'))
+      return undefined
+    return problemOfAnswer(result)
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+
+  #send(
+    method: 'GET' | 'PUT',
+    {
+      path,
+      query,
+      body,
+      headers,
+    }: {
+      readonly path: string
+      readonly query: string
+      readonly body: Buffer
+      readonly headers: Readonly<Record<string, string>>
+    },
+  ): Promise<HttpResult> {
+    const signed = signRequest({ method, host: this.#hostHeader, path, query, body }, this.#credentials, Date.now())
+    const sentBody = method === 'GET' ? {} : { body }
+    const target = query === '' ? path : `${path}?${query}`
+    return this.#client.send({ method, path: target, headers: { ...headers, ...signed }, ...sentBody })
+  }
+}
+
+function directObject({ payload, attributes }: SpoolEntry): S3Object {
+  const said = new Map(attributes)
+  const [bucket, key] = [said.get(bucketAttribute) ?? '', said.get(keyAttribute) ?? '']
+  return { bucket, key, body: payload, contentType: 'application/octet-stream' }
+}

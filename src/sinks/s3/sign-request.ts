@@ -1,0 +1,56 @@
+// Signature version 4 of AWS, as S3 and services like it ask for it.
+
+import { createHash, createHmac } from 'node:crypto'
+
+export interface Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly region: string
+}
+
+export interface UnsignedRequest {
+  readonly method: string
+  readonly host: string
+  /** Encoded, with `/` at the beginning. */
+  readonly path: string
+  /** Encoded, sorted by name; '': none. */
+  readonly query: string
+  readonly body: Buffer
+}
+
+const algorithm = 'AWS4-HMAC-SHA256'
+const service = 's3'
+
+/** Headers to send with the request. `nowMs`: the service refuses requests that are 15 minutes off. */
+export function signRequest(request: UnsignedRequest, credentials: Credentials, nowMs: number): Record<string, string> {
+  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const date = time.slice(0, 8)
+  const bodyHash = sha256(request.body)
+  const headers = { host: request.host, 'x-amz-content-sha256': bodyHash, 'x-amz-date': time }
+  const names = Object.keys(headers).join(';')
+  const headerLines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`)
+  const canonical = [request.method, request.path, request.query, headerLines.join(''), names, bodyHash].join('\n')
+  const scope = `${date}/${credentials.region}/${service}/aws4_request`
+  const toSign = [algorithm, time, scope, sha256(canonical)].join('\n')
+  const key = [date, credentials.region, service, 'aws4_request'].reduce<Buffer | string>(
+    (secret, part) => createHmac('sha256', secret).update(part).digest(),
+    `AWS4${credentials.secretAccessKey}`,
+  )
+  const signature = createHmac('sha256', key).update(toSign).digest('hex')
+  const authorization = `${algorithm} Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
+  return { 'x-amz-content-sha256': bodyHash, 'x-amz-date': time, authorization }
+}
+
+function sha256(data: Buffer | string): string {
+  return createHash('sha256').update(data).digest('hex')
+}
+
+/** A key as the path of a URL has it: everything but letters, digits and -._~/ is encoded. */
+export function encodeKey(key: string): string {
+  return key
+    .split('/')
+    .map((part) =>
+      encodeURIComponent(part).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`),
+    )
+    .join('/')
+}
