@@ -184,6 +184,7 @@ export type EventMessageConfig = SettingValues['event_message']
 export type ConnectorsConfig = SettingValues['connectors']
 export type ActionsConfig = SettingValues['actions']
 export type WebhookConfig = SettingValues['webhook']
+export type SourcesConfig = SettingValues['sources']
 export type GatewaysConfig = SettingValues['gateway']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
@@ -237,6 +238,7 @@ export interface GodwitConfig {
   readonly eventMessage: EventMessageConfig
   readonly connectors: ConnectorsConfig
   readonly actions: ActionsConfig
+  readonly sources: SourcesConfig
   readonly gateways: GatewaysConfig
   readonly webhook: WebhookConfig
   /** The properties section of one packet. */
@@ -303,6 +305,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     eventMessage: values.event_message,
     connectors: values.connectors,
     actions: values.actions,
+    sources: values.sources,
     gateways: values.gateway,
     webhook: values.webhook,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },

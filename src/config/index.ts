@@ -41,6 +41,7 @@ export type {
   MqttBridgeConfig,
   NodeConfig,
   SecurityProfile,
+  SourcesConfig,
   StorageConfig,
 } from './godwit-config.ts'
 export type {
@@ -75,6 +76,7 @@ export { parseOverride } from './hocon/parse-override.ts'
 export { addressAtAws, bridgesOfAws, isAwsSetting, nameAtAws } from './aws-bridges.ts'
 export type { DerivedRules } from './derived-rules.ts'
 export { derivedWebhook } from './derived-webhook.ts'
+export { bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-sources.ts'
 export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './server-url.ts'
 export { localSettings } from './check/local-settings.ts'

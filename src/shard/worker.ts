@@ -190,6 +190,7 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
     own: start.shardNumber,
     shards: start.shards ?? 1,
     dataDirectory: start.dataDirectory,
+    limits: () => limitsOf(settings).limits,
     log,
     nowMs: () => clock.nowMs(),
     tellStoredValues: (changes) => post({ kind: 'stored-values', changes }),

@@ -8,5 +8,15 @@ export {
   type DeliverySettings,
 } from './action-delivery.ts'
 export type { CompileTemplate, Render, RuleData, Sink, SpoolEntry, WriteOutcome } from './sink.ts'
+export { Backoff } from './backoff.ts'
+export type { ConsumedRecord, KafkaConsumer } from './kafka/kafka-library.ts'
+export {
+  kafkaConsumerOf,
+  problemOfKafkaSource,
+  type KafkaSourceConnector,
+  type KafkaSourceSettings,
+} from './kafka/kafka-consumer.ts'
+export { problemOfKafka } from './kafka/kafka-producer-sink.ts'
+export { problemOfServer } from './service-address.ts'
 export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'
 export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './sink-types.ts'

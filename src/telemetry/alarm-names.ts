@@ -28,6 +28,6 @@ export const alarmNames = [
 ] as const
 
 /** Alarms that exist once per object: the name of the object follows the prefix. */
-export const alarmPrefixes = ['certificates:', 'listener-closed:', 'bridge:', 'action:', 'gateway:'] as const
+export const alarmPrefixes = ['certificates:', 'listener-closed:', 'bridge:', 'action:', 'source:', 'gateway:'] as const
 
 export type AlarmName = (typeof alarmNames)[number] | `${(typeof alarmPrefixes)[number]}${string}`

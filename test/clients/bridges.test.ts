@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmod, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -19,43 +19,12 @@ import {
   untilConnected,
   Wire,
 } from '../e2e/bridge-stage.ts'
-import { temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { encode } from '../simulator/world.ts'
 import { Authority } from '../transports/certificates.ts'
-import { freePort, freePorts } from './free-ports.ts'
-
-interface Mosquitto {
-  readonly process: WatchedProcess
-  readonly port: number
-  readonly folder: string
-}
-
-/** With a port of its own, and what it keeps in `folder`. */
-async function startMosquitto(
-  t: TestContext,
-  more: readonly string[] = [],
-  { kept, port: given }: { readonly kept?: string; readonly port?: number } = {},
-): Promise<Mosquitto> {
-  const folder = kept ?? (await temporaryFolder(t))
-  // It lets go of what it was started as, and must still reach its files.
-  await chmod(folder, 0o777)
-  const port = given ?? (await freePort())
-  const lines = [
-    `listener ${port} 127.0.0.1`,
-    'allow_anonymous true',
-    'persistence true',
-    `persistence_location ${folder}/`,
-    'max_queued_messages 100000',
-    'user root',
-    ...more,
-  ]
-  await writeFile(join(folder, 'mosquitto.conf'), `${lines.join('\n')}\n`)
-  const process = new WatchedProcess('mosquitto', ['-v', '-c', join(folder, 'mosquitto.conf')])
-  t.after(() => process.stop('SIGKILL'))
-  await process.until(/mosquitto version \S+ running/)
-  return { process, port, folder }
-}
+import { freePorts } from './free-ports.ts'
+import { startMosquitto } from './mosquitto-server.ts'
 
 for (const version of [4, 5] as const) {
   test(`mosquitto is stopped and started again in the middle, MQTT ${version}: everything arrives, what waited once`, async (t) => {

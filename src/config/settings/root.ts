@@ -15,7 +15,7 @@ import { limits, node, storage, sysTopics, system } from './node.ts'
 import { ruleEngine } from './rule-engine.ts'
 import { autoSubscribe, rewrite } from './topics.ts'
 import { gateway } from './gateways.ts'
-import { actions, connectors } from './sinks/all-sinks.ts'
+import { actions, connectors, sources } from './sinks/all-sinks.ts'
 import { webhook } from './sinks/webhook-settings.ts'
 import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
@@ -44,6 +44,7 @@ export const root = section('The configuration of Godwit.', {
   event_message: eventMessage,
   connectors,
   actions,
+  sources,
   webhook,
   rules,
   preset,

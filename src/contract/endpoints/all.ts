@@ -21,6 +21,7 @@ import { traceEndpoints } from './traces.ts'
 import { v4ResourceEndpoints } from './v4-resources.ts'
 import { v4RuleEndpoints } from './v4-rules.ts'
 import { actionEndpoints } from './v5/actions.ts'
+import { sourceEndpoints } from './v5/sources.ts'
 import { ruleEndpoints } from './v5/rules.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
@@ -65,6 +66,7 @@ export const endpoints = {
   ...v4ResourceEndpoints,
   ...ruleEndpoints,
   ...actionEndpoints,
+  ...sourceEndpoints,
   ...gatewayEndpoints,
   ...gatewayClientEndpoints,
   ...gatewayListenerEndpoints,

@@ -4,6 +4,7 @@
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { RetainedOrigin, Message } from '../model/message.ts'
+import { isSourceTopic } from '../model/source-topics.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from './forward-to-peers.ts'
@@ -21,6 +22,7 @@ export function routeMessage(
   publisher: Session | undefined,
   packetId: PacketId,
 ): number {
+  if (isSourceTopic(message.topic.name)) return runSourceRules(state, message)
   const matched = deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
   if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
   if (matched === 0 && state.ruleTriggers.wanted['message-dropped'])
@@ -31,6 +33,15 @@ export function routeMessage(
 /** Runs rules for what has been recorded beside messages. */
 export function runRuleTriggers(state: BrokerState): void {
   runTriggeredRules(state, routeMessage)
+}
+
+/** What comes from a source has no subscribers and is not retained, whatever it says. */
+function runSourceRules(state: BrokerState, message: Message): number {
+  const { rules } = state.router.planFor(message.topic)
+  if (rules === undefined) return 0
+  state.matchedRules = rules
+  runMatchedRules(state, message, routeMessage)
+  return 1
 }
 
 /**

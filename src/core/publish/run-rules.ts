@@ -4,6 +4,7 @@
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
 import { copyPublisherRights, Message, never, withTopic } from '../model/message.ts'
+import { isSourceTopic } from '../model/source-topics.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
 import { maxStoredOf } from '../queues/persistent-queue.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
@@ -44,7 +45,8 @@ function actionsIn(state: BrokerState, route: Route): RuleActions {
 function publishForRule(state: BrokerState, publication: RulePublication, route: Route): RuleActionFailure | undefined {
   const message = messageOf(state, publication)
   const { maxPacketBytes, maxTopicLevels } = state.settings
-  if (message === undefined || isBrokerTopic(message.topic.name)) return 'invalid-topic'
+  if (message === undefined || isBrokerTopic(message.topic.name) || isSourceTopic(message.topic.name))
+    return 'invalid-topic'
   if (countLevels(message.topic.name) > maxTopicLevels) return 'invalid-topic'
   if (message.topic.bytes.length + publication.payload.length > maxPacketBytes) return 'too-large'
   if (message.topic.isDelayed && state.settings.delaysMessages) return delayForRule(state, message)

@@ -25,6 +25,7 @@ import { traceHandlers } from './traces.ts'
 import { v4ResourceHandlers } from './v4-resources.ts'
 import { v4RuleHandlers } from './v4-rules.ts'
 import { actionHandlers } from './v5/actions.ts'
+import { sourceHandlers } from './v5/sources.ts'
 import { ruleHandlers } from './v5/rules.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
@@ -65,6 +66,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...v4RuleHandlers(operations.rules),
     ...v4ResourceHandlers(operations.rules),
     ...actionHandlers(operations.rules),
+    ...sourceHandlers(operations.rules),
     ...gatewayHandlers(operations.gateways),
     ...gatewayClientHandlers(operations.gateways, operations.clients, operations.publishing),
     ...gatewayListenerHandlers(operations.gateways),

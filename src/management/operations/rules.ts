@@ -60,14 +60,20 @@ export interface RuleScrape {
   readonly connectors: ReadonlyMap<string, readonly string[]>
 }
 
-/** A connector or an action with its settings, as plain values; secrets are masked. */
+export interface SourceMetrics extends Pick<ActionMetrics, 'status' | 'statusReason' | 'lastError'> {
+  readonly received: number
+  /** Those that the broker can not take. */
+  readonly dropped: number
+}
+
+/** A connector, an action or a source with its settings, as plain values; secrets are masked. */
 export interface Resource {
   readonly type: string
   readonly name: string
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-export type ResourceKind = 'connectors' | 'actions'
+export type ResourceKind = 'connectors' | 'actions' | 'sources'
 
 export interface NodeDeadLetter {
   readonly id: string
@@ -153,6 +159,10 @@ export interface RuleOperations {
   /** What uses it, by name. */
   usersOf(kind: ResourceKind, at: { readonly type: string; readonly name: string }): readonly string[]
   actionMetrics(): Promise<ReadonlyMap<string, ActionMetrics>>
+  /** By `type:name`. One that no shard runs is not there. */
+  sourceMetrics(): Promise<ReadonlyMap<string, SourceMetrics>>
+  resetSource(source: string): Promise<void>
+  controlSource(source: string, what: 'start' | 'stop' | 'restart'): Promise<void>
   resetAction(action: string): Promise<void>
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): Promise<void>
   /** Gives up what is stored for an action that is not configured. */

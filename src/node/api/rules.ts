@@ -11,6 +11,7 @@ import type {
   RuleMetrics,
   RuleOperations,
   RuleScrape,
+  SourceMetrics,
   SqlTestOutcome,
 } from '../../management/index.ts'
 import {
@@ -37,6 +38,8 @@ import {
   ruleHost,
   type RuleReport,
 } from '../../shard/index.ts'
+import type { BridgeConfig } from '../bridges/bridge-config.ts'
+import { SourceCounters, sourceStates } from './sources.ts'
 import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import { probeService } from '../rules/probe-service.ts'
@@ -49,9 +52,16 @@ export interface RuleFacts {
   readonly dataDirectory: string
   readonly configuration: LiveConfig
   readonly supervisor: ShardQueries
+  readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
-export function ruleOperations({ nodeName, dataDirectory, configuration, supervisor }: RuleFacts): RuleOperations {
+export function ruleOperations({
+  nodeName,
+  dataDirectory,
+  configuration,
+  supervisor,
+  bridges,
+}: RuleFacts): RuleOperations {
   const host = ruleHost(Date.now)
   const shards = new AllShards(supervisor)
   const writer = new SettingWriter(configuration)
@@ -81,12 +91,33 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
       ),
     usersOf: (kind, at) => usersIn(configuration.config, kind, at),
     actionMetrics: async () => sumOfActions((await shards.reports()).flatMap(({ actions }) => actions)),
+    ...sourceOperations(shards, bridges),
     resetAction: (action) => shards.tell({ question: 'reset-action', action }),
     controlAction: (action, what) => shards.tell({ question: 'control-action', action, what }),
     discardAction: (action) => shards.tell({ question: 'discard-action', action }),
     deadLetters: (action) => shards.deadLetters(action),
     deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
     retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
+  }
+}
+
+function sourceOperations(
+  shards: AllShards,
+  bridges: RuleFacts['bridges'],
+): Pick<RuleOperations, 'sourceMetrics' | 'resetSource' | 'controlSource'> {
+  const counters = new SourceCounters()
+  const sourceMetrics = async (): Promise<ReadonlyMap<string, SourceMetrics>> => {
+    const [ofBridges, reports] = await Promise.all([bridges.reports(), shards.reports()])
+    const states = sourceStates(
+      ofBridges.values(),
+      reports.flatMap(({ sources }) => sources),
+    )
+    return new Map([...states].map(([id, metrics]) => [id, counters.since(id, metrics)]))
+  }
+  return {
+    sourceMetrics,
+    resetSource: async (source) => counters.reset(source, (await sourceMetrics()).get(source)),
+    controlSource: (source, what) => shards.tell({ question: 'control-source', source, what }),
   }
 }
 
@@ -187,7 +218,7 @@ function resourcesIn(config: GodwitConfig, kind: ResourceKind): readonly Resourc
 }
 
 function usersIn(
-  { actions, ruleEngine }: GodwitConfig,
+  { actions, sources, ruleEngine }: GodwitConfig,
   kind: ResourceKind,
   { type, name }: { readonly type: string; readonly name: string },
 ): readonly string[] {
@@ -198,9 +229,20 @@ function usersIn(
       all.some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
     )
   }
-  if (!isSinkType(type)) return []
-  const configured: ReadonlyMap<string, ActionSettings> = actions[type].named
-  return [...configured].flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
+  if (kind === 'sources') return rulesFrom(ruleEngine, `$bridges/${id}`)
+  const users: ReadonlyMap<string, { readonly connector: string | undefined }>[] = []
+  if (isSinkType(type)) users.push(actions[type].named)
+  if (type === 'mqtt' || type === 'kafka_consumer') users.push(sources[type].named)
+  return users
+    .flatMap((configured) => [...configured])
+    .flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
+}
+
+/** Those that name the source after FROM. */
+function rulesFrom({ rules }: GodwitConfig['ruleEngine'], source: string): readonly string[] {
+  return [...rules.named].flatMap(([rule, { sql }]) =>
+    compileRule(sql).sources.some(({ text }) => text === source) ? [rule] : [],
+  )
 }
 
 function isSinkType(type: string): type is SinkTypeName {
@@ -233,7 +275,7 @@ class AllShards {
     )
   }
 
-  async tell<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'discard-action'>(
+  async tell<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'control-source' | 'discard-action'>(
     query: QueryOf<Name>,
   ): Promise<void> {
     await this.#ask(query)

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type BridgeFacts, bridgeSettings, connectTimeoutOf } from '../../bridges/index.ts'
+import { sourceBridgeName, sourceOfBridge } from '../../core/index.ts'
 import {
   bridgesOfAws,
   type GodwitConfig,
@@ -18,6 +19,7 @@ import {
 } from '../../config/index.ts'
 import type { BridgeLink, BridgeAssignment, BridgeReport } from '../../shard/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
+import { mqttSourcesOf } from './mqtt-sources.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 export interface BridgeConfigOptions {
@@ -72,6 +74,15 @@ export class BridgeConfig implements ConfigConsumer {
 
   /** As they were a second ago. */
   get latest(): readonly BridgeReport[] {
+    return this.#latest.filter(({ name }) => sourceOfBridge(name) === undefined)
+  }
+
+  /** Bridges that receive for sources, as they were a second ago. */
+  get latestOfSources(): readonly BridgeReport[] {
+    return this.#latest.filter(({ name }) => sourceOfBridge(name) !== undefined)
+  }
+
+  get #latest(): readonly BridgeReport[] {
     return [...this.#reports.values()].flat()
   }
 
@@ -92,29 +103,36 @@ export class BridgeConfig implements ConfigConsumer {
 
 /** A problem begins with the key of a setting. */
 export function planBridges(
-  { bridges, core }: GodwitConfig,
+  config: GodwitConfig,
   secret: Uint8Array,
 ): { readonly plans: readonly BridgeAssignment[] } | Problem {
+  const { bridges, core } = config
   const brokerId = brokerIdOf(secret)
   const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
   const plans: BridgeAssignment[] = []
   const add = (
     name: string,
-    config: MqttBridgeConfig,
+    bridge: MqttBridgeConfig,
     where: Pick<BridgeFacts, 'key' | 'isOfAws'>,
   ): Problem | undefined => {
-    const facts = { brokerId, link: linkOf(config, core.maxPacketBytes), spoolMessages, ...where }
-    const read = bridgeSettings(name, config, facts)
+    const facts = { brokerId, link: linkOf(bridge, core.maxPacketBytes), spoolMessages, ...where }
+    const read = bridgeSettings(name, bridge, facts)
     if ('problem' in read) return read
-    plans.push({ name, config, facts })
+    plans.push({ name, config: bridge, facts })
     return undefined
   }
-  for (const [name, config] of bridges.mqtt.named) {
-    const problem = add(name, config, { key: `bridges.mqtt.${name}` })
+  for (const [name, bridge] of bridges.mqtt.named) {
+    const problem = add(name, bridge, { key: `bridges.mqtt.${name}` })
     if (problem !== undefined) return problem
   }
-  for (const [name, config] of bridgesOfAws(bridges)) {
-    const problem = add(name, config, { key: `bridges.${name}`, isOfAws: true })
+  for (const [name, bridge] of bridgesOfAws(bridges)) {
+    const problem = add(name, bridge, { key: `bridges.${name}`, isOfAws: true })
+    if (problem !== undefined) return problem
+  }
+  const sources = mqttSourcesOf(config)
+  if ('problem' in sources) return sources
+  for (const [name, bridge] of sources.bridges) {
+    const problem = add(sourceBridgeName(`mqtt:${name}`), bridge, { key: `sources.mqtt.${name}` })
     if (problem !== undefined) return problem
   }
   return { plans }

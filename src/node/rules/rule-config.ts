@@ -7,8 +7,21 @@ import { isDeepStrictEqual } from 'node:util'
 import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
-import { type ActionAssignment, eventMessageNames, type RuleAssignment, type RulePlan } from '../../shard/index.ts'
-import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
+import {
+  type ActionAssignment,
+  eventMessageNames,
+  type RuleAssignment,
+  type RulePlan,
+  type SourceAssignment,
+} from '../../shard/index.ts'
+import {
+  type ActionSettings,
+  type ConnectorSettings,
+  problemOfKafka,
+  problemOfKafkaSource,
+  type SinkTypeName,
+  sinkTypes,
+} from '../../sinks/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 /** Rules and actions of one node. */
@@ -22,7 +35,16 @@ export interface RuleConfigOptions {
   tell(plan: RulePlan): Promise<void>
 }
 
-const sections = ['rewrite', 'auto_subscribe.', 'rule_engine.', 'event_message.', 'connectors.', 'actions.', 'webhook.']
+const sections = [
+  'rewrite',
+  'auto_subscribe.',
+  'rule_engine.',
+  'event_message.',
+  'connectors.',
+  'actions.',
+  'sources.',
+  'webhook.',
+]
 
 export class RuleConfig implements ConfigConsumer {
   readonly #options: RuleConfigOptions
@@ -74,6 +96,8 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   if ('problem' in rules) return rules
   const derived = planDerived(derivedWebhook(config.webhook))
   if ('problem' in derived) return derived
+  const sources = planSources(config)
+  if ('problem' in sources) return sources
   const ignoresSysMessages = config.ruleEngine.ignore_sys_message
   const eventMessages = eventMessageNames.filter((name) => config.eventMessage[name])
   return {
@@ -83,6 +107,7 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
       eventMessages,
       rules: [...rules.rules, ...derived.rules],
       actions: [...actions.actions, ...derived.actions],
+      sources: sources.sources,
     },
   }
 }
@@ -102,6 +127,32 @@ function planDerived({ rules, actions }: DerivedRules): Pick<RulePlan, 'rules' |
     rules: rules.map(({ id, sql, actions: all }) => ({ id, sql, isEnabled: true, actions: all })),
     actions: actions.map(({ id, type, connector, action }) => ({ id, type, connector, action })),
   }
+}
+
+/** Settings of those of MQTT were read with the bridges. */
+function planSources({
+  sources,
+  connectors,
+}: GodwitConfig): { readonly sources: readonly SourceAssignment[] } | Problem {
+  const planned: SourceAssignment[] = [...sources.mqtt.named].map(([name, { connector }]) => ({
+    id: `mqtt:${name}`,
+    server: connectors.mqtt.named.get(connector ?? '')?.server ?? '',
+    kafka: undefined,
+  }))
+  for (const [name, source] of sources.kafka_consumer.named) {
+    const key = `sources.kafka_consumer.${name}`
+    const connector = connectors.kafka_consumer.named.get(source.connector ?? '')
+    if (connector === undefined)
+      return { problem: `${key}.connector: ${connectorProblem('kafka_consumer', source.connector)}` }
+    const connectorFault = problemOfKafka(connector)
+    if (connectorFault !== undefined)
+      return { problem: `connectors.kafka_consumer.${source.connector}.${connectorFault}` }
+    const problem = problemOfKafkaSource(source)
+    if (problem !== undefined) return { problem: `${key}.${problem}` }
+    const server = connector.bootstrap_hosts ?? ''
+    planned.push({ id: `kafka_consumer:${name}`, server, kafka: { source, connector } })
+  }
+  return { sources: planned }
 }
 
 function planAllRules(
@@ -159,7 +210,7 @@ function planActions(config: GodwitConfig): { readonly actions: readonly ActionA
   return { actions }
 }
 
-function connectorProblem(type: SinkTypeName, name: string | undefined): string {
+function connectorProblem(type: string, name: string | undefined): string {
   if (name === undefined) return `an action needs the name of a connector: configure connectors.${type}`
   return `there is no connector ${JSON.stringify(name)}: configure connectors.${type}.${name}`
 }

@@ -68,7 +68,7 @@ export function compileRule(sql: string, options: CompileOptions = {}): Compiled
   return {
     sql,
     sources,
-    topicFilters: sources.flatMap((source) => (source.kind === 'topic' ? [source.filter] : [])),
+    topicFilters: sources.flatMap((source) => (source.kind === 'event' ? [] : [source.filter])),
     events: sources.flatMap((source) => (source.kind === 'event' ? [source.event] : [])),
     isForeach: statement.kind === 'foreach',
     warnings: compilation.warnings,

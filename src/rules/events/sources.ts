@@ -12,12 +12,13 @@ type OldName = readonly [at: { readonly start: number }, message: string, hint: 
 export type RuleSource =
   | { readonly kind: 'topic'; readonly text: string; readonly filter: TopicFilter; readonly oldName?: OldName }
   | { readonly kind: 'event'; readonly text: string; readonly event: EventName; readonly oldName?: undefined }
-  /** Messages that the bridge `name` of this type receives. */
+  /** Messages that the source `name` of this type receives: they come below a topic of their own. */
   | {
       readonly kind: 'bridge'
       readonly text: string
       readonly type: string
       readonly name: string
+      readonly filter: TopicFilter
       readonly oldName?: undefined
     }
 
@@ -63,7 +64,10 @@ function parseBridge(sql: string, { text, start }: SourceNode): RuleSource {
   if (colon <= 0 || colon === id.length - 1) {
     throw new RuleCompileError(sql, start, `${quoted(text)} is not a bridge`, 'write: $bridges/mqtt:NAME')
   }
-  return { kind: 'bridge', text, type: id.slice(0, colon), name: id.slice(colon + 1) }
+  const filter = id.includes('/') ? undefined : parseTopicFilter(`${text}/#`)
+  if (filter === undefined)
+    throw new RuleCompileError(sql, start, `${quoted(text)} is not the name of a source`, 'write: $bridges/mqtt:NAME')
+  return { kind: 'bridge', text, type: id.slice(0, colon), name: id.slice(colon + 1), filter }
 }
 
 /** Events as SQL of version 3 names them. In later versions they are topic filters. */
@@ -80,9 +84,17 @@ function oldName({ text, start }: SourceNode): OldName {
   ]
 }
 
+/** Of a record of Kafka, beside those of other messages. */
+const recordColumns = ['key', 'value', 'partition', 'offset', 'ts', 'headers']
+
 /** Returns the columns that at least one source has. */
 export function columnsOfSources(sources: readonly RuleSource[]): ReadonlySet<string> {
-  return new Set(sources.flatMap((source) => columnsOf(eventOf(source))))
+  return new Set(
+    sources.flatMap((source) => {
+      const isOfKafka = source.kind === 'bridge' && source.type === 'kafka_consumer'
+      return isOfKafka ? [...columnsOf('bridge.message'), ...recordColumns] : columnsOf(eventOf(source))
+    }),
+  )
 }
 
 export function eventOf(source: RuleSource): EventName {

@@ -15,7 +15,14 @@ import {
   createStreamPair,
   type LocalBroker,
 } from '../../bridges/index.ts'
-import { bridgeClientId, type BrokerCore, type PeerNumber, shardOf } from '../../core/index.ts'
+import {
+  bridgeClientId,
+  type BrokerCore,
+  type PeerNumber,
+  shardOf,
+  sourceBridgeName,
+  sourceOfBridge,
+} from '../../core/index.ts'
 import { assert } from '../../protocol/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
@@ -85,6 +92,7 @@ export class BridgeManager {
   readonly #dialer = new BridgeDialer()
   /** What clients on all shards are subscribed to, for bridges that pass it on. */
   readonly filters: FilterSync
+  #plans: readonly BridgeAssignment[] = []
   #reporter: NodeJS.Timeout | undefined
   #isStopped = false
 
@@ -108,6 +116,7 @@ export class BridgeManager {
   /** From here on the bridges are these. Their settings have been checked. */
   configure(plans: readonly BridgeAssignment[]): void {
     if (this.#isStopped) return
+    this.#plans = plans
     const own = plans.filter(({ name }) => this.#isLocal(name))
     const wanted = new Set(own.map(({ name }) => name))
     for (const [name, running] of this.#bridges) if (!wanted.has(name)) this.#retire(name, running)
@@ -131,6 +140,17 @@ export class BridgeManager {
 
   reports(): readonly BridgeReport[] {
     return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(reportOf)
+  }
+
+  /** Until the next change of the configuration or the next start. */
+  controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
+    const name = sourceBridgeName(source)
+    const plan = this.#plans.find((each) => each.name === name)
+    if (plan === undefined || !this.#isLocal(name)) return
+    const running = this.#bridges.get(name)
+    if (what !== 'start' && running !== undefined) this.#remove(name, running)
+    if (what !== 'stop') this.#configureOne(plan)
+    this.#setReporter()
   }
 
   /** They say goodbye on both sides. What is under way is in their sessions. */
@@ -292,7 +312,8 @@ function isTransparent({ config }: BridgeAssignment): boolean {
 }
 
 function alarmOf(name: string): AlarmName {
-  return `bridge:${name}`
+  const source = sourceOfBridge(name)
+  return source === undefined ? `bridge:${name}` : `source:${source}`
 }
 
 function settingsOf({ name, config, facts }: BridgeAssignment): BridgeSettings {

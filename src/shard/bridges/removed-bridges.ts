@@ -2,14 +2,23 @@
 // with them a queue that nobody will empty.
 
 import type { BridgeSettings } from '../../bridges/index.ts'
-import { actionOfClientId, bridgeClientId, type BrokerView, type WalkPosition } from '../../core/index.ts'
+import {
+  actionOfClientId,
+  bridgeClientId,
+  sourceOfBridge,
+  type BrokerView,
+  type WalkPosition,
+} from '../../core/index.ts'
 import { sliceWantedOf } from '../runtime/result-slices.ts'
 
 /** Names of bridges that have a session here, looked for between turns. */
 export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
   const prefix = bridgeClientId('')
   const clientIds = await sessionsWithPrefix(view, prefix)
-  return clientIds.filter((id) => actionOfClientId(id) === undefined).map((id) => id.slice(prefix.length))
+  return clientIds
+    .filter((id) => actionOfClientId(id) === undefined)
+    .map((id) => id.slice(prefix.length))
+    .filter((name) => sourceOfBridge(name)?.startsWith('mqtt:') !== false)
 }
 
 /** Client IDs of sessions here that begin so, looked for between turns. */

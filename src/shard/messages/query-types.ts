@@ -28,7 +28,7 @@ import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
 import type { GatewayReport, GatewayType } from './gateway-plan.ts'
-import type { ActionReport, DeadLetterReport, RuleReport } from './rule-plan.ts'
+import type { DeadLetterReport, RuleEngineReport } from './rule-plan.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
 export interface SliceRequest {
@@ -50,7 +50,7 @@ export interface ShardQueries {
   /** How rules and actions are. */
   rules: {
     asked: object
-    answered: { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] }
+    answered: RuleEngineReport
   }
   /** Sockets of gateways that this shard has. */
   gateways: { asked: object; answered: readonly GatewayReport[] }
@@ -63,6 +63,10 @@ export interface ShardQueries {
   'reset-action': { asked: { readonly action: string }; answered: object }
   'control-action': {
     asked: { readonly action: string; readonly what: 'start' | 'stop' | 'restart' }
+    answered: object
+  }
+  'control-source': {
+    asked: { readonly source: string; readonly what: 'start' | 'stop' | 'restart' }
     answered: object
   }
   /** What is stored for an action that is not configured is given up. */

@@ -1,7 +1,14 @@
 // What the main thread and a shard say to each other of rules and their actions.
 
 import type { RuleActionConfig } from '../../config/index.ts'
-import type { ActionSettings, ActionState, ConnectorSettings, SinkTypeName } from '../../sinks/index.ts'
+import type {
+  ActionSettings,
+  ActionState,
+  ConnectorSettings,
+  KafkaSourceConnector,
+  KafkaSourceSettings,
+  SinkTypeName,
+} from '../../sinks/index.ts'
 
 /** A rule as it is configured. */
 export interface RuleAssignment {
@@ -37,6 +44,27 @@ export const eventMessageNames = [
 
 export type EventMessageName = (typeof eventMessageNames)[number]
 
+/** What rules receive from a service, as it is configured. One shard receives for all. */
+export interface SourceAssignment {
+  /** `type:name` */
+  readonly id: string
+  /** Address of the service, for rules. */
+  readonly server: string
+  /** Undefined: it is a bridge. */
+  readonly kafka: { readonly source: KafkaSourceSettings; readonly connector: KafkaSourceConnector } | undefined
+}
+
+export interface SourceReport {
+  readonly id: string
+  readonly state: 'connecting' | 'connected' | 'disconnected'
+  readonly stateReason: string
+  /** Messages that rules have had. */
+  readonly received: number
+  /** Those that this broker can not take. */
+  readonly dropped: number
+  readonly lastError: string
+}
+
 /** All of them. Every shard has all. */
 export interface RulePlan {
   readonly nodeName: string
@@ -45,6 +73,7 @@ export interface RulePlan {
   readonly eventMessages: readonly EventMessageName[]
   readonly rules: readonly RuleAssignment[]
   readonly actions: readonly ActionAssignment[]
+  readonly sources: readonly SourceAssignment[]
 }
 
 /** Counters of one rule in one shard since the start or the last reset. */
@@ -78,6 +107,13 @@ export interface RuleReport {
   readonly rateLast5m: number
   /** '': none. */
   readonly lastError: string
+}
+
+export interface RuleEngineReport {
+  readonly rules: readonly RuleReport[]
+  readonly actions: readonly ActionReport[]
+  /** Beside those that are bridges. */
+  readonly sources: readonly SourceReport[]
 }
 
 export interface DeadLetterReport {

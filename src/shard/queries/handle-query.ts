@@ -73,6 +73,11 @@ const handlers: QueryHandlers = {
     rules.controlAction(action, what)
     return {}
   },
+  'control-source': ({ rules, bridges }, { source, what }) => {
+    bridges?.controlSource(source, what)
+    rules.controlSource(source, what)
+    return {}
+  },
   'discard-action': async ({ rules }, { action }) => {
     await rules.discardAction(action)
     return {}

@@ -4,7 +4,7 @@ import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { EventLog } from '../observe/event-log.ts'
-import type { ActionReport, DeadLetterReport, RuleReport } from '../messages/rule-plan.ts'
+import type { DeadLetterReport, RuleEngineReport } from '../messages/rule-plan.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
@@ -13,7 +13,7 @@ import type { BridgeReport } from '../messages/bridge-assignment.ts'
 
 /** Rules and their actions. */
 export interface QueriedRules {
-  report(): { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] }
+  report(): RuleEngineReport
   /** Messages that a watch has gathered; `filter` and `maxBytes` count where it begins. */
   takeWatch(
     asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number },
@@ -23,6 +23,7 @@ export interface QueriedRules {
   resetRule(rule: string): void
   resetAction(action: string): void
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): void
+  controlSource(source: string, what: 'start' | 'stop' | 'restart'): void
   discardAction(action: string): Promise<void>
   deadLetters(action: string): readonly DeadLetterReport[]
   deleteDeadLetters(action: string, letter: number | undefined): number
@@ -40,5 +41,7 @@ export interface QueriedShard {
     request(type: GatewayType, clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
   }
   /** Undefined until the shard accepts clients. */
-  readonly bridges: { reports(): readonly BridgeReport[] } | undefined
+  readonly bridges:
+    | { reports(): readonly BridgeReport[]; controlSource(source: string, what: 'start' | 'stop' | 'restart'): void }
+    | undefined
 }

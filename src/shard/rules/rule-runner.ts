@@ -37,6 +37,7 @@ import { EventMessages } from './event-messages.ts'
 import { MessageColumns, type PublisherFacts } from './message-columns.ts'
 import { compileRepublish } from './republish.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
+import { sourceColumns, type SourceColumnsContext } from './source-columns.ts'
 import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from './trigger-columns.ts'
 
 /** Rules that republish to each other: so many publications within one. */
@@ -84,6 +85,8 @@ export interface RuleRunnerDependencies {
   authorizationSource(trigger: AuthorizationTrigger): string
   /** For the time that rules take. */
   monotonicMs(): number
+  /** Of the service that a source receives from. */
+  serverOf(source: string): string | undefined
   readonly sinks: RuleSinks
   /** To the core. */
   setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[], triggers: ReadonlySet<RuleTriggerKind>): void
@@ -91,7 +94,7 @@ export interface RuleRunnerDependencies {
 
 export class RuleRunner implements RuleHook {
   readonly #dependencies: RuleRunnerDependencies
-  readonly #context: TriggerColumnsContext
+  readonly #context: TriggerColumnsContext & SourceColumnsContext
   #rules = new Map<string, RunningRule>()
   #rulesByTrigger: ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> = new Map()
   #eventMessages = new EventMessages([])
@@ -106,6 +109,7 @@ export class RuleRunner implements RuleHook {
       nodeName: dependencies.nodeName,
       publisher: (clientId) => dependencies.publisher(clientId),
       authorizationSource: (trigger) => dependencies.authorizationSource(trigger),
+      serverOf: (source) => dependencies.serverOf(source),
       nextMessageId: () => this.#idPrefix + (++this.#messageIds).toString(16).toUpperCase().padStart(12, '0'),
     }
   }
@@ -136,7 +140,8 @@ export class RuleRunner implements RuleHook {
 
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
     if (this.#depth >= maxRuleDepth) return this.#noteDepth(matched as readonly RunningRule[])
-    const event = new RuleEvent(new MessageColumns(message, this.#context))
+    const columns = sourceColumns(message, this.#context) ?? new MessageColumns(message, this.#context)
+    const event = new RuleEvent(columns)
     this.#runAll(matched as readonly RunningRule[], event, { original: message, actions })
   }
 

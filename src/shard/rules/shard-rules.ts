@@ -4,13 +4,15 @@ import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTrig
 import { performance } from 'node:perf_hooks'
 import type { AccessControl } from '../../access/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { ActionReport, DeadLetterReport, RulePlan, RuleReport, StoredValueChange } from '../messages/rule-plan.ts'
+import type { PacketLimits } from '../../protocol/index.ts'
+import type { DeadLetterReport, RuleEngineReport, RulePlan, StoredValueChange } from '../messages/rule-plan.ts'
 import type { QueriedRules } from '../queries/queried-shard.ts'
 import type { Shard } from '../shard.ts'
 import { ActionManager, type ActionManagerDependencies } from './action-manager.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './live-watches.ts'
 import { NodeValues } from './node-values.ts'
+import { SourceManager } from './source-manager.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
 
@@ -21,6 +23,8 @@ export interface ShardRulesDependencies extends Omit<
   readonly log: Log
   /** To the main thread, which has them for all shards. */
   tellStoredValues(changes: readonly StoredValueChange[]): void
+  /** Of what clients may send. */
+  limits(): PacketLimits
 }
 
 type Decision = NonNullable<ReturnType<AccessControl['explain']>>
@@ -60,7 +64,9 @@ export class ShardRules implements QueriedRules {
   readonly storedValues: NodeValues
   readonly #actions: ActionManager
   readonly #runner: RuleRunner
+  readonly #receivers: SourceManager
   readonly #live: LiveWatches
+  #sources: RulePlan['sources'] = []
   /** Changes go one after the other. */
   #last: Promise<void> = Promise.resolve()
 
@@ -72,6 +78,7 @@ export class ShardRules implements QueriedRules {
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
     })
     this.storedValues = new NodeValues((changes) => dependencies.tellStoredValues(changes))
+    this.#receivers = new SourceManager({ ...dependencies, shard })
     this.#runner = new RuleRunner({
       log: dependencies.log,
       host: ruleHost(() => dependencies.nowMs(), this.storedValues),
@@ -85,6 +92,7 @@ export class ShardRules implements QueriedRules {
       authorizationSource: ({ identity, action, topic }) =>
         authorizationSources[shard.access.explain(identity, action, topic)?.because ?? 'service'],
       monotonicMs: () => performance.now(),
+      serverOf: (source) => this.#sources.find(({ id }) => id === source)?.server,
       sinks: this.#actions,
       setRules: (rules, triggers) => this.#live.setRules(rules, triggers),
     })
@@ -97,7 +105,9 @@ export class ShardRules implements QueriedRules {
     this.#last = this.#last.then(async () => {
       this.#actions.take(plan.actions)
       await this.#actions.whenReady()
+      this.#sources = plan.sources
       this.#runner.take(plan.rules, plan)
+      this.#receivers.take(plan.sources)
       this.#actions.removeOthers(plan.actions)
     })
     return this.#last
@@ -109,12 +119,13 @@ export class ShardRules implements QueriedRules {
   }
 
   stop(): void {
+    this.#receivers.stop()
     this.#runner.stop()
     this.#actions.stop()
   }
 
-  report(): { readonly rules: readonly RuleReport[]; readonly actions: readonly ActionReport[] } {
-    return { rules: this.#runner.reports(), actions: this.#actions.reports() }
+  report(): RuleEngineReport {
+    return { rules: this.#runner.reports(), actions: this.#actions.reports(), sources: this.#receivers.reports() }
   }
 
   takeWatch(asked: WatchQuery, nowMs: number): LiveBatch {
@@ -135,6 +146,10 @@ export class ShardRules implements QueriedRules {
 
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): void {
     this.#actions.control(action, what)
+  }
+
+  controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
+    this.#receivers.control(source, what)
   }
 
   discardAction(action: string): Promise<void> {

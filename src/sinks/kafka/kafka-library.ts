@@ -3,10 +3,19 @@
 
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { zstdCompress, zstdDecompress } from 'node:zlib'
 import type * as KafkaLibrary from 'kafkajs'
-import type { ICustomPartitioner, ISocketFactoryArgs, Kafka, SASLOptions } from 'kafkajs'
+import type {
+  Consumer,
+  EachBatchPayload,
+  ICustomPartitioner,
+  ISocketFactoryArgs,
+  Kafka,
+  KafkaMessage,
+  SASLOptions,
+} from 'kafkajs'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
 import { loadLibrary } from '../optional-library.ts'
 
@@ -44,6 +53,9 @@ type Library = typeof KafkaLibrary
 const keepAliveMs = 30_000
 const brokerPort = 9_092
 const zstdCodec = 4
+const heartbeatsPerSession = 10
+const maxFetchWaitMs = 500
+const maxGoodbyeMs = 2_000
 
 export async function openKafkaProducer(settings: KafkaProducerSettings): Promise<KafkaProducer> {
   const library = await load()
@@ -80,6 +92,110 @@ export async function openKafkaProducer(settings: KafkaProducerSettings): Promis
       if (!partitions.some(({ leader }) => leader >= 0)) throw new Error(`the topic ${topic} has no leader`)
     },
     close,
+  }
+}
+
+export interface KafkaConsumerSettings extends KafkaClientSettings {
+  readonly topic: string
+  readonly groupId: string
+  readonly fromBeginning: boolean
+  readonly maxBytes: number
+  readonly sessionTimeoutMs: number
+}
+
+export interface ConsumedRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+  readonly timestamp: string
+  readonly key: Buffer | undefined
+  readonly value: Buffer
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+export interface ConsumerCallbacks {
+  /** Resolves when what rules make of the records is stored; then Kafka is told. Rejects: they come again. */
+  take(records: readonly ConsumedRecord[]): Promise<void>
+  /** The group has given this member its partitions. */
+  noteJoined(): void
+  /** It reads no more. */
+  noteFailed(error: unknown): void
+}
+
+export interface KafkaConsumer {
+  /** What was not taken comes again, to the next member of the group that reads. */
+  close(): Promise<void>
+}
+
+export async function openKafkaConsumer(
+  settings: KafkaConsumerSettings,
+  callbacks: ConsumerCallbacks,
+): Promise<KafkaConsumer> {
+  const library = await load()
+  const { kafka, sockets } = clientOf(library, settings)
+  const { topic, groupId, fromBeginning, maxBytes, sessionTimeoutMs: sessionTimeout } = settings
+  const consumer = kafka.consumer({
+    groupId,
+    sessionTimeout,
+    heartbeatInterval: Math.max(1, Math.floor(sessionTimeout / heartbeatsPerSession)),
+    maxBytesPerPartition: maxBytes,
+    maxWaitTimeInMs: maxFetchWaitMs,
+    retry: { retries: 1, initialRetryTime: 100, restartOnFailure: async () => false },
+  })
+  const close = async (): Promise<void> => {
+    await Promise.race([consumer.disconnect().catch(() => {}), delay(maxGoodbyeMs)])
+    sockets.destroy()
+  }
+  consumer.on(consumer.events.GROUP_JOIN, () => callbacks.noteJoined())
+  consumer.on(consumer.events.CRASH, ({ payload }) => callbacks.noteFailed(payload.error))
+  try {
+    await consumer.connect()
+    await consumer.subscribe({ topics: [topic], fromBeginning })
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: (payload) => takeBatch(consumer, payload, callbacks, sessionTimeout),
+    })
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { close }
+}
+
+async function takeBatch(
+  consumer: Consumer,
+  payload: EachBatchPayload,
+  callbacks: ConsumerCallbacks,
+  sessionTimeoutMs: number,
+): Promise<void> {
+  const { topic, partition, messages } = payload.batch
+  // Rules may wait for a full spool: the group is to know that this member lives.
+  const beats = setInterval(() => void payload.heartbeat().catch(() => {}), sessionTimeoutMs / heartbeatsPerSession)
+  try {
+    await callbacks.take(messages.map((message) => consumedRecord(topic, partition, message)))
+  } finally {
+    clearInterval(beats)
+  }
+  const last = messages.at(-1)?.offset
+  if (last === undefined || payload.isStale()) return
+  payload.resolveOffset(last)
+  await consumer.commitOffsets([{ topic, partition, offset: String(BigInt(last) + 1n) }])
+}
+
+function consumedRecord(topic: string, partition: number, message: KafkaMessage): ConsumedRecord {
+  const { offset, timestamp, key, value, headers = {} } = message
+  const pairs = Object.entries(headers).flatMap(([name, given]) =>
+    [given ?? ''].flat().map((text) => [name, text.toString()] as const),
+  )
+  return {
+    topic,
+    partition,
+    offset,
+    timestamp,
+    key: key ?? undefined,
+    value: value ?? Buffer.alloc(0),
+    headers: pairs,
   }
 }
 

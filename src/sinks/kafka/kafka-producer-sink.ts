@@ -49,9 +49,7 @@ const done: WriteOutcome = { outcome: 'done' }
 export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
   problemOfConnector: problemOfKafka,
   problemOfAction({ parameters: { topic } }) {
-    if (!/^[\w.-]{1,249}$/.test(topic) || topic === '.' || topic === '..')
-      return 'parameters.topic: write the name of a topic: up to 249 of the letters a-z, A-Z, 0-9, ".", "_" and "-"'
-    return undefined
+    return problemOfTopic(topic)
   },
   renderer({ parameters: { message } }, compile, allColumns) {
     const key = compile(message.key)
@@ -74,6 +72,12 @@ export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
     }
     return new KafkaProducerSink(action, () => openKafkaProducer(settings), context.requestTimeoutMs)
   },
+}
+
+/** Begins with the name of a setting. */
+export function problemOfTopic(topic: string): string | undefined {
+  if (/^[\w.-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..') return undefined
+  return 'parameters.topic: write the name of a topic: up to 249 of the letters a-z, A-Z, 0-9, ".", "_" and "-"'
 }
 
 /** Begins with the name of a setting. */

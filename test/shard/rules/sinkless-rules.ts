@@ -4,8 +4,12 @@ import type { RuleRunnerDependencies } from '../../../src/shard/rules/rule-runne
 
 const silent = (): void => {}
 
-export const sinklessRules: Pick<RuleRunnerDependencies, 'log' | 'sinks' | 'authorizationSource' | 'monotonicMs'> = {
+export const sinklessRules: Pick<
+  RuleRunnerDependencies,
+  'log' | 'sinks' | 'serverOf' | 'authorizationSource' | 'monotonicMs'
+> = {
   log: { trace: silent, debug: silent, info: silent, warn: silent, error: silent } as RuleRunnerDependencies['log'],
+  serverOf: () => undefined,
   sinks: { spoolOf: () => undefined, store: () => 'no-action' },
   authorizationSource: () => 'file',
   monotonicMs: () => 0,

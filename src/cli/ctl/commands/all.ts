@@ -18,6 +18,7 @@ import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
 import { publishCommands } from './publish-commands.ts'
 import { ruleEngineCommands } from './rule-engine-commands.ts'
+import { sourceCommands } from './source-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
@@ -38,6 +39,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...credentialCommands,
   ...ruleCommands,
   ...ruleEngineCommands,
+  ...sourceCommands,
   ...gatewayCommands,
   ...delayedCommands,
   ...topicSettingCommands,

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
-const settingsOption = {
+export const settingsOption = {
   flags: '--settings <json>',
   description: 'settings as JSON, or @FILE for a file that has them',
 }
@@ -255,7 +255,7 @@ function readJson(text: string): { readonly value: unknown } | { readonly usage:
   }
 }
 
-function withJson(
+export function withJson(
   text: string | true | undefined,
   run: (value: Record<string, unknown>) => Promise<Outcome>,
 ): Promise<Outcome> | Outcome {

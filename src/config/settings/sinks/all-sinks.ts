@@ -8,15 +8,18 @@ import { databaseActions, databaseConnectors } from './database-settings.ts'
 import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
 import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
-import { kafkaActions, kafkaConnectors } from './kafka-settings.ts'
-import { s3Actions, s3Connectors } from './s3-settings.ts'
+import { kafkaActions, kafkaConnectors, kafkaSources } from './kafka-settings.ts'
+import { mqttConnectors, mqttSources } from './mqtt-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
+import { s3Actions, s3Connectors } from './s3-settings.ts'
 
 export const connectors = appliedAtOnce(
   section('Services that actions send to.', {
     http: httpConnectors,
     ...databaseConnectors,
     kafka_producer: kafkaConnectors,
+    kafka_consumer: kafkaConnectors,
+    mqtt: mqttConnectors,
     redis: redisConnectors,
     disk_log: diskLogConnectors,
     influxdb: influxdbConnectors,
@@ -39,5 +42,12 @@ export const actions = appliedAtOnce(
     elasticsearch: elasticsearchActions,
     clickhouse: clickhouseActions,
     prometheus_remote_write: prometheusActions,
+  }),
+)
+
+export const sources = appliedAtOnce(
+  section('What rules receive from services, with FROM "$bridges/type:name".', {
+    mqtt: mqttSources,
+    kafka_consumer: kafkaSources,
   }),
 )

@@ -1,9 +1,10 @@
-// connectors.kafka_producer, actions.kafka_producer: records for topics of Kafka.
+// connectors.kafka_producer, actions.kafka_producer: records for topics of Kafka. connectors.kafka_consumer,
+// sources.kafka_consumer: records for rules.
 
 import { textMap } from '../../schema/collections.ts'
 import { size } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { choice, optional } from '../../schema/setting-type.ts'
+import { choice, integer, optional } from '../../schema/setting-type.ts'
 import { clientCertificates } from '../bridges.ts'
 import {
   actionSettings,
@@ -13,6 +14,7 @@ import {
   maybeText,
   namedSinks,
   resourceOptionsWith,
+  sourceSettings,
   template,
 } from './sink-parts.ts'
 
@@ -63,5 +65,27 @@ const kafkaAction = section('Records for one topic.', {
   resource_opts: resourceOptionsWith({ batchSize: 1_000, inflightWindow: 1_000 }),
 })
 
+const kafkaSource = section('Records of one topic. Rules name the source $bridges/kafka_consumer:NAME.', {
+  ...sourceSettings,
+  parameters: section('What is read.', {
+    topic: setting(maybeText, undefined, { description: 'Topic of Kafka.' }),
+    group_id: setting(maybeText, undefined, {
+      description: 'Consumer group. Kafka remembers for it what rules have had.',
+      defaultWords: 'godwit- and the name of the source',
+    }),
+    offset_reset_policy: setting(choice(['latest', 'earliest']), 'latest', {
+      description: 'Where the group begins if Kafka remembers nothing for it.',
+    }),
+    max_batch_bytes: setting(size({ minBytes: kibibyte, maxBytes: 256 * mebibyte }), 896 * kibibyte, {
+      description: 'Maximum bytes that are fetched from a partition at a time.',
+    }),
+    session_timeout: setting(integer({ min: 1_000, max: 3_600_000 }), 30_000, {
+      description: 'How long Kafka waits for a member of the group that is silent.',
+      unit: 'milliseconds',
+    }),
+  }),
+})
+
 export const kafkaConnectors = namedSinks('Kafka.', kafkaConnector)
 export const kafkaActions = namedSinks('Kafka.', kafkaAction)
+export const kafkaSources = namedSinks('Kafka.', kafkaSource)

@@ -50,6 +50,12 @@ export const actionSettings = {
   connector: setting(maybeText, undefined, { description: 'Name of the connector, which has the type of the action.' }),
 }
 
+export const sourceSettings = {
+  enable: setting(boolean, true, { description: 'Whether the source receives.' }),
+  description: setting(anyText, '', { description: 'For administrators.' }),
+  connector: setting(maybeText, undefined, { description: 'Name of the connector.' }),
+}
+
 const resourceOptionEntries = {
   batch_size: setting(integer({ min: 1, max: 10_000 }), 1, { description: 'Maximum messages sent together.' }),
   batch_time: setting(duration({ minMs: 0, maxMs: 60_000, bareUnitMs: 1 }), 0, {

@@ -64,12 +64,20 @@ export function actionHandlers(rules: RuleOperations): Handlers<Known> {
   }
 }
 
-/** Connectors and actions have the same operations. */
-class Resources {
+/** Connectors, actions and sources have the same operations. */
+export class Resources {
   readonly #rules: RuleOperations
 
   constructor(rules: RuleOperations) {
     this.#rules = rules
+  }
+
+  async #states(): Promise<ReadonlyMap<string, State>> {
+    const [actions, sources] = await Promise.all([this.#rules.actionMetrics(), this.#rules.sourceMetrics()])
+    return new Map<string, State>([
+      ...[...actions].map(([id, state]) => [`actions ${id}`, state] as const),
+      ...[...sources].map(([id, state]) => [`sources ${id}`, state] as const),
+    ])
   }
 
   find(kind: ResourceKind, id: string): Resource | ApiError {
@@ -78,13 +86,13 @@ class Resources {
   }
 
   async list(kind: ResourceKind): Promise<Written[]> {
-    const states = await this.#rules.actionMetrics()
+    const states = await this.#states()
     return this.#rules.resources(kind).map((resource) => this.#written(kind, resource, states))
   }
 
   async show(kind: ResourceKind, id: string): Promise<Written | ApiError> {
     const found = this.find(kind, id)
-    return 'settings' in found ? this.#written(kind, found, await this.#rules.actionMetrics()) : found
+    return 'settings' in found ? this.#written(kind, found, await this.#states()) : found
   }
 
   async add(
@@ -138,29 +146,37 @@ class Resources {
     return problem === undefined ? this.show(kind, `${type}:${name}`) : refusalOf(problem)
   }
 
-  #written(
-    kind: ResourceKind,
-    { type, name, settings }: Resource,
-    states: ReadonlyMap<string, ActionMetrics>,
-  ): Written {
-    const ids = kind === 'actions' ? [`${type}:${name}`] : this.#rules.usersOf(kind, { type, name })
-    const { status, statusReason } = stateOf(ids.flatMap((id) => states.get(id) ?? []))
+  #written(kind: ResourceKind, { type, name, settings }: Resource, states: ReadonlyMap<string, State>): Written {
+    const id = `${type}:${name}`
+    const keys =
+      kind === 'connectors'
+        ? this.#rules.usersOf(kind, { type, name }).flatMap((user) => [`actions ${user}`, `sources ${user}`])
+        : [`${kind} ${id}`]
+    const { status, statusReason } = stateOf(
+      kind,
+      keys.flatMap((key) => states.get(key) ?? []),
+    )
     const node = { node: this.#rules.nodeName, status, status_reason: statusReason }
     const enable = settings['enable'] !== false
     return { ...settings, type, name, enable, status, status_reason: statusReason, node_status: [node] }
   }
 }
 
-/** A connector is what its actions are: nothing else speaks with the service. */
-function stateOf(actions: readonly ActionMetrics[]): Pick<ActionMetrics, 'status' | 'statusReason'> {
+/** A connector is what its actions and sources are: nothing else speaks with the service. */
+function stateOf(kind: ResourceKind, users: readonly State[]): State {
   const worst =
-    actions.find(({ status }) => status === 'disconnected') ??
-    actions.find(({ status }) => status !== 'connected') ??
-    actions[0]
-  return worst ?? { status: 'connecting', statusReason: 'no action uses it' }
+    users.find(({ status }) => status === 'disconnected') ??
+    users.find(({ status }) => status !== 'connected') ??
+    users[0]
+  if (worst !== undefined) return worst
+  if (kind === 'sources') return { status: 'disconnected', statusReason: 'the source does not run' }
+  return { status: 'connecting', statusReason: kind === 'actions' ? '' : 'no action uses it' }
 }
 
-const nameOf = (kind: ResourceKind): string => (kind === 'actions' ? 'action' : 'connector')
+type State = Pick<ActionMetrics, 'status' | 'statusReason'>
+
+const names = { actions: 'action', connectors: 'connector', sources: 'source' } as const
+const nameOf = (kind: ResourceKind): string => names[kind]
 
 /** What was shown may be sent back. */
 function withoutStatus(settings: object): Readonly<Record<string, unknown>> {

@@ -1,0 +1,53 @@
+// Sources of rules: what they receive from services.
+
+import { type CtlCall, type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { settingsOption, withJson } from './rule-engine-commands.ts'
+
+export const sourceCommands: readonly CtlCommand[] = [
+  {
+    name: 'sources list',
+    description: 'sources of rules, and how they are',
+    run: ({ client }) =>
+      shown(client.get_sources(), (all) => ({
+        rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
+        columns: ['id', 'enable', 'status', 'status_reason'],
+      })),
+  },
+  {
+    name: 'sources show',
+    description: 'settings of a source; secrets are masked',
+    arguments: ['<id>'],
+    run: ({ client, words: [id = ''] }) => shown(client.get_source({ params: { id } }), (thing) => ({ thing })),
+  },
+  {
+    name: 'sources create',
+    description: 'create a source; its ID is type:name',
+    arguments: ['<id>'],
+    options: [settingsOption],
+    run: ({ client, words: [id = ''], options }) =>
+      withJson(options['settings'], (settings) => {
+        const [type = '', name = ''] = id.split(':')
+        return doneAs(client.add_source({ body: { ...settings, type, name } }), `${id} is created`)
+      }),
+  },
+  {
+    name: 'sources delete',
+    description: 'delete a source that no rule uses',
+    arguments: ['<id>'],
+    run: ({ client, words: [id = ''] }) => doneAs(client.remove_source({ params: { id } }), `${id} is deleted`),
+  },
+  {
+    name: 'sources metrics',
+    description: 'counters of a source',
+    arguments: ['<id>'],
+    run: ({ client, words: [id = ''] }) =>
+      shown(client.get_source_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
+  },
+  ...(['start', 'stop', 'restart'] as const).map((operation) => ({
+    name: `sources ${operation}`,
+    description: `${operation} a source until the next change or start of the broker`,
+    arguments: ['<id>'],
+    run: ({ client, words: [id = ''] }: CtlCall) =>
+      doneAs(client.control_source({ params: { id, operation } }), `${id}: ${operation} is done`),
+  })),
+]

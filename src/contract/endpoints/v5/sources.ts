@@ -1,0 +1,120 @@
+// Sources: what rules receive from services.
+
+import { endpoint } from '../../endpoint.ts'
+import { Type } from '../../schema.ts'
+
+const number = Type.Number({ minimum: 0 })
+const nothing = Type.Null()
+const status = Type.String({ description: '`connected`, `connecting` or `disconnected`.' })
+const source = Type.Object(
+  {
+    type: Type.String(),
+    name: Type.String(),
+    enable: Type.Boolean(),
+    status,
+    status_reason: Type.String({ description: 'Empty: none.' }),
+    node_status: Type.Array(Type.Object({ node: Type.String(), status, status_reason: Type.String() })),
+  },
+  { additionalProperties: true, description: 'With the settings of `sources.TYPE.NAME`. Secrets are masked.' },
+)
+const newOne = Type.Object(
+  { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
+  { additionalProperties: true, description: 'With settings as in the configuration.' },
+)
+const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
+const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
+const metrics = Type.Object({
+  received: number,
+  dropped: Type.Number({ minimum: 0, description: 'Messages that this broker cannot take, such as too large ones.' }),
+  last_error: Type.String({ description: 'Empty: none.' }),
+})
+const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
+const noContent = { status: 204, reply: nothing, access: 'change' } as const
+
+export const sourceEndpoints = {
+  get_sources: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/sources',
+    summary: 'Lists sources.',
+    reply: Type.Array(source),
+    access: 'read',
+  }),
+  add_source: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/sources',
+    summary: 'Creates a source. Rules name it `$bridges/type:name` after FROM.',
+    body: newOne,
+    status: 201,
+    reply: source,
+    reasons: ['CONFLICT'],
+    access: 'change',
+  }),
+  get_source: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/sources/:id',
+    summary: 'Returns a source.',
+    params,
+    reply: source,
+    access: 'read',
+  }),
+  change_source: endpoint({
+    ...common,
+    method: 'PUT',
+    path: '/sources/:id',
+    summary: 'Replaces the settings of a source.',
+    params,
+    body: changed,
+    reply: source,
+    access: 'change',
+  }),
+  remove_source: endpoint({
+    ...common,
+    ...noContent,
+    method: 'DELETE',
+    path: '/sources/:id',
+    summary: 'Deletes a source that no rule uses.',
+    params,
+  }),
+  enable_source: endpoint({
+    ...common,
+    ...noContent,
+    method: 'PUT',
+    path: '/sources/:id/enable/:enable',
+    summary: 'Enables or disables a source.',
+    params: Type.Object({ id: Type.String(), enable: Type.Union([Type.Literal('true'), Type.Literal('false')]) }),
+  }),
+  control_source: endpoint({
+    ...common,
+    ...noContent,
+    method: 'POST',
+    path: '/sources/:id/:operation',
+    summary: 'Starts, stops or restarts a source until the next change or start.',
+    params: Type.Object({
+      id: Type.String(),
+      operation: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),
+    }),
+  }),
+  get_source_metrics: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/sources/:id/metrics',
+    summary: 'Returns the counters of a source since the start or the last reset.',
+    params,
+    reply: Type.Object({
+      metrics,
+      node_metrics: Type.Array(Type.Object({ node: Type.String(), metrics })),
+    }),
+    access: 'read',
+  }),
+  reset_source_metrics: endpoint({
+    ...common,
+    ...noContent,
+    method: 'PUT',
+    path: '/sources/:id/metrics/reset',
+    summary: 'Sets the counters of a source to zero.',
+    params,
+  }),
+}

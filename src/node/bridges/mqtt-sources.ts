@@ -1,0 +1,33 @@
+// Sources of MQTT as the bridges that they are.
+
+import { bridgeOfSource, type GodwitConfig, type MqttBridgeConfig } from '../../config/index.ts'
+import { sourceTopicPrefix } from '../../core/index.ts'
+import { problemOfServer } from '../../sinks/index.ts'
+import type { Problem } from '../configuration/config-consumers.ts'
+
+const defaultPort = 1_883
+
+/** By the name of the source. A problem begins with the key of a setting. */
+export function mqttSourcesOf({
+  connectors,
+  sources,
+}: GodwitConfig): { readonly bridges: ReadonlyMap<string, MqttBridgeConfig> } | Problem {
+  const bridges = new Map<string, MqttBridgeConfig>()
+  for (const [name, source] of sources.mqtt.named) {
+    const key = `sources.mqtt.${name}`
+    const { connector: connectorName } = source
+    if (connectorName === undefined)
+      return { problem: `${key}.connector: a source needs the name of a connector: configure connectors.mqtt` }
+    const connector = connectors.mqtt.named.get(connectorName)
+    if (connector === undefined)
+      return {
+        problem: `${key}.connector: there is no connector ${JSON.stringify(connectorName)}: configure connectors.mqtt.${connectorName}`,
+      }
+    const problem = problemOfServer(connector, defaultPort)
+    if (problem !== undefined) return { problem: `connectors.mqtt.${connectorName}.${problem}` }
+    if (source.parameters.topic === undefined)
+      return { problem: `${key}.parameters.topic: write a topic filter, such as plant/#` }
+    bridges.set(name, bridgeOfSource({ name, source, connector }, sourceTopicPrefix(`mqtt:${name}`)))
+  }
+  return { bridges }
+}

@@ -1,0 +1,133 @@
+// The sources of Kafka of a shard. Each belongs to one shard, by the name of its client. Sources of MQTT are bridges: see
+// `bridges/`.
+
+import { isDeepStrictEqual } from 'node:util'
+import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
+import type { SourceAssignment, SourceReport } from '../messages/rule-plan.ts'
+import { bridgeListener } from '../bridges/bridge-manager.ts'
+import type { ActionManagerDependencies } from './action-manager.ts'
+import type { AlarmName } from '../../telemetry/index.ts'
+import { KafkaSource } from './kafka-source.ts'
+import { SourcePublisher } from './source-publisher.ts'
+import type { PacketLimits } from '../../protocol/index.ts'
+
+export interface SourceManagerDependencies extends Pick<
+  ActionManagerDependencies,
+  'own' | 'shards' | 'log' | 'alarm' | 'alarmOver' | 'fail'
+> {
+  readonly shard: Pick<ActionManagerDependencies['shard'], 'welcome'>
+  limits(): PacketLimits
+}
+
+interface RunningSource {
+  readonly assignment: SourceAssignment
+  readonly source: KafkaSource
+  isStopped: boolean
+}
+
+export class SourceManager {
+  readonly #dependencies: SourceManagerDependencies
+  readonly #sources = new Map<string, RunningSource>()
+  #isClosed = false
+
+  constructor(dependencies: SourceManagerDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** From here on the sources are these. Their settings were checked. */
+  take(assignments: readonly SourceAssignment[]): void {
+    if (this.#isClosed) return
+    const own = new Map(assignments.filter(({ id }) => this.#isLocal(id)).map((each) => [each.id, each]))
+    for (const [id, running] of this.#sources) {
+      if (isDeepStrictEqual(own.get(id), running.assignment)) continue
+      running.source.stop('the configuration has changed')
+      this.#sources.delete(id)
+      this.#dependencies.alarmOver(alarmOf(id), `the configuration of the source ${id} has changed`)
+    }
+    for (const [id, assignment] of own) {
+      if (this.#sources.has(id) || assignment.kafka === undefined) continue
+      this.#sources.set(id, this.#start(assignment, assignment.kafka))
+    }
+  }
+
+  reports(): readonly SourceReport[] {
+    return [...this.#sources.values()].map(({ source }) => source.report())
+  }
+
+  /** Until the next change of the configuration or the next start. */
+  control(id: string, what: 'start' | 'stop' | 'restart'): void {
+    const running = this.#sources.get(id)
+    if (running === undefined || running.assignment.kafka?.source.enable !== true) return
+    if (what !== 'start' && !running.isStopped) running.source.stop('stopped by an administrator')
+    if (what === 'stop') running.isStopped = true
+    else if (what === 'restart' || running.isStopped) {
+      running.isStopped = false
+      running.source.start()
+    }
+  }
+
+  stop(): void {
+    this.#isClosed = true
+    for (const { source } of this.#sources.values()) source.stop('the broker stops')
+  }
+
+  #isLocal(id: string): boolean {
+    const { shards, own } = this.#dependencies
+    return shardOf(bridgeClientId(sourceBridgeName(id)), shards) === own
+  }
+
+  #start(assignment: SourceAssignment, { source, connector }: NonNullable<SourceAssignment['kafka']>): RunningSource {
+    const { id } = assignment
+    const { shard, log, fail } = this.#dependencies
+    const limits = (): PacketLimits => this.#dependencies.limits()
+    const guarded = (work: () => void): void => {
+      try {
+        work()
+      } catch (error) {
+        fail(error)
+      }
+    }
+    const publisher = new SourcePublisher({
+      source: id,
+      welcome: (stream) => void shard.welcome(stream, bridgeListener),
+      limits,
+      guarded,
+    })
+    const running = new KafkaSource({
+      id,
+      source,
+      connector,
+      publisher,
+      maxPacketBytes: () => limits().maxPacketBytes,
+      after: (delayMs, work) => {
+        const timer = setTimeout(() => guarded(work), delayMs)
+        return { cancel: () => clearTimeout(timer) }
+      },
+      random: Math.random,
+      noteState: (state, why) => this.#noteState(id, state, why),
+      fail,
+    })
+    if (source.enable && connector.enable) running.start()
+    else {
+      running.stop(source.enable ? 'the connector is disabled' : 'the source is disabled')
+      log.debug('source disabled', { source: id })
+    }
+    return { assignment, source: running, isStopped: false }
+  }
+
+  #noteState(id: string, state: SourceReport['state'], why: string): void {
+    const { log, alarm, alarmOver } = this.#dependencies
+    if (state === 'connected') {
+      log.info('source connected', { source: id })
+      alarmOver(alarmOf(id), `the source ${id} receives again`)
+    } else if (state === 'disconnected' && !this.#isClosed) {
+      log.warn('source disconnected', { source: id, reason: why })
+      const isWanted = this.#sources.get(id)?.isStopped === false
+      if (isWanted) alarm(alarmOf(id), `the source ${id} does not receive: ${why}`)
+    }
+  }
+}
+
+function alarmOf(id: string): AlarmName {
+  return `source:${id}`
+}

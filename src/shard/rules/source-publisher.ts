@@ -1,0 +1,178 @@
+// Publishes what a source brings as a client of its own, so that the acknowledgement of the core says that what rules made of
+// it is stored. Where rules wait for a full spool, this client waits.
+
+import { createStreamPair, PacketLink } from '../../bridges/index.ts'
+import { bridgeClientId, sourceBridgeName } from '../../core/index.ts'
+import {
+  type Packet,
+  type PacketId,
+  type PacketLimits,
+  type Topic,
+  type TopicName,
+  TopicTable,
+  type UserProperties,
+} from '../../protocol/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
+
+export interface SourcePublisherDependencies {
+  /** `type:name` */
+  readonly source: string
+  welcome(stream: ByteStream): void
+  limits(): PacketLimits
+  guarded(work: () => void): void
+}
+
+export interface SourceMessage {
+  readonly topic: TopicName
+  readonly payload: Buffer
+  readonly properties: UserProperties
+}
+
+interface Waiting {
+  readonly message: SourceMessage
+  resolve(): void
+  reject(error: Error): void
+}
+
+interface OpenLink {
+  readonly link: PacketLink
+  readonly topics: TopicTable
+  isAccepted: boolean
+}
+
+/** Messages without their acknowledgement. */
+const window = 1_000
+const topicsRemembered = 16
+const firstError = 0x80
+
+export class SourcePublisher {
+  readonly #dependencies: SourcePublisherDependencies
+  #open: OpenLink | undefined
+  readonly #unsent: Waiting[] = []
+  readonly #unacknowledged = new Map<PacketId, Waiting>()
+  readonly #free: PacketId[] = Array.from({ length: window }, (_, index) => index + 1)
+
+  constructor(dependencies: SourcePublisherDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** Resolves when what rules made of it is stored. Rejects if that is not known. */
+  publish(message: SourceMessage): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#unsent.push({ message, resolve, reject })
+    this.#send()
+    return promise
+  }
+
+  /** Everything that waits is rejected. */
+  close(): void {
+    this.#open?.link.end(undefined)
+    this.#fail('the source is stopped')
+  }
+
+  #send(): void {
+    const open = (this.#open ??= this.#connect())
+    if (!open.isAccepted) return
+    for (;;) {
+      if (this.#unsent.length === 0) return
+      const packetId = this.#free.pop()
+      if (packetId === undefined) return
+      const waiting = this.#unsent.shift()
+      if (waiting === undefined) return
+      this.#unacknowledged.set(packetId, waiting)
+      open.link.publish(fieldsOf(open.topics.named(waiting.message.topic), packetId, waiting.message), Infinity)
+    }
+  }
+
+  #connect(): OpenLink {
+    const dependencies = this.#dependencies
+    const { source } = dependencies
+    const [ours, theirs] = createStreamPair((work) => process.nextTick(() => dependencies.guarded(work)))
+    dependencies.welcome(theirs)
+    const topics = new TopicTable(topicsRemembered)
+    const link = new PacketLink(
+      {
+        handlePacket: (from, packet) => this.#take(from, packet),
+        handleClosed: (from) => this.#lose(from, 'this broker closed the connection'),
+        handleMalformed: (from, error) => this.#lose(from, error.message),
+        handleBytes: ignore,
+        handleRead: ignore,
+        handleWritten: ignore,
+      },
+      ours,
+      {
+        version: 5,
+        limits: dependencies.limits(),
+        topics,
+        later: (work) => void setImmediate(() => dependencies.guarded(work)),
+        ownsChunks: false,
+      },
+    )
+    link.send({
+      type: 'connect',
+      version: 5,
+      clientId: bridgeClientId(sourceBridgeName(source)),
+      cleanStart: true,
+      keepAliveSeconds: 0,
+      username: undefined,
+      password: undefined,
+      will: undefined,
+      properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum: 1 },
+      isBridge: false,
+    })
+    return { link, topics, isAccepted: false }
+  }
+
+  #take(link: PacketLink, packet: Packet): void {
+    const open = this.#open
+    if (open?.link !== link) return
+    if (packet.type === 'connack') {
+      if (packet.reasonCode !== 0) return this.#lose(link, `this broker refuses the source with ${packet.reasonCode}`)
+      open.isAccepted = true
+      return this.#send()
+    }
+    if (packet.type === 'disconnect') return this.#lose(link, `this broker ended the connection: ${packet.reasonCode}`)
+    if (packet.type !== 'puback') return
+    const waiting = this.#unacknowledged.get(packet.packetId)
+    if (waiting === undefined) return
+    this.#unacknowledged.delete(packet.packetId)
+    this.#free.push(packet.packetId)
+    if (packet.reasonCode >= firstError) waiting.reject(new Error(`this broker refuses it with ${packet.reasonCode}`))
+    else waiting.resolve()
+    this.#send()
+  }
+
+  #lose(link: PacketLink, why: string): void {
+    if (this.#open?.link !== link) return
+    link.destroy()
+    this.#fail(why)
+  }
+
+  #fail(why: string): void {
+    this.#open = undefined
+    const waiting = [...this.#unacknowledged.values(), ...this.#unsent.splice(0)]
+    this.#free.push(...this.#unacknowledged.keys())
+    this.#unacknowledged.clear()
+    for (const each of waiting) each.reject(new Error(why))
+  }
+}
+
+function ignore(): void {}
+
+function fieldsOf(topic: Topic, packetId: PacketId, { payload, properties }: SourceMessage) {
+  return {
+    topic,
+    topicIsOmitted: false,
+    topicAlias: 0,
+    qos: 1,
+    retain: false,
+    dup: false,
+    packetId,
+    properties: { userProperties: properties },
+    messageExpiryIntervalSeconds: undefined,
+    subscriptionIdentifiers: undefined,
+    chunk: payload,
+    payloadStart: 0,
+    payloadEnd: payload.length,
+  } as const
+}

@@ -1,0 +1,90 @@
+// Sources of Kafka: Kafka is told that a record was read when what rules made of it is stored.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import mqtt from 'mqtt'
+import { startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { KafkaCluster } from './kafka-cluster.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+
+const persistent = (clientId: string): mqtt.IClientOptions => ({
+  clientId,
+  clean: false,
+  protocolVersion: 5,
+  reconnectPeriod: 0,
+  properties: { sessionExpiryInterval: 3_600 },
+})
+
+const sourceOf = (cluster: KafkaCluster): readonly string[] => [
+  'node.shards=2',
+  `connectors.kafka_consumer.plant={bootstrap_hosts="${cluster.servers}",connect_timeout=1s}`,
+  'sources.kafka_consumer.readings={connector=plant,parameters={topic=readings,offset_reset_policy=earliest,session_timeout=6000}}',
+  'rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/kafka_consumer:readings\\"",actions=[{function=republish,args={topic="from/${topic}",qos=1,payload="${value} ${key} ${offset}"}}]}',
+]
+
+/** The first words of the payloads that a persistent session gets, until there are so many different ones. */
+async function wordsOf(port: number, clientId: string, count: number): Promise<readonly string[]> {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, persistent(clientId))
+  const words = new Set<string>()
+  await new Promise<void>((resolve) => {
+    client.on('message', (_topic, payload) => {
+      words.add(payload.toString())
+      if (new Set([...words].map((text) => text.split(' ')[0])).size >= count) resolve()
+    })
+  })
+  await client.endAsync(true)
+  return [...words]
+}
+
+const numbersFrom = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from }, (_, index) => String(from + index))
+
+test('records of Kafka run rules once they are stored; none is left out where the broker is killed or Kafka is away', async (t) => {
+  const cluster = await KafkaCluster.start(t)
+  await cluster.write('readings', numbersFrom(0, 2_000), 'k')
+  const dataDirectory = await temporaryFolder(t)
+  const start = () => startBroker(t, { dataDirectory, set: sourceOf(cluster) })
+  const broker = await startBroker(t, { dataDirectory })
+  const sleeper = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, persistent('sleeper'))
+  await sleeper.subscribeAsync('from/readings', { qos: 1 })
+  await sleeper.endAsync()
+  await broker.process.stop('SIGTERM')
+  let reading = await start()
+  const first = await wordsOf(reading.port, 'sleeper', 500)
+  assert.match(first[0], /^\d+ k \d+$/)
+  await reading.process.stop('SIGKILL')
+  reading = await start()
+  await cluster.write('readings', numbersFrom(2_000, 2_500), 'k')
+  await cluster.set('refusing')
+  await cluster.set('forwarding')
+  const rest = await wordsOf(reading.port, 'sleeper', 2_500 - new Set(first.map((text) => text.split(' ')[0])).size)
+  const numbers = new Set([...first, ...rest].map((text) => text.split(' ')[0]))
+  for (const number of numbersFrom(0, 2_500)) assert.ok(numbers.has(number), `${number} is there`)
+})
+
+test('a source of Kafka shows that it does not receive while Kafka is away, and that it does again', async (t) => {
+  const cluster = await KafkaCluster.start(t)
+  await cluster.write('readings', ['1'])
+  await cluster.set('refusing')
+  const broker = await startBrokerWithApi(t, { set: sourceOf(cluster) })
+  const untilStatus = async (status: string): Promise<{ readonly status_reason: string }> => {
+    for (;;) {
+      const { json } = await broker.ask('/api/v5/sources/kafka_consumer:readings')
+      if (json.status === status) return json
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  const { status_reason: reason } = await untilStatus('disconnected')
+  assert.notEqual(reason, '')
+  await cluster.set('forwarding')
+  await untilStatus('connected')
+  assert.equal((await broker.ask('/api/v5/sources/kafka_consumer:readings/stop', { method: 'POST' })).status, 204)
+  assert.equal((await untilStatus('disconnected')).status_reason, 'stopped by an administrator')
+  assert.equal((await broker.ask('/api/v5/sources/kafka_consumer:readings/start', { method: 'POST' })).status, 204)
+  await untilStatus('connected')
+  for (;;) {
+    const { json } = await broker.ask('/api/v5/sources/kafka_consumer:readings/metrics')
+    if (json.metrics.received >= 1) break
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+})

@@ -1,0 +1,38 @@
+// Debian's mosquitto, on loopback, for one test.
+
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { freePort } from './free-ports.ts'
+
+export interface Mosquitto {
+  readonly process: WatchedProcess
+  readonly port: number
+  readonly folder: string
+}
+
+/** With a port of its own, and what it keeps in `folder`. */
+export async function startMosquitto(
+  t: Scope,
+  more: readonly string[] = [],
+  { kept, port: given }: { readonly kept?: string; readonly port?: number } = {},
+): Promise<Mosquitto> {
+  const folder = kept ?? (await temporaryFolder(t))
+  // It lets go of what it was started as, and must still reach its files.
+  await chmod(folder, 0o777)
+  const port = given ?? (await freePort())
+  const lines = [
+    `listener ${port} 127.0.0.1`,
+    'allow_anonymous true',
+    'persistence true',
+    `persistence_location ${folder}/`,
+    'max_queued_messages 100000',
+    'user root',
+    ...more,
+  ]
+  await writeFile(join(folder, 'mosquitto.conf'), `${lines.join('\n')}\n`)
+  const process = new WatchedProcess('mosquitto', ['-v', '-c', join(folder, 'mosquitto.conf')])
+  t.after(() => process.stop('SIGKILL'))
+  await process.until(/mosquitto version \S+ running/)
+  return { process, port, folder }
+}
