@@ -1,6 +1,6 @@
 // Two byte streams that are each other's other end, within one thread.
 
-import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../transports/index.ts'
 
 interface PendingWrite {
   readonly bytes: Buffer
@@ -17,6 +17,7 @@ export interface StreamPeer {
   readonly port: number
   /** Of a client that comes by a gateway. */
   readonly gatewayClient?: GatewayClientTraits | undefined
+  readonly credentials?: StreamCredentials | undefined
 }
 
 const thisProcess: StreamPeer = { address: '127.0.0.1', port: 0 }
@@ -34,6 +35,7 @@ class PairedStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly gatewayClient: GatewayClientTraits | undefined
+  readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
   readonly #later: Later
@@ -45,7 +47,8 @@ class PairedStream implements ByteStream {
   #state: 'open' | 'ending' | 'closed' = 'open'
   readonly #deliver = (): void => this.#deliverArrived()
 
-  constructor(later: Later, { address, port, gatewayClient }: StreamPeer) {
+  constructor(later: Later, { address, port, gatewayClient, credentials }: StreamPeer) {
+    this.credentials = credentials
     this.gatewayClient = gatewayClient
     this.remoteAddress = address
     this.remotePort = port

@@ -52,6 +52,7 @@ export type {
   TlsConfig,
   WebSocketConfig,
 } from './listener-config.ts'
+export { toTlsConfig } from './listener-config.ts'
 export type { AccessRule } from './schema/access-rule.ts'
 export { describeSettings, type DescribedSetting } from './write/setting-list.ts'
 export { hoconLimits } from './hocon/limits.ts'

@@ -258,7 +258,8 @@ function secureConfig(name: string, values: TlsValues, limits: SettingValues['li
   }
 }
 
-function toTlsConfig(values: TlsValues): TlsConfig {
+/** Of the settings of a listener that speaks TLS. */
+export function toTlsConfig(values: Omit<TlsValues, keyof CommonValues>): TlsConfig {
   const { tls_versions: versions } = values
   return {
     certificate: toCertificate(values),

@@ -5,6 +5,7 @@
 // A gateway client has a connection of MQTT 5.0 within the process. Authentication, access rules, limits, lists and metrics
 // are therefore those of every client. The protocols know no sockets and no clock but the one that is given here.
 
+import type { StreamCredentials } from '../transports/index.ts'
 import type {
   AckType,
   ControlPacket,
@@ -24,6 +25,36 @@ export interface PeerAddress {
   /** As text, without brackets. */
   readonly address: string
   readonly port: number
+  /** Over DTLS. */
+  readonly secure?: SecurePeer | undefined
+}
+
+/** The association that a datagram came by. Two have the same address and port only one after the other. */
+export interface SecurePeer {
+  /** Of this association alone. */
+  readonly id: string
+  /** The same whenever the device comes again; undefined: it has shown nothing. */
+  readonly identity: string | undefined
+  readonly credentials: StreamCredentials
+}
+
+/** For maps of peers: what came by another association is of another one. */
+export function peerKey({ address, port, secure }: PeerAddress): string {
+  return secure === undefined ? `${address}|${port}` : `${address}|${port}|${secure.id}`
+}
+
+/** As it is kept across a restart, with which its association ends: when the device comes again, it has the same identity. */
+export function keptPeer({ address, port, secure }: PeerAddress): PeerAddress {
+  if (secure === undefined) return { address, port }
+  const { identity, credentials } = secure
+  const proven = { certificate: undefined, pskIdentity: credentials.pskIdentity }
+  return { address, port, secure: { id: '', identity, credentials: proven } }
+}
+
+/** Whether a datagram from elsewhere may be of the device that is known at `known` [F3]. */
+export function mayBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
+  const [before, now] = [known.secure?.identity, peer.secure?.identity]
+  return before === undefined && now === undefined ? known.address === peer.address : before === now
 }
 
 /** The connection of a gateway client to this broker. It speaks MQTT 5.0. */

@@ -14,9 +14,10 @@ export {
   type MqttConnection,
   type MqttConnectionCallbacks,
   type PeerAddress,
+  type SecurePeer,
 } from './gateway.ts'
 export { ownerOfName } from './shard-place.ts'
-export { AddressLimits, createAddressTable, freeAddressTable } from './address-limits.ts'
+export { AddressLimits, isLoopback, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'
 export type { CoapSettings } from './coap/settings.ts'
 export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'

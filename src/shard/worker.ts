@@ -177,6 +177,7 @@ function gatewaysOf(
     nowMs: () => clock.nowMs(),
     accept: (stream, listener) => running().accept(stream, listener),
     openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
+    storedKey,
     budget: doors.budget,
     ...keptFacts(running, store),
     alarm,

@@ -40,3 +40,6 @@ export {
 } from './websocket.ts'
 export { openUdp, type UdpOptions, type UdpSocket } from './udp.ts'
 export { listenErrorText } from './listen-error.ts'
+export { DtlsServer, type DtlsSession } from './dtls/dtls-server.ts'
+export { type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './dtls/dtls-files.ts'
+export { fileStampOf } from './tls-files.ts'

@@ -1,6 +1,7 @@
 // gateway: protocols of constrained devices in front of the broker. A gateway runs where it has a listener.
 
 import { accessRule } from '../schema/access-rule.ts'
+import { tlsSettings } from './listeners.ts'
 import { bind, type Bind } from '../schema/bind.ts'
 import { listOf, record } from '../schema/collections.ts'
 import { namespaceName } from '../schema/namespace.ts'
@@ -14,7 +15,7 @@ const maybeText = optional(anyText, 'none')
 const dayMs = 86_400_000
 const maxPredefinedTopics = 10_000
 
-function socketsOf(what: string, port: number) {
+function socketsOf<More extends object>(what: string, port: number, more: More = {} as More) {
   const defaultBind: Bind = { host: undefined, port }
   return namedSection(`${what} sockets, by their names.`, {
     entries: {},
@@ -53,12 +54,57 @@ function socketsOf(what: string, port: number) {
       namespace: setting(optional(namespaceName, 'none'), undefined, {
         description: 'The namespace that clients of this socket belong to.',
       }),
+      ...more,
     }),
   })
 }
 
-function udpListeners(port: number) {
-  return section('Where datagrams come in.', { udp: socketsOf('UDP', port) })
+const certificateIdentity = {
+  peer_cert_as_username: tlsSettings.peer_cert_as_username,
+  peer_cert_as_clientid: tlsSettings.peer_cert_as_clientid,
+}
+
+const dtlsOptions = section('DTLS 1.2 of this socket.', {
+  certfile: tlsSettings.certfile,
+  keyfile: setting(tlsSettings.keyfile.type, undefined, {
+    description: 'File of the private key, PEM: of P-256, or of RSA with 2048 bits or more.',
+  }),
+  key_password: tlsSettings.key_password,
+  cacertfile: tlsSettings.cacertfile,
+  verify: setting(choice(['verify_none', 'verify_peer']), 'verify_none', {
+    description: 'verify_peer: clients are asked for a certificate. One that is shown must be good.',
+  }),
+  fail_if_no_peer_cert: setting(boolean, false, {
+    description: 'Whether a client that shows neither a certificate nor a pre-shared key is refused.',
+  }),
+  versions: setting(listOf(choice(['dtlsv1.2']), 1), ['dtlsv1.2'], { description: 'Versions of DTLS.' }),
+  ciphers: setting(maybeText, undefined, {
+    description:
+      'Cipher suites, the preferred first, with colons between them: ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-CCM8, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-PSK-AES128-CCM8-SHA256, PSK-AES128-CCM8, PSK-AES128-CCM, PSK-AES128-GCM-SHA256.',
+    defaultWords: 'all of them, in this order',
+  }),
+  psk: setting(listOf(text(), 10_000), [], {
+    description:
+      'Pre-shared keys, each "identity:key" with the key in hexadecimal. Keys that are stored over the API count beside them, and instead of those with the same identity.',
+    isSecret: true,
+  }),
+  psk_file: setting(tlsSettings.psk_file.type, undefined, {
+    description: 'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal.',
+  }),
+  handshake_timeout: setting(duration({ minMs: 1_000, maxMs: 300_000 }), 15_000, {
+    description: 'How long the DTLS handshake may take.',
+  }),
+  connection_id: setting(boolean, false, {
+    description:
+      'Whether clients that ask for it get a connection ID (RFC 9146), by which they are known when their address changes.',
+  }),
+})
+
+function udpListeners(port: number, dtlsPort: number) {
+  return section('Where datagrams come in.', {
+    udp: socketsOf('UDP', port),
+    dtls: socketsOf('DTLS', dtlsPort, { dtls_options: dtlsOptions, ...certificateIdentity }),
+  })
 }
 
 const commonSettings = {
@@ -118,7 +164,7 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
     description: 'How often a packet is sent again before the client counts as lost.',
   }),
   clientinfo_override: override,
-  listeners: udpListeners(1_884),
+  listeners: udpListeners(1_884, 1_885),
 })
 
 const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over UDP.', {
@@ -146,7 +192,7 @@ const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over
     description: 'Maximum size of a body that comes in blocks.',
   }),
   clientinfo_override: override,
-  listeners: udpListeners(5_683),
+  listeners: udpListeners(5_683, 5_684),
 })
 
 const qos = integer({ min: 0, max: 2 })
@@ -191,7 +237,7 @@ const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and wri
     update: translator('Updates of registrations.', 'up/update'),
   }),
   clientinfo_override: override,
-  listeners: udpListeners(5_783),
+  listeners: udpListeners(5_783, 5_784),
 })
 
 const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
@@ -218,7 +264,10 @@ const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
       description: 'Client ID; ${ConnInfo.clientid} is the one of the header client-id, or a random one.',
     }),
   }),
-  listeners: section('Where connections come in.', { tcp: socketsOf('TCP', 61_613) }),
+  listeners: section('Where connections come in.', {
+    tcp: socketsOf('TCP', 61_613),
+    ssl: socketsOf('TLS', 61_614, tlsSettings),
+  }),
 })
 
 export const gateway = appliedAtOnce(

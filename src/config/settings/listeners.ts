@@ -95,7 +95,7 @@ const certificateFiles = {
   certfile: setting(file, undefined, { description: 'File of the certificate and what it is signed by, PEM.' }),
 }
 
-const tlsSettings = {
+export const tlsSettings = {
   ...certificateFiles,
   cacertfile: setting(file, undefined, {
     description: 'File of the authorities whose client certificates are believed, PEM.',

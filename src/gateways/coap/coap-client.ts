@@ -16,10 +16,10 @@ import {
   maxUnsentBytes,
   type MqttConnection,
   type PeerAddress,
+  peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
 import { isLoopback } from '../address-limits.ts'
-import { peerKey } from './exchanges.ts'
 import { type Observation, Observations } from './observations.ts'
 import type { CoapSettings } from './settings.ts'
 

@@ -19,11 +19,18 @@ import {
 } from '../../protocol/index.ts'
 import { fillTemplate } from '../client-info.ts'
 import { isLoopback } from '../address-limits.ts'
-import type { DatagramGateway, GatewayDependencies, GatewayRequest, GatewayResponse, PeerAddress } from '../gateway.ts'
+import {
+  type DatagramGateway,
+  type GatewayDependencies,
+  type GatewayRequest,
+  type GatewayResponse,
+  type PeerAddress,
+  peerKey,
+} from '../gateway.ts'
 import { BlockTransfers } from './block-transfers.ts'
 import { CoapClient, type CoapClientOwner, type CoapCredentials } from './coap-client.ts'
 import { DeviceRequests } from './device-requests.ts'
-import { Exchanges, peerKey } from './exchanges.ts'
+import { Exchanges } from './exchanges.ts'
 import {
   blockOf,
   blockOption,

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
-import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import { type GatewayDependencies, type PeerAddress, peerKey } from '../gateway.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
@@ -217,15 +217,11 @@ export class Exchanges {
   }
 }
 
-export function peerKey({ address, port }: PeerAddress): string {
-  return `${address}|${port}`
-}
-
 function emptyMessage(type: CoapType, messageId: number): Buffer {
   const empty = Buffer.alloc(0)
   return writeMessage({ type, code: 0, messageId, token: empty, options: [], payload: empty })
 }
 
 function keyOf(peer: PeerAddress, messageId: number): string {
-  return `${peer.address}|${peer.port}|${messageId}`
+  return `${peerKey(peer)}|${messageId}`
 }

@@ -18,6 +18,7 @@ import {
   maxUnsentBytes,
   type MqttConnection,
   type MqttConnectionCallbacks,
+  keptPeer,
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
@@ -233,8 +234,7 @@ export class Device {
       fields,
       token: token.toString('hex'),
     }))
-    const { address, port } = this.peer
-    const kept = { registration: this.#registration, lostAtMs: this.#lostAtMs, peer: { address, port }, observations }
+    const kept = { registration: this.#registration, lostAtMs: this.#lostAtMs, peer: keptPeer(this.peer), observations }
     this.#owner.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
   }
 

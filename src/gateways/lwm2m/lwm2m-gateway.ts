@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import { BlockTransfers } from '../coap/block-transfers.ts'
-import { Exchanges, peerKey } from '../coap/exchanges.ts'
+import { Exchanges } from '../coap/exchanges.ts'
 import {
   blockOption,
   code,
@@ -22,7 +22,14 @@ import {
   textsOf,
   uintOption,
 } from '../coap/message.ts'
-import type { DatagramGateway, GatewayDependencies, GatewayRequest, GatewayResponse, PeerAddress } from '../gateway.ts'
+import {
+  type DatagramGateway,
+  type GatewayDependencies,
+  type GatewayRequest,
+  type GatewayResponse,
+  type PeerAddress,
+  peerKey,
+} from '../gateway.ts'
 import { formats } from './content.ts'
 import { Device, type DeviceOwner, type KeptDevice, type Registration } from './device.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
@@ -197,7 +204,9 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       return this.#register(exchange, query)
     }
     const device = this.#devices.get(location)
-    if (device === undefined) return this.#refuse(exchange, code(4, 4))
+    // [F5] Whoever comes over DTLS is the device only with its identity.
+    const isOwn = device?.peer.secure?.identity === exchange.peer.secure?.identity
+    if (device === undefined || !isOwn) return this.#refuse(exchange, code(4, 4))
     if (request.code === methods.delete) {
       device.end('gone')
       return this.#respond(exchange, { code: code(2, 2) })

@@ -11,7 +11,10 @@ import {
   type GatewayPublication,
   maxUnsentBytes,
   type MqttConnection,
+  keptPeer,
+  mayBeSameDevice,
   type PeerAddress,
+  peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
 import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
@@ -133,7 +136,7 @@ export class MqttSnGateway implements DatagramGateway {
   #handleStranger(request: SnRequest, peer: Peer): void {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
-    if (asleep?.client.state === 'asleep' && asleep.peer.address === peer.address)
+    if (asleep?.client.state === 'asleep' && mayBeSameDevice(asleep.peer, peer))
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
@@ -217,8 +220,8 @@ export class MqttSnGateway implements DatagramGateway {
     this.#keptTopicIds.set(clientId, topicIds)
   }
 
-  #keepSleep(clientId: string, { address, port, node }: Peer, sleep: Parameters<SnClientDependencies['keepSleep']>[0]) {
-    const place = { peer: { address, port }, node: node?.toString('hex') }
+  #keepSleep(clientId: string, peer: Peer, sleep: Parameters<SnClientDependencies['keepSleep']>[0]) {
+    const place = { peer: keptPeer(peer), node: peer.node?.toString('hex') }
     keepSleep(this.#dependencies, clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
@@ -271,9 +274,10 @@ export class MqttSnGateway implements DatagramGateway {
   }
 }
 
-function peerOf({ address, port }: PeerAddress, node: Buffer | undefined): Peer {
+function peerOf(from: PeerAddress, node: Buffer | undefined): Peer {
+  const { address, port, secure } = from
   const suffix = node === undefined ? '' : `/${node.toString('hex')}`
-  return { address, port, key: `${address}|${port}${suffix}`, node }
+  return { address, port, secure, key: `${peerKey(from)}${suffix}`, node }
 }
 
 /** Sends what comes at QoS -1, as a client of its own; access rules are those of that client. */

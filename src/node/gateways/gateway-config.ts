@@ -1,5 +1,6 @@
 // Gateways of the node while it runs: what the configuration makes of them. Each socket is given to one shard.
 
+import { shardOf } from '../../core/index.ts'
 import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig } from '../../config/index.ts'
@@ -10,6 +11,14 @@ import type { ConfigConsumer, Problem } from '../configuration/config-consumers.
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 import { createConnectionSlots } from '../shards/connection-slots.ts'
+import {
+  type Gateway,
+  type GatewaySocket,
+  isDatagramSocket,
+  problemOfSecurity,
+  securityOf,
+  socketsOf,
+} from './gateway-sockets.ts'
 import { loadObjects } from './load-objects.ts'
 
 /** Above the numbers of all other listeners, and never given again while the node runs. */
@@ -28,18 +37,12 @@ export function protocolNameOf(type: GatewayType): string {
 }
 
 type Planned = { readonly plan: GatewayPlan } | Problem
-type Gateway = GodwitConfig['gateways'][GatewayType]
-type SocketSettings =
-  GodwitConfig['gateways']['coap']['listeners']['udp']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
 
 /** What a socket is made of: as long as it is the same, the socket stays. */
 interface Source {
   readonly type: GatewayType
-  readonly name: string
+  readonly socket: GatewaySocket
   readonly gateway: Gateway
-  /** Of the socket. */
-  readonly kind: 'udp' | 'tcp'
-  readonly listener: SocketSettings
   /** To be tried in order. */
   readonly hosts: readonly string[]
   /** Of LwM2M. */
@@ -63,8 +66,11 @@ export class GatewayPlanner {
     for (const source of sourcesIn(config, loaded.objects)) {
       const known = before.find((one) => isDeepStrictEqual(this.#sources.get(one), source))
       const place = known === undefined ? await placeOf(source, before) : known.listener
-      if ('problem' in place)
-        return { problem: `gateway.${source.type}.listeners.${source.kind}.${source.name}.bind: ${place.problem}` }
+      const { kind, name } = source.socket
+      const key = `gateway.${source.type}.listeners.${kind}.${name}`
+      if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
+      const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
+      if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
       const assignment = known ?? this.#assign(source, place)
       this.#sources.set(assignment, source)
       plan.push(assignment)
@@ -72,11 +78,15 @@ export class GatewayPlanner {
     return { plan }
   }
 
-  #assign({ type, kind, name, gateway, listener, objects }: Source, { host, port }: Place): GatewayAssignment {
+  #assign({ type, socket, gateway, objects }: Source, { host, port }: Place): GatewayAssignment {
+    const { kind, name, listener } = socket
+    const isDatagram = isDatagramSocket(socket)
+    const { dtls, listener: secured } = securityOf(socket)
     return {
       type,
+      ...(dtls === undefined ? {} : { dtls }),
       ...(objects === undefined ? {} : { objects }),
-      ...(kind === 'udp' ? { addresses: createAddressTable(this.#shards) } : {}),
+      ...(isDatagram ? { addresses: createAddressTable(this.#shards) } : {}),
       maxClients: listener.max_connections,
       datagramNumber: this.#nextNumber++,
       receiveBufferBytes: listener.recbuf,
@@ -89,14 +99,17 @@ export class GatewayPlanner {
         port,
         maxConnections: listener.max_connections,
         connectionSlots: createConnectionSlots(this.#shards),
-        maxConnectionRate: Number.parseInt(listener.max_conn_rate, 10) / this.#shards,
+        maxConnectionRate: Number.parseInt(listener.max_conn_rate, 10) / (dtls === undefined ? this.#shards : 1),
         isLoopback: isLoopbackAddress(host),
-        sharesPort: this.#shards > 1,
+        // The keys of a DTLS association are with one shard, so its socket is too.
+        ...(dtls === undefined ? {} : { onlyOnShard: shardOf(`${type}:${kind}:${name}`, this.#shards) }),
+        sharesPort: dtls === undefined && this.#shards > 1,
         accessRules: listener.access_rules,
         namespace: listener.namespace,
         // LwM2M puts its own before topics: names of endpoints are known to its gateway only.
         mountpoint: listener.mountpoint ?? (type === 'lwm2m' ? '' : gateway.mountpoint),
         gateway: protocols[type],
+        ...secured,
       },
       [type]: gateway,
     }
@@ -107,11 +120,12 @@ function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): r
   return gatewayTypes.flatMap((type) => {
     const gateway = config.gateways[type]
     if (!gateway.enable) return []
-    return socketsOf(gateway).flatMap(({ kind, name, listener }) => {
+    return socketsOf(gateway).flatMap((socket) => {
+      const { listener } = socket
       if (!listener.enable) return []
       const hosts = listener.bind.host === undefined ? hostsOfPort(config) : [listener.bind.host]
       const objects = type === 'lwm2m' ? loaded : undefined
-      return [{ type, kind, name, gateway, listener, hosts, objects }]
+      return [{ type, socket, gateway, hosts, objects }]
     })
   })
 }
@@ -122,14 +136,9 @@ export function statusOf(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
   return gateway.enable ? 'running' : 'stopped'
 }
 
-/** By the order of the configuration. */
-export function socketsOf({ listeners }: Gateway): readonly Pick<Source, 'kind' | 'name' | 'listener'>[] {
-  const [kind, { named }] = 'udp' in listeners ? (['udp', listeners.udp] as const) : (['tcp', listeners.tcp] as const)
-  return [...named].map(([name, listener]) => ({ kind, name, listener }))
-}
-
 /** Whether the port is free is found out here, where it can be said; one that a gateway of ours has will be free. */
-async function placeOf({ kind, listener, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
+async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
+  const { kind, listener } = socket
   const { port } = listener.bind
   let problem = 'there is no address'
   for (const host of hosts) {
@@ -137,7 +146,9 @@ async function placeOf({ kind, listener, hosts }: Source, before: GatewayPlan): 
       const { address } = await lookup(host)
       const isOwn = before.some(({ listener: one }) => one.kind === kind && one.host === address && one.port === port)
       if (isOwn) return { host: address, port }
-      const reserved = await (kind === 'udp' ? reserveUdpPort(address, port) : reserveTcpPort(address, port, []))
+      const reserved = await (isDatagramSocket(socket)
+        ? reserveUdpPort(address, port)
+        : reserveTcpPort(address, port, []))
       await reserved.release()
       return reserved.place
     } catch (error) {

@@ -93,7 +93,7 @@ export function problemOfListenerFiles(
 }
 
 /** Relative to where the program was started, as every file that is named on a command line. */
-function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
+export function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
   return {
     ...tls,
     certificate: tls.certificate === undefined ? undefined : withAbsolutePair(tls.certificate),

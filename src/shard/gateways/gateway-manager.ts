@@ -4,7 +4,6 @@
 //
 //   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
 
-import type { GatewayClient } from '../../core/index.ts'
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import {
   AddressLimits,
@@ -38,6 +37,7 @@ import type { OpenListener } from '../listeners/open-listener.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import { DatagramLinks, type OpenRelay, receiveDatagrams } from './datagram-links.ts'
 import { datagramLimitsOf } from './datagram-limits.ts'
+import { type DtlsSocket, openDtls } from './dtls-socket.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
 
 const maxPacketBytes = 268_435_460
@@ -62,6 +62,8 @@ export interface GatewayManagerDependencies {
   nowMs(): number
   /** Opens a socket that takes connections. */
   openListener(listener: ShardListener, accept: (stream: ByteStream) => void): Promise<OpenListener>
+  /** A pre-shared key that is stored in the broker. */
+  storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
   /** A client comes by this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
   /** Of all connections of the node: gateway clients count like others. */
@@ -83,7 +85,7 @@ interface RunningGateway {
   readonly timer: DeadlineTimer
   readonly advertiser: NodeJS.Timeout | undefined
   /** Undefined: it could not be opened yet. */
-  socket: UdpSocket | OpenListener | undefined
+  socket: UdpSocket | DtlsSocket | OpenListener | undefined
   /** Of the group where SEARCHGW is answered. */
   multicast: UdpSocket | undefined
   retry: NodeJS.Timeout | undefined
@@ -158,15 +160,20 @@ export class GatewayManager {
     const limits = datagramLimitsOf(assignment.listener, { own, budget, nowMs: () => this.#dependencies.nowMs() })
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
-      send: (bytes, { address, port }) => udpSocketOf(gateway)?.send(bytes, address, port),
+      send: (bytes, peer) => sendTo(gateway.socket, bytes, peer),
       hasRoom: () => limits.hasRoom(),
-      place: { own, shards },
+      // All datagrams of a DTLS socket come in, and leave, on one shard.
+      place: assignment.dtls === undefined ? { own, shards } : { own: 0, shards: 1 },
       forward: (shard, bytes, peer) => {
         if (!this.#links.send(shard, assignment.datagramNumber, bytes, peer))
           dependencies.counters.dropped['queue-full']++
       },
       openMqtt: (peer, callbacks, gatewayClient) =>
-        this.#openMqtt(assignment.listener, { ...peer, gatewayClient, limit: limits.connections }, callbacks),
+        this.#openMqtt(
+          assignment.listener,
+          { ...peer, gatewayClient, credentials: peer.secure?.credentials, limit: limits.connections },
+          callbacks,
+        ),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
       keep: (name, value) => this.#dependencies.keep(`${prefixOf(assignment)}${name}`, value),
@@ -227,23 +234,36 @@ export class GatewayManager {
     }
   }
 
-  #socketOf({ protocol, assignment }: RunningGateway, onFault: (error: Error) => void) {
-    const { listener, receiveBufferBytes, sendBufferBytes } = assignment
+  #socketOf({ protocol, assignment, dependencies }: RunningGateway, onFault: (error: Error) => void) {
+    const { listener, dtls, receiveBufferBytes, sendBufferBytes } = assignment
     const guarded = (work: () => void): void => this.#guarded(work)
     if (!('handleDatagram' in protocol)) {
       return this.#dependencies.openListener(listener, (stream) =>
         guarded(() => connectGatewayStream(stream, (opened) => protocol.accept(opened), guarded)),
       )
     }
+    const socket = { host: listener.host, port: listener.port, accessRules: listener.accessRules ?? [], onFault }
+    if (dtls !== undefined) {
+      const { addresses } = dependencies
+      return openDtls({
+        ...socket,
+        settings: dtls,
+        maxClients: assignment.maxClients,
+        addresses,
+        log: this.#dependencies.log,
+        nowMs: () => dependencies.nowMs(),
+        guarded,
+        findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
+        onProblem: (message) => this.#noteFiles(assignment, message),
+        onDatagram: (bytes, peer) => protocol.handleDatagram(bytes, peer),
+      })
+    }
     return openUdp({
-      host: listener.host,
-      port: listener.port,
-      accessRules: listener.accessRules ?? [],
+      ...socket,
       sharesPort: listener.sharesPort,
       receiveBufferBytes,
       sendBufferBytes,
       onDatagram: (bytes, address, port) => guarded(() => protocol.handleDatagram(bytes, { address, port })),
-      onFault,
     })
   }
 
@@ -266,6 +286,13 @@ export class GatewayManager {
         this.#dependencies.log.warn('multicast group left', { group: mqttsn.multicast, error: error.message }),
     })
     if (gateway.isClosed) await gateway.multicast.close()
+  }
+
+  #noteFiles({ type, listener }: GatewayAssignment, problem: string | undefined): void {
+    const name: AlarmName = `certificates:${type}:${listener.name}`
+    if (problem === undefined) this.#dependencies.alarmOver(name, 'the files of the gateway are in order and in force')
+    else
+      this.#dependencies.alarm(name, `files of the gateway are not taken: ${problem}; those from before stay in force`)
   }
 
   async #close(gateway: RunningGateway): Promise<void> {
@@ -300,16 +327,14 @@ export class GatewayManager {
 
   #openMqtt(
     listener: ShardListener,
-    {
-      limit,
-      ...peer
-    }: PeerAddress & { readonly gatewayClient: GatewayClient | undefined; readonly limit: ConnectionLimit },
+    { limit, ...peer }: Parameters<typeof createStreamPair>[1] & { readonly limit: ConnectionLimit },
     callbacks: MqttConnectionCallbacks,
   ): MqttConnection {
     const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
     const [ours, theirs] = createStreamPair(later, peer)
     // A connection has its place already: it came in by a listener.
-    let isCounted = listener.kind === 'udp' && limit.acquire() === undefined
+    const isDatagram = listener.kind === 'udp' || listener.kind === 'dtls'
+    let isCounted = isDatagram && limit.acquire() === undefined
     const uncount = (): void => {
       if (isCounted) limit.release()
       isCounted = false
@@ -360,6 +385,12 @@ export class GatewayManager {
 /** In the names of what is kept: no listener's is the beginning of another's. */
 function prefixOf({ type, listener }: GatewayAssignment): string {
   return `gateway/${type}/${listener.name}/`
+}
+
+function sendTo(socket: RunningGateway['socket'], bytes: Buffer, peer: PeerAddress): void {
+  if (socket === undefined) return
+  if ('sendTo' in socket) socket.sendTo(bytes, peer)
+  else if ('send' in socket) socket.send(bytes, peer.address, peer.port)
 }
 
 function udpSocketOf(gateway: RunningGateway | undefined): UdpSocket | undefined {

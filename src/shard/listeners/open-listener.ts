@@ -110,6 +110,7 @@ export class ListenerFactory {
       case 'quic':
         return this.#openOverQuic(listener)
       case 'udp':
+      case 'dtls':
         throw failedAssertion('a socket of a gateway is opened by its gateway')
       default:
         return kind satisfies never

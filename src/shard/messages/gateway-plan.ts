@@ -2,6 +2,7 @@
 
 import type { GatewaysConfig } from '../../config/index.ts'
 import type { GatewayCounters, ObjectDefinition } from '../../gateways/index.ts'
+import type { DtlsSettings } from '../../transports/index.ts'
 import type { ShardListener } from './shard-listener.ts'
 
 export type GatewayType = 'mqttsn' | 'coap' | 'lwm2m' | 'stomp'
@@ -18,6 +19,8 @@ export interface GatewayAssignment {
   readonly sendBufferBytes?: number | undefined
   /** Made by `createAddressTable`: what addresses may do is counted by all shards together. Not for streams. */
   readonly addresses?: SharedArrayBuffer
+  /** Of a socket that speaks DTLS. */
+  readonly dtls?: DtlsSettings
   readonly mqttsn?: GatewaysConfig['mqttsn']
   readonly coap?: GatewaysConfig['coap']
   readonly lwm2m?: GatewaysConfig['lwm2m']

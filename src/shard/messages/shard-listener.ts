@@ -12,7 +12,7 @@ import type { TlsSettings } from '../../transports/index.ts'
 export interface ShardListener extends ListenerTraits {
   /** Of this listener alone and never given again: by it shards tell each other what they mean. */
   readonly number: number
-  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic' | 'udp'
+  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic' | 'udp' | 'dtls'
   /** As in the configuration: `default` for `listeners.tcp.bind`. */
   readonly name: string
   readonly host: string

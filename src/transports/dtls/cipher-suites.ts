@@ -34,3 +34,9 @@ function suite(
 ): CipherSuite {
   return { id, name, keyExchange, cipher, tagBytes }
 }
+
+/** The suites that a list of names, by colons, allows, in the order of the list. Undefined: a name is unknown. */
+export function cipherSuitesOf(names: string): readonly CipherSuite[] | undefined {
+  const chosen = names.split(':').map((name) => cipherSuites.find((known) => known.name === name.trim()))
+  return chosen.every((found) => found !== undefined) ? chosen : undefined
+}

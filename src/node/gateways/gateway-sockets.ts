@@ -1,0 +1,92 @@
+// The sockets of gateways as the configuration has them, and what those of DTLS and TLS are set up with.
+
+import { randomBytes } from 'node:crypto'
+import { type GodwitConfig, toTlsConfig } from '../../config/index.ts'
+import type { GatewayAssignment, GatewayType } from '../../shard/index.ts'
+import { type DtlsSettings, problemOfDtls, problemOfTlsFiles } from '../../transports/index.ts'
+import { withAbsoluteFiles } from '../listeners/listener-addresses.ts'
+
+export type Gateway = GodwitConfig['gateways'][GatewayType]
+type Named<Sockets> = Sockets extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
+type DatagramListeners = GodwitConfig['gateways']['coap']['listeners']
+type StreamListeners = GodwitConfig['gateways']['stomp']['listeners']
+type DtlsOptions = Named<DatagramListeners['dtls']>['dtls_options']
+
+/** One socket. */
+export type GatewaySocket = { readonly name: string } & (
+  | { readonly kind: 'udp'; readonly listener: Named<DatagramListeners['udp']> }
+  | { readonly kind: 'dtls'; readonly listener: Named<DatagramListeners['dtls']> }
+  | { readonly kind: 'tcp'; readonly listener: Named<StreamListeners['tcp']> }
+  | { readonly kind: 'ssl'; readonly listener: Named<StreamListeners['ssl']> }
+)
+
+/** By the order of the configuration. */
+export function socketsOf({ listeners }: Gateway): readonly GatewaySocket[] {
+  if ('udp' in listeners) {
+    const plain = [...listeners.udp.named].map(([name, listener]) => ({ kind: 'udp' as const, name, listener }))
+    const secure = [...listeners.dtls.named].map(([name, listener]) => ({ kind: 'dtls' as const, name, listener }))
+    return [...plain, ...secure]
+  }
+  const plain = [...listeners.tcp.named].map(([name, listener]) => ({ kind: 'tcp' as const, name, listener }))
+  const secure = [...listeners.ssl.named].map(([name, listener]) => ({ kind: 'ssl' as const, name, listener }))
+  return [...plain, ...secure]
+}
+
+export function isDatagramSocket({ kind }: Pick<GatewaySocket, 'kind'>): boolean {
+  return kind === 'udp' || kind === 'dtls'
+}
+
+/** What keeps the files of a socket from being used, by the key of the setting below the socket; undefined: nothing. */
+export function problemOfSecurity(
+  socket: GatewaySocket,
+): { readonly setting: string; readonly message: string } | undefined {
+  if (socket.kind === 'dtls') {
+    const problem = problemOfDtls(dtlsSettingsOf(socket.listener.dtls_options))
+    return problem === undefined ? undefined : { ...problem, setting: `dtls_options.${problem.setting}` }
+  }
+  if (socket.kind !== 'ssl') return undefined
+  const { certfile, keyfile, psk, psk_file: pskFile } = socket.listener
+  if (!psk && pskFile === undefined && (certfile === undefined || keyfile === undefined))
+    return { setting: 'certfile', message: 'is missing; set certfile and keyfile, psk_file, or psk' }
+  return problemOfTlsFiles(withAbsoluteFiles(toTlsConfig(socket.listener)))
+}
+
+/** What the shard that has the socket needs of its security. */
+export function securityOf(socket: GatewaySocket): {
+  readonly dtls?: DtlsSettings
+  readonly listener: Partial<GatewayAssignment['listener']>
+} {
+  if (socket.kind !== 'dtls' && socket.kind !== 'ssl') return { listener: {} }
+  const { listener } = socket
+  const names = {
+    peerCertificateAsUsername: listener.peer_cert_as_username,
+    peerCertificateAsClientId: listener.peer_cert_as_clientid,
+  }
+  if (socket.kind === 'dtls') return { dtls: dtlsSettingsOf(socket.listener.dtls_options), listener: names }
+  const tls = withAbsoluteFiles(toTlsConfig(socket.listener))
+  return { listener: { ...names, tls, ticketSecret: randomBytes(32) } }
+}
+
+function dtlsSettingsOf(options: DtlsOptions): DtlsSettings {
+  const { certfile, keyfile, key_password: keyPassword } = options
+  const hasCertificate = certfile !== undefined || keyfile !== undefined
+  return {
+    files: withAbsoluteFiles({
+      certificate: hasCertificate ? { certFile: certfile ?? '', keyFile: keyfile ?? '', keyPassword } : undefined,
+      byServerName: [],
+      caFile: options.cacertfile,
+      crlFile: undefined,
+      verifyPeer: options.verify === 'verify_peer',
+      failIfNoPeerCertificate: options.fail_if_no_peer_cert,
+      minVersion: 'TLSv1.2',
+      maxVersion: 'TLSv1.2',
+      ciphers: undefined,
+      takesKeys: true,
+      pskFile: options.psk_file,
+      handshakeTimeoutMs: options.handshake_timeout,
+    }),
+    suites: options.ciphers,
+    keys: options.psk,
+    usesConnectionIds: options.connection_id,
+  }
+}

@@ -1,0 +1,127 @@
+// A UDP socket of a gateway with DTLS on it: the gateway sees datagrams of devices that have come through the handshake.
+
+import { randomBytes } from 'node:crypto'
+import { type AddressLimits, isLoopback, type PeerAddress, type SecurePeer } from '../../gateways/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import {
+  DtlsServer,
+  type DtlsSession,
+  type DtlsSettings,
+  fileStampOf,
+  loadDtlsCredentials,
+  openUdp,
+  type StreamCredentials,
+  type UdpOptions,
+  type UdpSocket,
+} from '../../transports/index.ts'
+import { DeadlineTimer } from '../runtime/deadline-timer.ts'
+
+/** How often its files are looked at. */
+const fileCheckMs = 5_000
+/** Associations of devices whose address has changed, beside those of connected clients. */
+const sessionsPerClient = 2
+const ticketBytes = 8
+
+export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'accessRules' | 'onFault'> {
+  readonly settings: DtlsSettings
+  readonly maxClients: number
+  readonly addresses: AddressLimits
+  readonly log: Log
+  readonly nowMs: () => number
+  readonly guarded: (work: () => void) => void
+  readonly findStoredKey: (identity: string) => Uint8Array | undefined
+  /** Files have changed and are not taken; undefined: they are again. */
+  readonly onProblem: (message: string | undefined) => void
+  readonly onDatagram: (bytes: Buffer, peer: PeerAddress) => void
+}
+
+export interface DtlsSocket extends Pick<UdpSocket, 'port' | 'close'> {
+  /** To a peer that `onDatagram` gave. */
+  sendTo(bytes: Buffer, peer: PeerAddress): void
+}
+
+export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> {
+  const { settings, nowMs, guarded } = options
+  const loading = loadDtlsCredentials(settings, options.findStoredKey)
+  if ('problem' in loading) throw new Error(`${loading.problem.setting}: ${loading.problem.message}`)
+  const peers = new Map<DtlsSession, PeerAddress>()
+  const sessions = new Map<string, DtlsSession>()
+  const timer = new DeadlineTimer(() =>
+    guarded(() => {
+      timer.begin()
+      server.tick()
+    }),
+  )
+  let socket: UdpSocket | undefined
+  const limits = {
+    handshakeTimeoutMs: settings.files.handshakeTimeoutMs,
+    usesConnectionIds: settings.usesConnectionIds,
+    maxSessions: options.maxClients * sessionsPerClient,
+  }
+  const server = new DtlsServer(limits, loading.credentials, {
+    nowMs,
+    random: randomBytes,
+    send: (bytes, { address, port }) => socket?.send(bytes, address, port),
+    wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
+    mayAnswer: (address) => options.addresses.takeAnswer(address, nowMs()),
+    isUnlimited: isLoopback,
+    onOpen: (session) => {
+      const secure = securePeerOf(session.credentials)
+      peers.set(session, { ...session.peer, secure })
+      sessions.set(secure.id, session)
+    },
+    onMessage: (session, bytes) => {
+      const peer = peers.get(session)
+      if (peer !== undefined) options.onDatagram(bytes, peer)
+    },
+    onClosed: (session) => {
+      sessions.delete(peers.get(session)?.secure?.id ?? '')
+      peers.delete(session)
+    },
+    onRefused: ({ address }, why) => options.log.debug('DTLS handshake failed', { address, why }),
+  })
+  socket = await openUdp({
+    sharesPort: false,
+    ...options,
+    onDatagram: (bytes, address, port) => guarded(() => server.handleDatagram(bytes, { address, port })),
+  })
+  const stopWatching = watchFiles(options, server)
+  const opened = socket
+  return {
+    port: opened.port,
+    sendTo: (bytes, { secure }) => sessions.get(secure?.id ?? '')?.send(bytes),
+    close: () => {
+      stopWatching()
+      timer.stop()
+      server.close()
+      return opened.close()
+    },
+  }
+}
+
+function securePeerOf(credentials: StreamCredentials): SecurePeer {
+  const { pskIdentity, certificate } = credentials
+  const ofCertificate = certificate === undefined ? undefined : `certificate ${certificate.fingerprint}`
+  const identity = pskIdentity === undefined ? ofCertificate : `psk ${pskIdentity}`
+  return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials }
+}
+
+/** What stands in changed files counts for handshakes from then on. */
+function watchFiles(
+  { settings, findStoredKey, onProblem, guarded }: DtlsSocketOptions,
+  server: DtlsServer,
+): () => void {
+  let stamp: string | undefined
+  const look = async (): Promise<void> => {
+    const now = await fileStampOf(settings.files)
+    const isChanged = stamp !== undefined && stamp !== now
+    stamp = now
+    if (!isChanged) return
+    const loading = loadDtlsCredentials(settings, findStoredKey)
+    onProblem('problem' in loading ? `${loading.problem.setting}: ${loading.problem.message}` : undefined)
+    if ('credentials' in loading) guarded(() => server.setCredentials(loading.credentials))
+  }
+  void look()
+  const timer = setInterval(() => void look(), fileCheckMs).unref()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,57 @@
+// Gateways over DTLS and TLS with the clients of libcoap and OpenSSL (F2, F4, F7).
+
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Scope, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
+
+const key = Buffer.from('sixteen-byte-key').toString('hex')
+
+async function freePort(): Promise<number> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  socket.close()
+  return port
+}
+
+function start(t: Scope, command: string, words: readonly string[]): WatchedProcess {
+  const started = new WatchedProcess(command, words)
+  t.after(() => started.stop('SIGKILL'))
+  return started
+}
+
+async function startSecure(t: Scope, gateway: string, more: readonly string[]) {
+  const port = await freePort()
+  const socket = `gateway.${gateway}.listeners.dtls.default`
+  const set = [`${socket}.bind=127.0.0.1:${port}`, 'node.shards=2']
+  await startBroker(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
+  return { port }
+}
+
+for (const library of ['openssl', 'gnutls']) {
+  test(`[F4, F7] libcoap's client with ${library} publishes over DTLS with a pre-shared key`, async (t) => {
+    const { port } = await startSecure(t, 'coap', [`dtls_options.psk=["sensor-1:${key}"]`])
+    const url = `coaps://127.0.0.1:${port}/ps/plant/1?c=device&u=one&p=two`
+    const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
+    await start(t, `coap-client-${library}`, words).until(/2\.04/)
+  })
+}
+
+test('[F6] STOMP over TLS', async (t) => {
+  const folder = await temporaryFolder(t)
+  const own = new Authority('Plant').issue('gateway')
+  await writeFile(join(folder, 'cert.pem'), own.certificate)
+  await writeFile(join(folder, 'key.pem'), own.key)
+  const port = await freePort()
+  const socket = 'gateway.stomp.listeners.ssl.default'
+  const files = [`${socket}.certfile=${join(folder, 'cert.pem')}`, `${socket}.keyfile=${join(folder, 'key.pem')}`]
+  await startBroker(t, { set: [`${socket}.bind=127.0.0.1:${port}`, ...files] })
+  const client = start(t, 'openssl', ['s_client', '-quiet', '-connect', `127.0.0.1:${port}`])
+  client.child.stdin?.write('CONNECT\naccept-version:1.2\nhost:broker\n\n\0')
+  await client.until(/CONNECTED\n[^]*version:1.2/)
+})
