@@ -1,10 +1,12 @@
 // Gateways over DTLS and TLS with the clients of libcoap and OpenSSL (F2, F4, F7).
 
+import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
 import { type Scope, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
 
@@ -29,16 +31,23 @@ async function startSecure(t: Scope, gateway: string, more: readonly string[]) {
   const port = await freePort()
   const socket = `gateway.${gateway}.listeners.dtls.default`
   const set = [`${socket}.bind=127.0.0.1:${port}`, 'node.shards=2']
-  await startBroker(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
-  return { port }
+  const broker = await startBroker(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
+  return { port, mqttPort: broker.port }
 }
 
 for (const library of ['openssl', 'gnutls']) {
   test(`[F4, F7] libcoap's client with ${library} publishes over DTLS with a pre-shared key`, async (t) => {
-    const { port } = await startSecure(t, 'coap', [`dtls_options.psk=["sensor-1:${key}"]`])
+    const { port, mqttPort } = await startSecure(t, 'coap', [`dtls_options.psk=["sensor-1:${key}"]`])
+    const subscriber = await connectAsync(`mqtt://127.0.0.1:${mqttPort}`)
+    t.after(() => subscriber.end(true))
+    await subscriber.subscribeAsync('plant/#', { qos: 1 })
+    const received = new Promise<string>((resolve) =>
+      subscriber.once('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
+    )
     const url = `coaps://127.0.0.1:${port}/ps/plant/1?c=device&u=one&p=two`
     const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
     await start(t, `coap-client-${library}`, words).until(/2\.04/)
+    assert.equal(await received, 'plant/1 21.5')
   })
 }
 
