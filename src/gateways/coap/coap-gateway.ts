@@ -13,7 +13,6 @@ import {
   parseTopicFilter,
   parseTopicName,
   type PublishPacket,
-  type QoS,
   reasonCodes,
   type TopicFilter,
 } from '../../protocol/index.ts'
@@ -46,6 +45,7 @@ import {
 } from './message.ts'
 import type { Observation } from './observations.ts'
 import { type CoapRequest, readRequest } from './request.ts'
+import { codeOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
 
@@ -480,24 +480,4 @@ function coreLinks(): Response {
 
 function payloadOf({ chunk, payloadStart, frameEnd }: PublishPacket): Buffer {
   return Buffer.from(chunk.subarray(payloadStart, frameEnd))
-}
-
-function qosIn(query: ReadonlyMap<string, string>): QoS | 'bad' | undefined {
-  const text = query.get('qos')
-  if (text === undefined) return undefined
-  return text === '0' || text === '1' || text === '2' ? (Number(text) as QoS) : 'bad'
-}
-
-function qosOfType({ type }: CoapMessage): QoS {
-  return type === coapTypes.con ? 1 : 0
-}
-
-/** What a refusal of the broker is in CoAP: contract F4. */
-function codeOf(reasonCode: number): number {
-  if (reasonCode === reasonCodes.badUserNameOrPassword) return code(4, 1)
-  if (reasonCode === reasonCodes.notAuthorized) return code(4, 1)
-  if (reasonCode === reasonCodes.banned) return code(4, 3)
-  if (reasonCode === reasonCodes.clientIdentifierNotValid) return code(4, 0)
-  if (reasonCode === reasonCodes.packetTooLarge) return code(4, 13)
-  return code(5, 3)
 }
