@@ -19,7 +19,7 @@ export interface DeliverySettings {
   readonly healthCheckIntervalMs: number
 }
 
-/** `connecting`: the service has not answered yet. `stopped`: the action is disabled or stopped. */
+/** `connecting`: the service has not answered yet, or has not answered for a while what was sent. `stopped`: the action is disabled or stopped. */
 export type ActionState = 'connecting' | 'connected' | 'disconnected' | 'stopped'
 
 export interface DeliveryCounters {
@@ -56,6 +56,9 @@ const lookaheadFactor = 2
 const usualReceiveMaximum = 2_000
 const maxReceiveMaximum = 65_535
 
+/** A service that leaves everything unanswered for so long is not shown as connected. */
+const maxSilenceMs = 2_000
+
 export class ActionDelivery {
   readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
   readonly #dependencies: ActionDeliveryDependencies
@@ -71,6 +74,9 @@ export class ActionDelivery {
   /** Refused, and waiting for their next attempt. */
   readonly #delayed = new Set<Attempted>()
   #inflight = 0
+  /** When the service answered last, or was sent something while it owed no answer. */
+  #answeredAtMs = 0
+  #silenceTimer: { cancel(): void } | undefined
   #sequence = 0
   /** Entries of an earlier connection to the spool come again. */
   #epoch = 0
@@ -142,7 +148,7 @@ export class ActionDelivery {
 
   stop(): void {
     this.#isClosed = true
-    for (const timer of [this.#pause, this.#batchTimer, this.#healthTimer]) timer?.cancel()
+    for (const timer of [this.#pause, this.#batchTimer, this.#healthTimer, this.#silenceTimer]) timer?.cancel()
     this.#client.stop()
     this.#sink?.close()
     this.#sink = undefined
@@ -171,7 +177,9 @@ export class ActionDelivery {
   #pump(): void {
     while (this.#canSend()) {
       const batch = this.#waiting.splice(0, Math.min(this.#settings.batchSize, this.#room()))
+      if (this.#inflight === 0) this.#answeredAtMs = this.#dependencies.nowMs()
       this.#inflight += batch.length
+      this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
       this.#send(batch)
     }
   }
@@ -212,6 +220,7 @@ export class ActionDelivery {
     sink.write(batch.map(({ entry }) => entry)).then((outcomes) => {
       if (epoch !== this.#epoch || this.#isClosed) return
       this.#inflight -= batch.length
+      this.#answeredAtMs = this.#dependencies.nowMs()
       // A sink that was exchanged has failed what was under way: that says nothing about the service.
       this.#note(batch, outcomes, sink === this.#sink)
       this.#pump()
@@ -279,6 +288,17 @@ export class ActionDelivery {
       this.#client.acknowledge(attempted.entry)
       this.#dependencies.noteOutcome(attempted.entry, false, why)
     }, this.#rethrow)
+  }
+
+  /** One timer for all that is under way, not one for each batch. */
+  #noteSilence(): void {
+    this.#silenceTimer = undefined
+    if (this.#inflight === 0) return
+    const silentMs = this.#dependencies.nowMs() - this.#answeredAtMs
+    if (silentMs >= maxSilenceMs && this.#state === 'connected')
+      this.#setState('connecting', `the service has not answered for ${maxSilenceMs / 1_000} s`)
+    const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs
+    this.#silenceTimer = this.#dependencies.after(nextMs, () => this.#noteSilence())
   }
 
   #noteReached(): void {

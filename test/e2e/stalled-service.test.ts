@@ -4,7 +4,47 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
+import { startBrokerWithApi } from '../management/api.ts'
 import { startBroker } from './godwit-process.ts'
+
+test('an action whose service takes messages and answers nothing is not shown as connected', async (t) => {
+  let isSilent = false
+  const held: (() => void)[] = []
+  const server = createServer((request, response) => {
+    request.resume()
+    request.on('end', () => (isSilent ? held.push(() => response.end()) : response.end()))
+  })
+  t.after(() => server.closeAllConnections())
+  t.after(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const broker = await startBrokerWithApi(t, {
+    set: [
+      'node.shards=1',
+      `connectors.http.service={url="http://127.0.0.1:${address.port}/"}`,
+      'actions.http.post={connector=service,resource_opts.request_timeout=1h}',
+      'rule_engine.rules.all={sql="SELECT * FROM \\"readings/#\\"",actions=["http:post"]}',
+    ],
+  })
+  const untilStatus = async (status: string): Promise<{ readonly status_reason: string }> => {
+    for (;;) {
+      const { json } = await broker.ask('/api/v5/actions/http:post')
+      if (json.status === status) return json
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.end(true))
+  await client.publishAsync('readings/1', 'answered', { qos: 1 })
+  await untilStatus('connected')
+  isSilent = true
+  await client.publishAsync('readings/1', 'not answered', { qos: 1 })
+  assert.match((await untilStatus('connecting')).status_reason, /not answered/)
+  isSilent = false
+  for (const answer of held) answer()
+  await untilStatus('connected')
+})
 
 test('publishers are answered while the service of an action is away', async (t) => {
   const server = createServer((request, response) => {
