@@ -407,7 +407,7 @@ describe('the history of configurations', () => {
     refused(await post(broker, '/configuration_reload', undefined), [400, 108], /my\.conf:2.*log\.level/)
     await writeFile(config, 'mqtt.max_mqueue_len = 8\n')
     broker.process.child.kill('SIGHUP')
-    await broker.process.until(/read again.*"by":"signal"/)
+    await broker.process.until(/configuration reloaded.*"by":"signal"/)
     const [newest] = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
     assert.deepEqual([newest.by, newest.act, newest.changed], ['signal', 'reload', ['mqtt.max_mqueue_len']])
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 8)

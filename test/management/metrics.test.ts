@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { connectAsync } from 'mqtt'
 import { metricEndpoints, metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { Authority } from '../transports/certificates.ts'
 import { readExposition, type ReadFamily } from './exposition.ts'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
@@ -162,7 +163,9 @@ test('a broker with everything in it has a value for every metric, in the format
     'actions.http.away={connector=away}',
     'rule_engine.rules.r1={sql="SELECT * FROM \\"a\\"", actions=["http:away"]}',
   ]
-  const broker = await startBrokerWithApi(t, { set: [...listener, bridge, ...service, 'auth.allow_anonymous=false'] })
+  const gateway = `gateway.coap.listeners.udp.default.bind=127.0.0.1:${await freeUdpPort()}`
+  const set = [...listener, bridge, ...service, gateway, 'auth.allow_anonymous=false']
+  const broker = await startBrokerWithApi(t, { set })
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
   let families = readExposition((await broker.ask('/api/v4/prometheus')).text)
   // Bridges say once a second how they are.
