@@ -1,6 +1,7 @@
 // `godwit bench`: load for any broker, with the rates and percentiles of each second. It measures what a user runs; figures
 // about Godwit itself come from `npm run bench`, whose generator costs less for each message.
 
+import { packetTypes } from '../protocol/index.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LatencyHistogram } from './latency-histogram.ts'
 import { ProbeClient, type ProbeTarget } from './probe-client.ts'
@@ -9,7 +10,6 @@ import {
   connectFrame,
   disconnectFrame,
   type Frame,
-  packetTypes,
   type ProbeVersion,
   publishFrame,
   publishIn,

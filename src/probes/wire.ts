@@ -1,5 +1,7 @@
 // MQTT as bytes, for probes of any broker: what is sent may break the standard on purpose, and what comes is taken as it is.
 
+import { packetTypes } from '../protocol/index.ts'
+
 export type ProbeVersion = 4 | 5
 
 export interface Frame {
@@ -9,23 +11,6 @@ export interface Frame {
   readonly flags: number
   readonly body: Buffer
 }
-
-export const packetTypes = {
-  connect: 1,
-  connack: 2,
-  publish: 3,
-  puback: 4,
-  pubrec: 5,
-  pubrel: 6,
-  pubcomp: 7,
-  subscribe: 8,
-  suback: 9,
-  unsubscribe: 10,
-  unsuback: 11,
-  pingreq: 12,
-  pingresp: 13,
-  disconnect: 14,
-} as const
 
 /** A packet with its length in front of the body. */
 export function frame(firstByte: number, ...parts: readonly Uint8Array[]): Buffer {

@@ -1,12 +1,12 @@
 // A client of a conformance check: what has come is waited for, and what has not come is told.
 
+import { packetTypes } from '../../protocol/index.ts'
 import { ProbeClient, type ProbeTarget } from '../probe-client.ts'
 import {
   connectFrame,
   type ConnectFields,
   disconnectFrame,
   type Frame,
-  packetTypes,
   pingreqFrame,
   type ProbeVersion,
   publishIn,

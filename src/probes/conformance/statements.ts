@@ -1,11 +1,11 @@
 // Statements of MQTT 3.1.1 and 5.0 that a server keeps and that can be seen from outside within seconds. The numbers are those of
 // the standards; where both versions have a statement, both numbers stand here.
 
+import { packetTypes } from '../../protocol/index.ts'
 import {
   ackFrame,
   connectFrame,
   frame,
-  packetTypes,
   pingreqFrame,
   publishFrame,
   subscribeFrame,
