@@ -85,9 +85,9 @@ test('what clients do is in the numbers: connections, sessions, subscribers, top
   assert.equal(busy.get('svc_sessions_count'), 2)
   assert.equal(busy.get('svc_topics_count'), 2, 'a filter that is shared as well is one topic')
   assert.equal(busy.get('svc_subscribers_count'), 1)
-  assert.equal(busy.get('svc_subscriptions_count'), 3)
-  assert.equal(busy.get('svc_subscriptions_shared_count'), 1)
-  assert.equal(busy.get('svc_retained_count'), 1)
+  assert.equal(busy.get('svc_subscriptions'), 3)
+  assert.equal(busy.get('svc_subscriptions_shared'), 1)
+  assert.equal(busy.get('svc_retained_messages'), 1)
   assert.ok((busy.get('svc_commit_seconds_count{shard="0"}') ?? 0) > 0, 'the disk was written to')
   assert.ok((busy.get('svc_turn_seconds_bucket{shard="0",le="+Inf"}') ?? 0) > 0, 'turns were taken')
   await subscriber.unsubscribeAsync(['plant/#', 'plant/+/heat', '$share/crew/plant/#'])
@@ -95,7 +95,7 @@ test('what clients do is in the numbers: connections, sessions, subscribers, top
   await subscriber.endAsync()
   const quiet = await scrapeUntil(broker, (values) => values.get('svc_connections_count') === 0)
   assert.deepEqual(
-    ['topics_count', 'subscribers_count', 'subscriptions_count', 'connections_max', 'topics_max'].map((name) =>
+    ['topics_count', 'subscribers_count', 'subscriptions', 'connections_max', 'topics_max'].map((name) =>
       quiet.get(`svc_${name}`),
     ),
     [0, 0, 0, 2, 2],

@@ -129,9 +129,9 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_connections_refused_total: counters.connectionsRefused,
     svc_clients_connected_total: counters.clientsConnected,
     svc_clients_refused_total: reasonsOf(counters, refused),
-    svc_subscriptions_count: counters.subscriptionsStored,
-    svc_subscriptions_shared_count: counters.sharedSubscriptionsStored,
-    svc_retained_count: counters.retainedStored,
+    svc_subscriptions: counters.subscriptionsStored,
+    svc_subscriptions_shared: counters.sharedSubscriptionsStored,
+    svc_retained_messages: counters.retainedStored,
     svc_packets_received_total: counters.packetsReceived,
     svc_packets_sent_total: counters.packetsSent,
     svc_bytes_received_total: counters.bytesReceived,
@@ -215,11 +215,11 @@ function placeOf(reading: NodeReading) {
   const each = (count: 'connections' | 'accepted' | 'refused'): Sample[] =>
     listeners.map((one) => ({ labels: { listener: one.listener }, value: one[count] }))
   return {
-    svc_listener_connections_count: each('connections'),
+    svc_listener_connections: each('connections'),
     svc_listener_connections_accepted_total: each('accepted'),
     svc_listener_connections_refused_total: each('refused'),
     svc_disk_free_bytes: diskFreeBytes ?? [],
-    svc_open_files_count: openFiles.count ?? [],
+    svc_open_files: openFiles.count ?? [],
     svc_open_files_limit: openFiles.limit ?? [],
     svc_open_files_lacking_seconds_total: reading.openFilesLackingSeconds,
     svc_certificate_end_timestamp_seconds: certificates.map(({ of, file, endsAtMs }) => ({
@@ -235,10 +235,10 @@ function shardsOf(reading: NodeReading) {
   const histogram = (name: HistogramName): Sample[] =>
     shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.read(name) }))
   return {
-    svc_shards_count: shards.length,
+    svc_shards: shards.length,
     svc_shards_running: shardsRunning,
     svc_shard_restarts_total: shardRestarts,
-    svc_shard_connections_count: shards.map(({ connections }, shard) => ({
+    svc_shard_connections: shards.map(({ connections }, shard) => ({
       labels: { shard: String(shard) },
       value: connections,
     })),

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { startBrokerWithApi } from '../management/api.ts'
+
+/** Names and help lines that the specification fixes; promtool complains about some of them. */
+const fixedBySpecification =
+  /^svc_(connections|sessions|topics|subscribers|messages|memory_usage|cpu_usage)(_(count|max|received|sent|dropped))? /
+
+test('promtool has nothing to say about metrics whose names the specification does not fix', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { status, text } = await broker.ask('/api/v4/prometheus')
+  assert.equal(status, 200)
+  const { stdout, stderr, error } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+  assert.equal(error, undefined)
+  const lines = `${stdout}${stderr}`.split('\n').filter((line) => line !== '')
+  assert.ok(lines.length > 0, 'promtool complains about the fixed names, so it has read the metrics')
+  assert.deepEqual(
+    lines.filter((line) => !fixedBySpecification.test(line)),
+    [],
+  )
+})
