@@ -59,8 +59,11 @@ export function isSentObject(value: unknown): value is Sent {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `bridge`: as it is now. A problem is a sentence. */
-export function readBridgeNode(node: Sent, bridge: MqttBridgeConfig): ReadBridge | { readonly problem: string } {
+/** `bridge`: as it is now; undefined: it is created. A problem is a sentence. */
+export function readBridgeNode(
+  node: Sent,
+  bridge: MqttBridgeConfig | undefined,
+): ReadBridge | { readonly problem: string } {
   const { connector, ...outer } = node
   if (connector !== undefined && !isSentObject(connector)) return { problem: 'connector is not an object' }
   const settings: Record<string, unknown> = Object.create(null) as Record<string, unknown>
@@ -152,15 +155,15 @@ const tlsDefaults = {
 }
 
 /** Files come by name or as what stands in them. */
-function readTls(sent: Sent, bridge: MqttBridgeConfig, pems: { file: BridgeFile; pem: string }[]): Sent {
-  const now = tlsOfBridge(bridge)
+function readTls(sent: Sent, bridge: MqttBridgeConfig | undefined, pems: { file: BridgeFile; pem: string }[]): Sent {
+  const now = bridge === undefined ? undefined : tlsOfBridge(bridge)
   const tls: Record<string, unknown> = { ...tlsDefaults }
   for (const [key, value] of Object.entries(sent)) {
     if (key === 'url') continue
     const file = Object.hasOwn(files, key) ? files[key as keyof typeof files] : asFile(key)
     if (file === undefined) {
-      tls[key] = key === 'key_password' && value === mask ? (now.key_password ?? null) : value
-    } else if (value === mask) tls[file] = now[file] ?? null
+      tls[key] = key === 'key_password' && value === mask ? (now?.key_password ?? null) : value
+    } else if (value === mask) tls[file] = now?.[file] ?? null
     else if (typeof value === 'string' && value.trimStart().startsWith('-----BEGIN ')) {
       pems.push({ file, pem: value })
     } else tls[file] = value === '' ? null : value

@@ -213,6 +213,60 @@ test('a bridge is turned on and off, and twice the same is no error', async () =
   }
 })
 
+test('a bridge is created, refused when its name is taken, and deleted, and all of that outlives a restart', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const post = (body: unknown) => broker.ask('/api/v4/bridges', { method: 'POST', body })
+  const remove = (name: string) => broker.ask(`/api/v4/bridges/${name}`, { method: 'DELETE' })
+  const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
+  const answer = await post({ name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(shapeOf(endpoints.post_mqtt_bridge.reply).faultOf(answer.json), undefined)
+  assert.ok(!answer.text.includes(secret))
+  const now = await nodeOf(broker, 'depot')
+  assert.deepEqual(flattened(now), settingsIn(answer.json.data.depot))
+  assert.deepEqual([now.enable, now.connector.keepalive, now.connector.password], [false, 45, '******'])
+  const taken = await post({ name: 'depot', server: 'mqtt-tcp://other.example:1883' })
+  assert.deepEqual([taken.status, taken.json.code], [400, 108])
+  assert.match(taken.json.message, /already a bridge "depot"/)
+  const gone = await remove('plain')
+  assert.deepEqual([gone.status, gone.json], [200, { code: 0 }])
+  assert.equal((await remove('plain')).status, 404)
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  assert.deepEqual(await nodeOf(again, 'depot'), now)
+  assert.equal((await again.ask('/api/v4/bridges/plain')).status, 404)
+})
+
+test('a bridge that is created wrongly is refused with its key, and nothing is created', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const before = await allSettings(broker)
+  const node = { name: 'depot', server: 'mqtt-tcp://a.example:1883' }
+  const cases: readonly (readonly [unknown, number, RegExp])[] = [
+    [{ server: node.server }, 107, /name in the body is missing/],
+    [{ name: 'depot' }, 107, /server/],
+    [{ ...node, name: '' }, 108, /name/],
+    [{ ...node, server: 'a.example' }, 108, /depot\.server/],
+    [{ ...node, password: '******' }, 108, /password is masked/],
+    [{ ...node, tls: { enable: true, key: '******' } }, 108, /key is masked/],
+    [{ ...node, keepalife: 1 }, 108, /depot\.keepalife/],
+  ]
+  for (const [body, code, message] of cases) {
+    const { status, json } = await broker.ask('/api/v4/bridges', { method: 'POST', body })
+    assert.deepEqual([status, json.code], [400, code], json.message)
+    assert.match(json.message, message)
+  }
+  assert.deepEqual(await allSettings(broker), before)
+})
+
+test('two bridges that are created at the same time with one name become one', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const post = (server: string) => broker.ask('/api/v4/bridges', { method: 'POST', body: { name: 'depot', server } })
+  const answers = await Promise.all([post('mqtt-tcp://a.example:1883'), post('mqtt-tcp://b.example:1883')])
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400])
+  const created = answers.find(({ status }) => status === 200)
+  assert.equal((await nodeOf(broker, 'depot')).connector.server, created?.json.data.depot.server)
+})
+
 test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async () => {
   const broker = await sharedBroker()
   const ask = (action: string, method: 'PUT' | 'POST', data: unknown) =>

@@ -239,6 +239,27 @@ export const bridgeEndpoints = {
     otherStatuses,
     access: 'change',
   }),
+  post_mqtt_bridge: endpoint({
+    method: 'POST',
+    path: '/bridges',
+    summary: 'Creates a bridge. Settings that are not named have their defaults; it is off unless `enable` is true.',
+    body: Type.Object({
+      name: Type.String({ minLength: 1, description: 'Name of the new bridge in the configuration.' }),
+    }),
+    reply: answer(Type.Record(text, flattenedNode)),
+    failures,
+    access: 'change',
+  }),
+  delete_mqtt_bridge: endpoint({
+    method: 'DELETE',
+    path: '/bridges/:bridge_name',
+    summary: 'Deletes a bridge and what waits in its queue.',
+    params,
+    reply: noContent,
+    failures: ['invalidParameter', 'configNotWritten'],
+    otherStatuses,
+    access: 'change',
+  }),
   put_mqtt_bridge_switch: endpoint({
     method: 'POST',
     path: '/bridges/switch/:bridge_name',

@@ -1,13 +1,14 @@
-import { type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../config/index.ts'
+import { mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
 import { awsSettingsOf, removeUnchanged } from '../aws-bridge-node.ts'
 import { type BridgeNode, bridgeNodeOf } from '../bridge-node.ts'
 import type { Handlers } from '../handler.ts'
-import type { BridgeOperations, NewBridgeSettings } from '../operations/bridges.ts'
+import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from '../operations/bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
 import { ApiError, refuse } from '../api-error.ts'
 
 type Listing = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>
+type Flattened = ReplyOf<(typeof bridgeEndpoints)['put_mqtt_bridge']>
 type Done = { code: 0 } | ApiError
 
 interface Asked {
@@ -25,12 +26,15 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
     },
     put_mqtt_bridge: async (asked) => {
       const outcome = await putBridge(bridges, asked)
-      if (outcome instanceof ApiError) return outcome
-      const name = asked.params.bridge_name
-      const bridge = bridges.list().get(name)
-      if (bridge === undefined) return noSuchBridge(bridges, name)
-      const { connector, ...node } = await shownNode(bridges, name, bridge)
-      return { code: 0, data: { [name]: { ...node, ...connector } } }
+      return outcome instanceof ApiError ? outcome : flattenedAnswer(bridges, asked.params.bridge_name)
+    },
+    post_mqtt_bridge: async ({ body, caller }) => {
+      const outcome = await createBridge(bridges, body, caller)
+      return outcome instanceof ApiError ? outcome : flattenedAnswer(bridges, body.name)
+    },
+    delete_mqtt_bridge: async ({ params: { bridge_name: name }, caller }) => {
+      if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
+      return doneUnless(await bridges.remove(name, caller))
     },
     put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
     sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
@@ -90,6 +94,44 @@ async function putBridge(bridges: BridgeOperations, { params, body, caller }: As
   if ('problem' in read) return refuse('invalidParameter', read.problem)
   const settings = await withFiles(bridges, name, read)
   return change(bridges, { name, settings: isOfAws ? awsSettingsOf(settings) : settings, caller })
+}
+
+async function createBridge(
+  bridges: BridgeOperations,
+  { name, ...node }: Sent & { readonly name: string },
+  caller: Caller,
+): Promise<Done> {
+  if (!hasServer(node)) return refuse('missingParameter', 'the body has no server: give it the URL of a broker')
+  if (bridges.list().has(name)) {
+    return refuse('invalidParameter', `there is already a bridge ${JSON.stringify(name)}: change it with PUT`)
+  }
+  const masked = maskedKeyIn(node)
+  if (masked !== undefined) {
+    return refuse(
+      'invalidParameter',
+      `${masked} is masked (${mask}), and a new bridge has no earlier one: give it in clear`,
+    )
+  }
+  const read = readBridgeNode(node, undefined)
+  if ('problem' in read) return refuse('invalidParameter', read.problem)
+  const settings = await withFiles(bridges, name, read)
+  const isOfAws = nameAtAws(name) !== undefined
+  return doneUnless(await bridges.create(name, isOfAws ? awsSettingsOf(settings) : settings, caller))
+}
+
+/** The first key whose value is the mask of a secret, in the node or in a group of it such as `connector` or `tls`. */
+function maskedKeyIn(node: Sent): string | undefined {
+  const groups = Object.values(node).filter(isSentObject)
+  const entries = [node, ...groups].flatMap((group) => Object.entries(group))
+  return entries.find(([, value]) => value === mask)?.[0]
+}
+
+/** A bridge as PUT takes it, by its name. */
+async function flattenedAnswer(bridges: BridgeOperations, name: string): Promise<Flattened | ApiError> {
+  const bridge = bridges.list().get(name)
+  if (bridge === undefined) return noSuchBridge(bridges, name)
+  const { connector, ...node } = await shownNode(bridges, name, bridge)
+  return { code: 0, data: { [name]: { ...node, ...connector } } }
 }
 
 function hasServer({ server, connector }: Sent): boolean {
@@ -164,7 +206,10 @@ async function change(
   bridges: BridgeOperations,
   { name, settings, caller }: { readonly name: string; readonly settings: NewBridgeSettings; readonly caller: Caller },
 ): Promise<Done> {
-  const refused = await bridges.change(name, settings, caller)
+  return doneUnless(await bridges.change(name, settings, caller))
+}
+
+function doneUnless(refused: BridgeProblem | undefined): Done {
   if (refused === undefined) return { code: 0 }
   return refuse(refused.isAbout === 'disk' ? 'configNotWritten' : 'invalidParameter', refused.problem)
 }

@@ -59,6 +59,10 @@ export interface BridgeOperations {
   certificatesIn(file: string): Promise<string | undefined>
   /** Writes PEM of a bridge that exists into the data directory. Gives the name of the file. */
   storePem(bridge: string, file: BridgeFile, pem: string): Promise<string>
+  /** Adds a bridge to the configuration. A name that exists is a problem. */
+  create(bridge: string, settings: Settings, caller: Caller): Promise<BridgeProblem | undefined>
+  /** Removes a bridge that exists from the configuration. */
+  remove(bridge: string, caller: Caller): Promise<BridgeProblem | undefined>
   /** What is not named stays. */
   change(bridge: string, settings: NewBridgeSettings, caller: Caller): Promise<BridgeProblem | undefined>
 }

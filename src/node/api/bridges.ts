@@ -11,7 +11,8 @@ import {
   nameAtAws,
   parseHocon,
 } from '../../config/index.ts'
-import type { BridgeOperations, NewBridgeSettings } from '../../management/index.ts'
+import type { Caller } from '../../contract/index.ts'
+import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from '../../management/index.ts'
 import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
@@ -34,13 +35,28 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
     reports: () => bridges.reports(),
     certificatesIn,
     storePem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
-    change: async (bridge, settings, { name, by, address }) => {
-      const act = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
-      const outcome = await configuration.change((config) => changeOf(bridge, settings, config), act)
-      if (outcome.isDone) return undefined
-      return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
-    },
+    create: (bridge, settings, caller) =>
+      write(configuration, { bridge, caller }, (config) =>
+        bridgesIn(config).has(bridge)
+          ? refuseProblem({ problem: `there is already a bridge ${JSON.stringify(bridge)}` })
+          : sectionOf(bridge, settings),
+      ),
+    remove: (bridge, caller) => write(configuration, { bridge, caller }, () => sectionOf(bridge, null)),
+    change: (bridge, settings, caller) =>
+      write(configuration, { bridge, caller }, (config) => changeOf(bridge, settings, config)),
   }
+}
+
+/** Persists one change of a bridge. `changeOf` is called when the changes before this one are made. */
+async function write(
+  configuration: LiveConfig,
+  { bridge, caller: { name, by, address } }: { readonly bridge: string; readonly caller: Caller },
+  change: (config: GodwitConfig) => ConfigObject | ConfigRefusal,
+): Promise<BridgeProblem | undefined> {
+  const act = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
+  const outcome = await configuration.change(change, act)
+  if (outcome.isDone) return undefined
+  return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
 }
 
 function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeConfig> {
@@ -51,9 +67,13 @@ function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeCon
 function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
   const now = bridgesIn(config).get(bridge)
   if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is not configured any more` })
-  const wanted = typeof settings === 'function' ? settings(now) : settings
+  return sectionOf(bridge, typeof settings === 'function' ? settings(now) : settings)
+}
+
+/** The part of the configuration with one bridge; `settings` null: without it. */
+function sectionOf(bridge: string, settings: object | null): ConfigObject | ConfigRefusal {
   const atAws = nameAtAws(bridge)
-  const bridges = atAws === undefined ? { mqtt: { [bridge]: wanted } } : { aws: { [atAws]: wanted } }
+  const bridges = atAws === undefined ? { mqtt: { [bridge]: settings } } : { aws: { [atAws]: settings } }
   const parsed = parseHocon(JSON.stringify({ bridges }), { file: 'request' })
   return 'faults' in parsed ? refuseFaults('invalid', parsed.faults) : parsed.value
 }

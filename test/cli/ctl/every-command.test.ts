@@ -148,6 +148,9 @@ async function changeTheConfiguration({ done, broker }: Operator): Promise<void>
   await done('bridges on', ['north'])
   assert.match(await done('bridges show', ['north']), /^enable +true$/m)
   await done('bridges off', ['north'])
+  await done('bridges create', ['south', 'mqtt-tcp://127.0.0.1:1', '--settings', '{"keepalive":45}'])
+  assert.match(await done('bridges list'), /^south\tfalse\t/m)
+  await done('bridges delete', ['south'])
   assert.match(await done('audit'), /config/)
   assert.match(await done('config rollback', [`${before?.number}`]), /mqtt\.max_packet_size/)
 }

@@ -1,6 +1,7 @@
 // Connections to other brokers.
 
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { settingsOption, withJson } from './rule-engine-commands.ts'
 
 export const bridgeCommands: readonly CtlCommand[] = [
   {
@@ -44,6 +45,26 @@ export const bridgeCommands: readonly CtlCommand[] = [
         const [node] = data.bridge.nodes
         return node === undefined ? { problem: `there is no bridge ${bridge}` } : { thing: node }
       }),
+  },
+  {
+    name: 'bridges create',
+    description: 'create a bridge; it is off unless the settings say "enable": true',
+    arguments: ['<name>', '<server>'],
+    options: [settingsOption],
+    run: ({ client, words: [name = '', server = ''], options }) =>
+      withJson(options['settings'], (settings) =>
+        doneAs(
+          client.post_mqtt_bridge({ body: { ...settings, server, name } as { name: string } }),
+          `${name} is created`,
+        ),
+      ),
+  },
+  {
+    name: 'bridges delete',
+    description: 'delete a bridge and what waits in its queue',
+    arguments: ['<name>'],
+    run: ({ client, words: [bridge = ''] }) =>
+      doneAs(client.delete_mqtt_bridge({ params: { bridge_name: bridge } }), `${bridge} is deleted`),
   },
   { name: 'bridges on', description: 'turn a bridge on', arguments: ['<name>'], run: (call) => turn(call, true) },
   { name: 'bridges off', description: 'turn a bridge off', arguments: ['<name>'], run: (call) => turn(call, false) },
