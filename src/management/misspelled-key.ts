@@ -1,5 +1,6 @@
-// Keys in a body that differ from a known one by case only (`Qos`). Other unknown keys are ignored, as clients of other
-// brokers send more than is documented; such a one would be ignored although its sender means the known one.
+// Keys in a body that differ from a known one by case (`Qos`), or by one letter that is missing, added or swapped with
+// the next (`qoss`). Other unknown keys are ignored, as clients of other brokers send more than is documented; such a
+// one would be ignored although its sender means the known one.
 
 import type { TSchema } from '../contract/index.ts'
 import { type ApiError, refuse, shortened } from './api-error.ts'
@@ -27,13 +28,28 @@ function find({ properties, items }: SchemaWithKeys, value: unknown): Misspelled
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return items === undefined ? undefined : firstOf(value, (item) => find(items, item))
   if (properties === undefined) return undefined
-  const byLowerCase = new Map(Object.keys(properties).map((key) => [key.toLowerCase(), key]))
+  const all = Object.keys(properties)
   return firstOf(Object.entries(value), ([key, part]) => {
     const own = Object.hasOwn(properties, key) ? properties[key] : undefined
     if (own !== undefined) return find(own, part)
-    const known = byLowerCase.get(key.toLowerCase())
+    // A key beside the one that it resembles is another key: nobody writes both for one thing.
+    const known = all.find((one) => !Object.hasOwn(value, one) && isNear(key.toLowerCase(), one.toLowerCase()))
     return known === undefined ? undefined : { key, known }
   })
+}
+
+/** Shorter keys are too much alike. */
+const minKeyLength = 3
+
+/** Equal, or with one letter missing, added or swapped with its neighbor. */
+function isNear(sent: string, known: string): boolean {
+  if (sent === known) return true
+  if (Math.min(sent.length, known.length) < minKeyLength || Math.abs(sent.length - known.length) > 1) return false
+  let same = 0
+  while (sent[same] === known[same]) same++
+  const [rest, knownRest] = [sent.slice(same), known.slice(same)]
+  if (sent.length !== known.length) return rest.slice(1) === knownRest || rest === knownRest.slice(1)
+  return rest[0] === knownRest[1] && rest[1] === knownRest[0] && rest.slice(2) === knownRest.slice(2)
 }
 
 function firstOf<T, R>(values: readonly T[], read: (value: T) => R | undefined): R | undefined {

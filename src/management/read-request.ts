@@ -10,7 +10,8 @@ import {
   type ShapeError,
   shapeOf,
 } from '../contract/index.ts'
-import { type ApiError, refuse } from './api-error.ts'
+import { type ApiError, refuse, shortened } from './api-error.ts'
+import { jsonFaultOf } from './json-fault.ts'
 import { refusalOfMisspelled } from './misspelled-key.ts'
 import { refusalOfUnknownRights } from './unknown-rights.ts'
 
@@ -61,8 +62,8 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   let body: unknown
   try {
     body = text === '' && endpoint.bodyMayBeAbsent === true ? {} : JSON.parse(text)
-  } catch (error) {
-    return refuse('notJson', `the body is not JSON${placeOf(error as Error)}`)
+  } catch {
+    return refuse('notJson', `the body is not JSON${placeOf(text)}`)
   }
   const kind = wrongKind(endpoint, body)
   if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
@@ -116,8 +117,9 @@ function valueOf(text: string, type: string | undefined): unknown {
   return text
 }
 
-/** Where reading ended. What stood there is not told: it may be half of a password. */
-function placeOf({ message }: Error): string {
-  const [, position] = /at position (\d+)/.exec(message) ?? []
-  return position === undefined ? '' : `: reading ended at character ${position}`
+/** Where JSON ends in a text that is not JSON. */
+function placeOf(text: string): string {
+  if (text.trim() === '') return ': it is empty'
+  const { path, line } = jsonFaultOf(text)
+  return `: fault ${path === '' ? '' : `in ${shortened(path)}, `}in line ${line}`
 }

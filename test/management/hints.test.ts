@@ -21,7 +21,7 @@ describe('a path or method that is not served', () => {
   const cases = [
     ['GET', '/api/v4/mqtt/publish', /; use POST$/],
     ['POST', '/api/v4/brokers', /; use GET$/],
-    ['DELETE', '/api/v4/bridges/br1', /; use GET or PUT$/],
+    ['POST', '/api/v4/bridges/br1', /; use GET or PUT or DELETE$/],
     ['GET', '/api/v4/client', /did you mean \/api\/v4\/clients\?/],
     ['GET', '/api/v4/cleints/some-id', /did you mean \/api\/v4\/clients\/some-id\?/],
     ['GET', '/api/v5/usres', /did you mean \/api\/v5\/users\?/],
@@ -43,7 +43,7 @@ test('the root says what answers there, without signing in', async () => {
   assert.match(await answer.text(), /Godwit MQTT broker[^]*\/api\/docs/)
 })
 
-test('a key that differs from a known one by case is refused, in an object and in a batch', async () => {
+test('a key that differs from a known one by case or by one letter is refused, in an object and in a batch', async () => {
   const message = { topic: 'a', payload: 'x', Qos: 1 }
   assert.deepEqual(await messageOf('/api/v4/mqtt/publish', 'POST', message), [
     400,
@@ -60,7 +60,15 @@ test('a key that differs from a known one by case is refused, in an object and i
   )
   const nested = { topic: 'a', payload: 'x', properties: { Content_Type: 'text' } }
   assert.match((await messageOf('/api/v4/mqtt/publish', 'POST', nested))[1], /did you mean content_type\?/)
-  assert.deepEqual(await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: 'x', more: 1 }), [200, ''])
+  for (const key of ['qoss', 'qs', 'retian', 'retan', 'Payloadd']) {
+    const [status, text] = await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', [key]: 1 })
+    assert.equal(status, 400, key)
+    assert.equal(/did you mean (\w+)\?/.test(text), key !== 'qs', `${key}: ${text}`)
+  }
+  for (const key of ['more', 'topicality', 'qoz', 'ratain']) {
+    const answer = await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: 'x', [key]: 1 })
+    assert.deepEqual(answer, [200, ''], key)
+  }
 })
 
 test('a lone surrogate in a payload is refused as in a topic', async () => {
