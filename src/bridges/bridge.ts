@@ -10,11 +10,11 @@
 // connected    messages go; when either side breaks both are closed, and the core sends again what has no answer
 // draining     no message is begun any more, and those under way come to their end
 
-import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes } from '../protocol/index.ts'
+import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reasonText } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { SubscriptionState } from './subscription-state.ts'
 import { connectLocal, disconnectPacket, limitsOf } from './connect-packets.ts'
-import { localDisconnectReason, localRefusal, reasonText } from './reason-text.ts'
+import { localDisconnectReason, localRefusal } from './refusal-text.ts'
 import { ConnectionMonitor } from './connection-monitor.ts'
 import { MessageTransfer, type TransferDependencies } from './message-transfer.ts'
 import { VersionNegotiation } from './version-negotiation.ts'

@@ -10,9 +10,14 @@
 // What becomes of it is a step that the bridge takes. Where a connection was made to learn something, or to have the remote broker
 // forget the bridge, the next one is made at once, to the same server.
 
-import type { ConnackPacket, DisconnectPacket, Packet, ProtocolVersion } from '../protocol/index.ts'
+import {
+  reasonText,
+  type ConnackPacket,
+  type DisconnectPacket,
+  type Packet,
+  type ProtocolVersion,
+} from '../protocol/index.ts'
 import { connectRemote, disconnectPacket, isUnknownVersion } from './connect-packets.ts'
-import { reasonText } from './reason-text.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
 import { nameIn, isNameAnnouncement } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'

@@ -3,7 +3,7 @@
 
 import type { Packet, ProtocolError } from '../protocol/index.ts'
 import { connectLocal, disconnectPacket } from './connect-packets.ts'
-import { localDisconnectReason, localRefusal } from './reason-text.ts'
+import { localDisconnectReason, localRefusal } from './refusal-text.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 

@@ -3,7 +3,7 @@
 
 import type { Packet } from '../protocol/index.ts'
 import { connectLocal } from './connect-packets.ts'
-import { localRefusal } from './reason-text.ts'
+import { localRefusal } from './refusal-text.ts'
 import { linkLocal } from './bridge-links.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'

@@ -10,7 +10,7 @@ import type {
   UnsubscribePacket,
 } from '../protocol/index.ts'
 import { spoolProperties } from '../core/index.ts'
-import { localRefusal, remoteRefusal } from './reason-text.ts'
+import { localRefusal, remoteRefusal } from './refusal-text.ts'
 import { ForwardSlots } from './forward-slots.ts'
 import { type RemoteChanges, RemoteSubscriptions } from './remote-subscriptions.ts'
 import type { PacketLink } from './packet-link.ts'

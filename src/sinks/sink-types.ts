@@ -8,6 +8,7 @@ import { clickhouseSinkType } from './clickhouse/clickhouse-sink.ts'
 import { elasticsearchSinkType } from './elasticsearch/elasticsearch-sink.ts'
 import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
+import { mqttSinkType } from './mqtt/mqtt-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import { s3SinkType } from './s3/s3-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
@@ -27,6 +28,7 @@ function byName<Action, Connector>(type: SinkType<Action, Connector>): SinkType<
 
 export const sinkTypes = {
   http: byName(httpSinkType),
+  mqtt: byName(mqttSinkType),
   pgsql: byName(postgresqlSinkType),
   timescale: byName(postgresqlSinkType),
   mysql: byName(mysqlSinkType),

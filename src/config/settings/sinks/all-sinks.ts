@@ -9,7 +9,7 @@ import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
 import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors, kafkaSources } from './kafka-settings.ts'
-import { mqttConnectors, mqttSources } from './mqtt-settings.ts'
+import { mqttActions, mqttConnectors, mqttSources } from './mqtt-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 import { s3Actions, s3Connectors } from './s3-settings.ts'
 
@@ -33,6 +33,7 @@ export const connectors = appliedAtOnce(
 export const actions = appliedAtOnce(
   section('What rules send to services. Each action stores messages until the service has confirmed them.', {
     http: httpActions,
+    mqtt: mqttActions,
     ...databaseActions,
     kafka_producer: kafkaActions,
     redis: redisActions,

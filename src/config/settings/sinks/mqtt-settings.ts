@@ -1,9 +1,18 @@
-// connectors.mqtt, sources.mqtt: messages of remote brokers for rules.
+// connectors.mqtt, actions.mqtt, sources.mqtt: messages to and from remote brokers.
 
 import { duration } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { choice } from '../../schema/setting-type.ts'
-import { connectTimeout, maybeText, namedSinks, serverSettings, sourceSettings } from './sink-parts.ts'
+import { choice, optional } from '../../schema/setting-type.ts'
+import {
+  actionSettings,
+  connectTimeout,
+  maybeText,
+  namedSinks,
+  resourceOptions,
+  serverSettings,
+  sourceSettings,
+  template,
+} from './sink-parts.ts'
 
 const maxKeepAliveMs = 65_535_000
 
@@ -14,11 +23,25 @@ const mqttConnector = section('One MQTT broker.', {
     description: 'MQTT version: v3 is 3.1, v4 is 3.1.1, v5 is 5.0.',
   }),
   clientid_prefix: setting(maybeText, undefined, {
-    description: 'Client IDs begin so. They must be different for each broker that uses the connector.',
-    defaultWords: 'made of an ID of this broker',
+    description: 'Client IDs begin so. They must be different for each broker that has a source with the connector.',
+    defaultWords: 'godwit',
   }),
   keepalive: setting(duration({ minMs: 0, maxMs: maxKeepAliveMs }), 60_000, { description: 'Keep alive.' }),
   connect_timeout: connectTimeout,
+})
+
+const mqttAction = section('One kind of message.', {
+  ...actionSettings,
+  parameters: section('The message. All texts are templates with ${...}.', {
+    topic: setting(template, '${topic}', { description: 'Topic at the remote broker, such as plant/${topic}.' }),
+    qos: setting(template, '1', { description: 'QoS: 0, 1, 2 or ${qos}. QoS 0 is confirmed by a ping behind it.' }),
+    retain: setting(template, 'false', { description: 'Retain flag: true, false or ${flags.retain}.' }),
+    payload: setting(optional(template, 'none'), undefined, {
+      description: 'Payload.',
+      defaultWords: 'all columns as JSON',
+    }),
+  }),
+  resource_opts: resourceOptions,
 })
 
 const mqttSource = section('A subscription at a remote broker. Rules name it $bridges/mqtt:NAME.', {
@@ -30,4 +53,5 @@ const mqttSource = section('A subscription at a remote broker. Rules name it $br
 })
 
 export const mqttConnectors = namedSinks('MQTT brokers.', mqttConnector)
+export const mqttActions = namedSinks('MQTT brokers.', mqttAction)
 export const mqttSources = namedSinks('MQTT.', mqttSource)

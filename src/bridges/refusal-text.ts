@@ -2,36 +2,12 @@
 
 import {
   reasonCodes,
-  returnCodes,
+  reasonText,
   type ConnackPacket,
   type DisconnectPacket,
-  type ProtocolVersion,
   type SubackPacket,
   type UnsubackPacket,
 } from '../protocol/index.ts'
-
-const maxReasonCharacters = 200
-
-const namesOfReasons: ReadonlyMap<number, string> = namesOf(reasonCodes)
-const namesOfReturns: ReadonlyMap<number, string> = namesOf(returnCodes)
-
-function namesOf(codes: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
-  return new Map(
-    Object.entries(codes).map(([name, code]) => [code, name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)]),
-  )
-}
-
-export function reasonText(code: number, version: ProtocolVersion, reasonString?: string): string {
-  const name = (version === 5 ? namesOfReasons : namesOfReturns).get(code) ?? 'an unknown reason'
-  const number = version === 5 ? `0x${code.toString(16)}` : String(code)
-  return reasonString === undefined ? `${name} (${number})` : `${name} (${number}: ${toLogText(reasonString)})`
-}
-
-/** What a stranger says, so that it can stand in a log. */
-function toLogText(text: string): string {
-  const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
-  return shown.length > maxReasonCharacters ? `${shown.slice(0, maxReasonCharacters)}…` : shown
-}
 
 /** Why our own broker refuses what the bridge asks for, as a sentence; undefined: it does not. */
 export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {

@@ -1,0 +1,287 @@
+// Messages for another MQTT broker. Its PUBACK or PUBCOMP takes a message out of the spool. A message of QoS 0 has no
+// acknowledgement: it is out when a ping behind it was answered.
+
+import { randomBytes, createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import {
+  parseTopicName,
+  type ProtocolVersion,
+  type QoS,
+  reasonCodes,
+  type TopicName,
+  type UserProperties,
+} from '../../protocol/index.ts'
+import type { DialSettings } from '../../transports/index.ts'
+import { LazyConnection } from '../lazy-connection.ts'
+import { hostAndPort, problemOfServer } from '../service-address.ts'
+import { messageOf } from '../service-answers.ts'
+import {
+  bytesOfText,
+  type CompileTemplate,
+  type NamedValue,
+  type RuleData,
+  type Sink,
+  type SinkContext,
+  type SinkType,
+  type SpoolEntry,
+  type Template,
+  textOf,
+  type WriteOutcome,
+} from '../sink.ts'
+import {
+  ConnectionEnded,
+  type MqttPublisher,
+  openPublisher,
+  type OutgoingMessage,
+  type PublisherSettings,
+} from './mqtt-publisher.ts'
+
+type MqttConnector = NamedValue<ConnectorsConfig['mqtt']>
+type MqttAction = NamedValue<ActionsConfig['mqtt']>
+
+const defaultPort = 1_883
+const defaultTlsPort = 8_883
+const topicAttribute = 'topic'
+const flagsAttribute = 'flags'
+/** A message whose connection ends so often while it is alone on its way is refused. */
+const maxEndsAlone = 3
+const maxClientId31 = 23
+const done: WriteOutcome = { outcome: 'done' }
+
+/** Reasons that pass. */
+const passingReasons: ReadonlySet<number> = new Set([
+  reasonCodes.serverUnavailable,
+  reasonCodes.serverBusy,
+  reasonCodes.serverShuttingDown,
+  reasonCodes.packetIdentifierInUse,
+  reasonCodes.receiveMaximumExceeded,
+  reasonCodes.messageRateTooHigh,
+  reasonCodes.quotaExceeded,
+])
+
+export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
+  problemOfConnector: (connector) => problemOfServer(connector, defaultPort),
+
+  problemOfAction({ parameters: { topic, qos, retain } }, compile) {
+    if (topic === '') return 'parameters.topic: write the topic there, such as plant/${topic}'
+    if (isFixed(qos, compile) && !['0', '1', '2'].includes(qos))
+      return 'parameters.qos: write 0, 1, 2 or a template such as ${qos}'
+    if (isFixed(retain, compile) && !['true', 'false'].includes(retain))
+      return 'parameters.retain: write true, false or a template such as ${flags.retain}'
+    return undefined
+  },
+
+  renderer({ parameters }, compile, allColumns) {
+    const [topic, qos, retain] = [parameters.topic, parameters.qos, parameters.retain].map((text) => compile(text))
+    const payload = parameters.payload === undefined ? undefined : compile(parameters.payload)
+    return (data) => ({
+      payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
+      attributes: [
+        [topicAttribute, topicOf(topic, data)],
+        [flagsAttribute, `${qosOf(qos, data)}${retainOf(retain, data) ? 'r' : ''}`],
+      ],
+    })
+  },
+
+  open: (connector, _, context) => new MqttSink(() => openPublisher(settingsOf(connector, context)), context),
+}
+
+function isFixed(text: string, compile: CompileTemplate): boolean {
+  return compile(text).parts.every((part) => typeof part === 'string')
+}
+
+function topicOf(template: Template, data: RuleData): TopicName {
+  const text = textOf(template.render(data), 'the topic')
+  const topic = parseTopicName(text)
+  if (topic === undefined) throw new TypeError(`the topic ${JSON.stringify(text)} is empty or has a wildcard`)
+  return topic
+}
+
+function qosOf(template: Template, data: RuleData): string {
+  const text = String(template.render(data))
+  if (text !== '0' && text !== '1' && text !== '2')
+    throw new TypeError(`the QoS ${JSON.stringify(text)} is not 0, 1 or 2`)
+  return text
+}
+
+function retainOf(template: Template, data: RuleData): boolean {
+  const text = String(template.render(data))
+  if (text === 'true' || text === '1') return true
+  if (text === 'false' || text === '0' || text === 'undefined') return false
+  throw new TypeError(`retain ${JSON.stringify(text)} is not true or false`)
+}
+
+function messageOfEntry({ payload, attributes }: SpoolEntry): OutgoingMessage {
+  const flags = valueOf(attributes, flagsAttribute)
+  // It was a topic name when it was stored.
+  const topic = valueOf(attributes, topicAttribute) as TopicName
+  return { topic, qos: Number(flags[0]) as QoS, retain: flags.endsWith('r'), payload }
+}
+
+function valueOf(attributes: UserProperties, name: string): string {
+  return attributes.find(([known]) => known === name)?.[1] ?? ''
+}
+
+/** What a sink needs of a connection. */
+export type MqttConnection = Pick<MqttPublisher, 'isOpen' | 'publish' | 'ping' | 'close'>
+
+/** Exported for tests. */
+export class MqttSink implements Sink {
+  readonly #requestTimeoutMs: number
+  readonly #connection: LazyConnection<MqttConnection>
+  /** A connection has ended with messages on their way: one of them may be the reason, so they go one at a time. */
+  #isCautious = false
+  /** The message that was alone on its way when the connection ended. */
+  #suspect: { readonly payload: Buffer; ends: number } | undefined
+
+  constructor(open: () => Promise<MqttConnection>, { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>) {
+    this.#requestTimeoutMs = requestTimeoutMs
+    this.#connection = new LazyConnection(open, (publisher) => publisher.close())
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    let publisher: MqttConnection
+    try {
+      publisher = await this.#open()
+    } catch (error) {
+      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+    }
+    const why = `no answer within ${this.#requestTimeoutMs} ms`
+    const late = setTimeout(() => publisher.close(why), this.#requestTimeoutMs)
+    try {
+      return await (this.#isCautious ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch))
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  async check(): Promise<string | undefined> {
+    let late: NodeJS.Timeout | undefined
+    try {
+      const publisher = await this.#open()
+      late = setTimeout(() => publisher.close(`no answer within ${this.#requestTimeoutMs} ms`), this.#requestTimeoutMs)
+      await publisher.ping()
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  #open(): Promise<MqttConnection> {
+    return this.#connection.get(({ isOpen }) => isOpen)
+  }
+
+  async #sendTogether(publisher: MqttConnection, batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const messages = batch.map(messageOfEntry)
+    const results = messages.map((message) => outcomeOf(publisher.publish(message)))
+    const pinged = messages.some(({ qos }) => qos === 0) ? outcomeOf(confirmed(publisher)) : undefined
+    const outcomes: WriteOutcome[] = []
+    for (const [index, result] of results.entries()) {
+      const found = await result
+      const outcome = found.outcome === 'done' && messages[index].qos === 0 ? await pinged : found
+      outcomes.push(this.#noteEnd(outcome ?? found))
+    }
+    return outcomes
+  }
+
+  /** After a failure the rest is not tried. */
+  async #sendEach(publisher: MqttConnection, batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const outcomes: WriteOutcome[] = []
+    for (const entry of batch) {
+      const [outcome] = await this.#sendTogether(publisher, [entry])
+      if (outcome.outcome === 'done') this.#isCautious = false
+      const judged = this.#judge(entry, outcome)
+      outcomes.push(judged)
+      if (!publisher.isOpen) {
+        const why = 'why' in judged ? judged.why : ''
+        return batch.map((_, index) => outcomes[index] ?? { outcome: 'retry', why })
+      }
+    }
+    return outcomes
+  }
+
+  #noteEnd(outcome: WriteOutcome | EndedOutcome): WriteOutcome | EndedOutcome {
+    if ('ended' in outcome && outcome.ended !== 'this-side') this.#isCautious = true
+    return outcome
+  }
+
+  /** Of a message that was alone on its way. */
+  #judge({ payload }: SpoolEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
+    if (!('ended' in outcome) || outcome.ended === 'this-side') return outcome
+    if (this.#suspect?.payload.equals(payload) !== true) this.#suspect = { payload, ends: 0 }
+    this.#suspect.ends++
+    const isReason = outcome.ended === 'for-packet' || this.#suspect.ends >= maxEndsAlone
+    return isReason ? { outcome: 'refused', why: outcome.why } : outcome
+  }
+}
+
+/** The connection has ended. */
+type EndedOutcome = { readonly outcome: 'retry'; readonly why: string; readonly ended: ConnectionEnded['by'] }
+
+async function outcomeOf(work: ReturnType<MqttPublisher['publish']>): Promise<WriteOutcome | EndedOutcome> {
+  try {
+    const result = await work
+    if (result.result === 'taken') return done
+    const { reasonCode, why } = result
+    return passingReasons.has(reasonCode) ? { outcome: 'retry', why } : { outcome: 'refused', why }
+  } catch (error) {
+    return { outcome: 'retry', why: messageOf(error), ended: error instanceof ConnectionEnded ? error.by : 'this-side' }
+  }
+}
+
+async function confirmed(publisher: MqttConnection): ReturnType<MqttPublisher['publish']> {
+  await publisher.ping()
+  return { result: 'taken' }
+}
+
+function settingsOf(connector: MqttConnector, context: SinkContext): PublisherSettings {
+  const { server = '', ssl, username, password, connect_timeout: connectTimeoutMs } = connector
+  const version = Number(connector.proto_ver.replace('v', '')) as ProtocolVersion
+  const place = hostAndPort(server, ssl.enable ? defaultTlsPort : defaultPort)
+  const dial: DialSettings = {
+    connectTimeoutMs,
+    noDelay: true,
+    keepAliveAfterMs: undefined,
+    networkInterface: undefined,
+    maxMessageBytes: 0,
+    tls: {
+      verifyPeer: ssl.verify_peer,
+      caFile: fileOf(ssl.cacertfile),
+      certFile: fileOf(ssl.certfile),
+      keyFile: fileOf(ssl.keyfile),
+      keyPassword: ssl.key_password === '' ? undefined : ssl.key_password,
+    },
+    quic: { keepAliveMs: 0, idleTimeoutMs: 0, dataStreams: 0 },
+  }
+  return {
+    target: { scheme: ssl.enable ? 'tls' : 'tcp', ...place, path: '' },
+    dial,
+    version,
+    clientId: clientIdOf(connector, context, version),
+    username: username === '' ? undefined : username,
+    password: password === '' ? undefined : password,
+    keepAliveMs: connector.keepalive,
+  }
+}
+
+function fileOf(file: string | undefined): string | undefined {
+  return file === undefined || file === '' ? undefined : resolve(file)
+}
+
+/** Each sink has its own, as a broker closes one of two connections with the same. */
+function clientIdOf(
+  { clientid_prefix: prefix = 'godwit' }: MqttConnector,
+  { action, shard }: SinkContext,
+  version: ProtocolVersion,
+): string {
+  const own = `${prefix}-${action.slice(action.indexOf(':') + 1)}-${shard}-${randomBytes(4).toString('hex')}`
+  if (version !== 3 || own.length <= maxClientId31) return own
+  return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, maxClientId31)
+}
