@@ -1,12 +1,12 @@
-// The broker: a state machine without a world. Whoever drives it gives it inputs with the time, carries out what it
-// puts out, and finds the same broker again from the same inputs.
+// The broker as a state machine without I/O. A driver (a shard, or the simulator) gives it inputs with the time and
+// carries out its outputs. The same inputs lead to the same state.
 //
 //   handle(input, nowMs)   any number of times, then (`handlePacket` is the same for a packet)
 //   takeOutputs()          what may be done at once
-//   takeBatch()            what is to be stored, when the disk is free; `committed` is its answer
-//   nextDeadlineMs()       when to say `tick` at the latest
+//   takeBatch()            what the store writes next; the input `committed` confirms it
+//   nextDeadlineMs()       the latest time for the input `tick`
 //
-// There is no socket, disk, timer, clock, promise or random number in here.
+// The core has no socket, disk, timer, clock, promise or random number.
 
 import { connackReasonFor, reasonCodes, returnCodeFor, type Packet, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './state/broker-state.ts'
@@ -50,20 +50,20 @@ export class BrokerCore {
     this.view = new BrokerView(this.#state)
   }
 
-  /** `nowMs` never goes back. */
+  /** Handles one input. `nowMs` never decreases. */
   handle(input: Input, nowMs: number): void {
     if (input.kind === 'packet') return this.handlePacket(input.connection, input.packet, nowMs)
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
-    // The ways of nearly every other input, looked at before the rest.
+    // The two most frequent kinds of input come first.
     if (input.kind === 'peer-passes') handlePlainFromPeer(state, input.peer, input.message)
     else if (input.kind === 'peer-message') handlePeer(state, input)
     else handleRare(state, input)
   }
 
   /**
-   * The same as `handle` of a packet. Every packet of every client comes this way, and an object around it would be made
-   * anew each time, or be an old one that refers to something young, which V8 has to write down.
+   * Does what `handle` does for a packet. Every packet of every client takes this path. An input object for each packet
+   * would be a new allocation, or an old object that refers to a young one, which costs a write barrier of V8.
    */
   handlePacket(connection: Connection, packet: Packet, nowMs: number): void {
     const state = this.#state
@@ -71,12 +71,16 @@ export class BrokerCore {
     handlePacket(state, connection, packet)
   }
 
-  /** Grows with each step that costs as much as many messages: the driver looks at the clock when it has. */
+  /**
+   * Increases with each step that costs as much as many messages. The driver checks the clock when it has increased.
+   */
   get costlySteps(): number {
     return this.#state.router.costlySteps
   }
 
-  /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
+  /**
+   * Returns the outputs since the last call. The caller must empty them with `clearOutputs` before the next `handle`.
+   */
   takeOutputs(): Outputs {
     const { peerTable, ruleTriggers } = this.#state
     if (ruleTriggers.hasWaiting) runRuleTriggers(this.#state)
@@ -84,24 +88,24 @@ export class BrokerCore {
     return this.#state.outputs
   }
 
-  /** Empties what `takeOutputs` gave. */
+  /** Empties what `takeOutputs` returned. */
   clearOutputs(): void {
     this.#state.clearOutputs()
   }
 
-  /** Undefined where nothing is to be written now. The next batch begins with this call. */
+  /** Returns the batch that must be written now, or undefined. Later changes go to the next batch. */
   takeBatch(): Batch | undefined {
     return this.#state.batches.take()
   }
 
-  /** What clients are subscribed to; undefined while nobody has asked for it with `client-filters`. */
+  /** The filters that clients are subscribed to; undefined unless the input `client-filters` requested them. */
   get clientFilters(): Pick<ClientFilters, 'isComplete' | 'unreported' | 'take' | 'all'> | undefined {
     return this.#state.clientFilters
   }
 
-  /** When `tick` is to come at the latest; Infinity: never. */
+  /** Returns the latest time for the next `tick`; Infinity if there is none. */
   nextDeadlineMs(): number {
-    // Nothing falls due before the other shards know what is wanted here.
+    // Deadlines wait until the peers have sent their filters.
     const deadlineMs = this.view.isReadyForClients ? this.#state.deadlines.nextMs() : Infinity
     return Math.min(deadlineMs, this.#state.batches.dueAtMs)
   }
@@ -200,7 +204,7 @@ function handleAnswer(
 ): void {
   const asked = state.pendingRequests.get(input.question)
   state.pendingRequests.delete(input.question)
-  if (asked === undefined) return // Whoever asked has gone meanwhile.
+  if (asked === undefined) return // The connection or command was closed meanwhile.
   if (input.kind === 'connect-verdict' && asked.for === 'connect') {
     handleAuthenticationResult(state, asked.connection, input.verdict, handlePacket)
   } else if (input.kind === 'connect-verdict' && asked.for === 'reauthentication') {
@@ -232,21 +236,26 @@ function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: nu
   if (now.state === 'open') drainQueue(state, now.session)
 }
 
-/** [MQTT-4.8.0-1] [MQTT5-4.13.1-1] A peer that breaks the protocol is told why, if it can be told, and closed. */
+/**
+ * [MQTT-4.8.0-1] [MQTT5-4.13.1-1] The broker sends a client that violates the protocol the reason, if the version
+ * allows it, and closes the connection.
+ */
 function handleFault(state: BrokerState, connection: Connection, error: ProtocolError): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-connect') {
-    // [MQTT-3.1.0-2] [MQTT5-3.1.0-2] In a second CONNECT even that: DISCONNECT has no word for it.
+    // [MQTT-3.1.0-2] [MQTT5-3.1.0-2] A second CONNECT is a protocol error. DISCONNECT has no reason code for an
+    // unsupported version.
     const isOfConnect = error.reason === reasonCodes.unsupportedProtocolVersion
     const reason = isOfConnect ? reasonCodes.protocolError : error.reason
     return endConnection(state, connection, { reason, text: error.message, publishWill: true })
   }
-  // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] An unknown protocol level is answered in the oldest way, which every client knows.
+  // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] For an unknown protocol version the broker answers in the format of 3.1.1, which
+  // every client knows.
   if (error.reason === reasonCodes.unsupportedProtocolVersion) {
     const code = returnCodeFor(error.reason)
     return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
   }
-  // [MQTT5-3.1.4-1] A client of 5.0 that has come as far as its version is told what is wrong; others know no word for it.
+  // [MQTT5-3.1.4-1] A 5.0 client gets the reason in CONNACK. Earlier versions have no code for it.
   if (connection.version === 5) {
     const code = connackReasonFor(error.reason)
     return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
@@ -264,7 +273,7 @@ function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: '
   resumeHandoffs(state)
 }
 
-/** [MQTT5-3.14: 0x8B] Sessions that are stored stay as they are. */
+/** [MQTT5-3.14: 0x8B] Persistent sessions remain. */
 function shutDown(state: BrokerState): void {
   state.isShuttingDown = true
   for (const session of state.sessions.values()) {

@@ -1,4 +1,4 @@
-// Keys and values of what is kept of who may come in and what they may do: see record-keys.ts and record-values.ts.
+// Keys and values of access records: see record-keys.ts and record-values.ts.
 //
 //   credential    30  by u8, id ...
 //   scram         31  username ...
@@ -6,7 +6,7 @@
 //   rule          33  about u8, action u8, length of who u16, who, topic ...
 //   ban           34  as u8, who ...
 //
-// What belongs to a namespace has it in front of its id, username or who: see namespaced-names.ts of the core.
+// Records of a namespace have its name before their id, username or who: see namespaced-names.ts of the core.
 
 import { namespacedName, splitNamespacedName } from '../core/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../records/index.ts'
@@ -27,7 +27,7 @@ export const accessKindBytes = {
 
 export const accessKinds = Object.keys(accessKindBytes) as readonly AccessRecordKind[]
 
-// Words by the numbers that stand for them on disk: a word is never moved and never taken out.
+// Values by their numbers on disk: a value is never moved or removed.
 const credentialLists = ['username', 'clientid'] as const
 const passwordHashes = ['plain', 'md5', 'sha', 'sha256', 'sha512', 'pbkdf2_sha512'] as const
 const saltPositions = ['prefix', 'suffix'] as const
@@ -169,7 +169,7 @@ export function readBan1(key: Buffer, reader: ByteReader): AccessRecord {
   }
 }
 
-/** The name that stands in a key; `namespace` is a piece of the record, empty where it belongs to none. */
+/** Returns the name in a key; `namespace` is a field of the record, empty if it has none. */
 function nameIn(
   key: Buffer,
   start: number,

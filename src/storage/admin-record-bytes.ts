@@ -1,4 +1,4 @@
-// Keys and values of what is kept of who may use the management API: see record-keys.ts and record-values.ts.
+// Keys and values of records of the management API's users: see record-keys.ts and record-values.ts.
 //
 //   account       38  name ...
 //   api key       39  id ...
@@ -19,7 +19,7 @@ export const adminKindBytes = { account: 0x38, 'api-key': 0x39, namespace: 0x3a 
 
 export const adminKinds = Object.keys(adminKindBytes) as readonly AdminRecordKind[]
 
-// A word is never moved and never taken out.
+// A value is never moved or removed.
 const algorithms = ['sha256', 'argon2id', 'scrypt'] as const
 const roles = ['administrator', 'viewer', 'publisher'] as const
 
@@ -46,7 +46,7 @@ export function writeAdminValue(writer: ByteWriter, record: OperatorRecord): voi
 }
 
 const limitNames = ['clients', 'retainedMessages', 'messagesPerSecond'] as const
-/** In the place of a number. */
+/** Special values of a number. */
 const [unsaid, infinite] = [0, -1]
 
 function writeNamespace(writer: ByteWriter, { createdAtMs, limits }: NamespaceRecord): void {

@@ -1,7 +1,7 @@
-// A file beside the database with the number of the last batch of each shard that is known to be on disk. LevelDB does not
-// notice a log that ends too early at a record; a number in the database below its mark tells that acknowledged writes are
-// missing. A mark is written behind a synced commit, is waited for by nobody and is not synced itself: after a power loss it
-// may be too low, never too high.
+// A file next to the database with the number of the last batch of each shard that is known to be durable. LevelDB does not
+// report a log that ends too early at a record boundary. If the number in the database is below its mark, acknowledged writes
+// are missing. A mark is written after a synced commit; nothing waits for it and it is not synced. After a power cut it may be
+// too low, never too high.
 //
 //   at 16 * shard: number u64 | CRC-32 of shard and number | unused u32
 
@@ -12,7 +12,7 @@ import { shardNumbers } from './record-keys.ts'
 
 const slotBytes = 16
 const checksumAt = 8
-/** A write takes 60 us of the processor, as much as a small commit: between two of them it is waited so long. */
+/** A write takes 60 us of CPU, as much as a small commit, so this is the minimum time between two. */
 const pauseMs = 20
 
 /** The path of the file for a database. */
@@ -20,7 +20,7 @@ export function marksPath(directory: string): string {
   return `${directory}.batches`
 }
 
-/** The number of the last batch by shard. A mark that is missing or damaged says nothing. */
+/** Returns the number of the last batch by shard. A missing or damaged mark is ignored. */
 export async function readMarks(directory: string): Promise<Map<number, number>> {
   const marks = new Map<number, number>()
   const bytes = await contentOf(marksPath(directory))
@@ -47,7 +47,7 @@ export class BatchMark {
     this.#shard = shard
   }
 
-  /** Batches up to this number are on disk. The first mark is written at once, those that come soon after go together. */
+  /** Batches up to this number are durable. The first mark is written at once; marks that follow soon are combined. */
   note(number: number): void {
     this.#wanted = number
     if (this.#pause === undefined) this.#start()
@@ -81,7 +81,7 @@ export class BatchMark {
       await this.#file.write(slotOf(this.#shard, number), 0, slotBytes, this.#shard * slotBytes)
       this.#written = number
     } catch (error) {
-      // The mark stays lower than it could be, which only hides a later loss. A disk that takes nothing is told by commits.
+      // A low mark only hides a later loss. Commits report a disk that fails.
       if (!(error instanceof Error && 'code' in error)) throw error
     }
   }

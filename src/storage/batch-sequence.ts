@@ -1,10 +1,10 @@
-// Every batch carries a running number, written with it into one of many slots in turn:
+// Each batch contains its number, which is written into one of many slots in turn:
 //
 //   slot    0     1     2    ...  16383
 //   number 16384 16385  [2]       16383      slot 2 still has the number of the round before: batch 16386 is lost
 //
-// LevelDB drops what it cannot read of its log and says nothing. If batches behind a lost one survive, this tells; if the
-// end of the log is lost, the mark does (batch-marks.ts).
+// LevelDB silently drops unreadable parts of its log. A gap in the numbers shows a lost batch before others; the mark
+// (batch-marks.ts) shows a lost end of the log.
 
 import { DamagedRecord } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
@@ -14,7 +14,7 @@ import { newestVersion, openValue, writeChecksum } from './record-values.ts'
 
 const slotCount = 16_384
 
-/** Batches that were written and are not there. Inclusive. */
+/** Batches that were written and are missing. Inclusive. */
 export interface Gap {
   readonly first: number
   readonly last: number
@@ -30,7 +30,7 @@ export class BatchSequence {
     this.#last = last
   }
 
-  /** The shards that have a journal, in order. */
+  /** Returns the shards with slots, in order. */
   static async shardsIn(database: LevelDatabase): Promise<number[]> {
     const shards: number[] = []
     for (let next = 0; next < shardNumbers;) {
@@ -44,8 +44,8 @@ export class BatchSequence {
   }
 
   /**
-   * Reads the slots of a shard: the journal, and the batches that are missing among the last ones. `mark`: batches up to it
-   * were on disk.
+   * Reads the slots of a shard. Returns its sequence, and the recent batches that are missing. `mark`: batches up to it
+   * were durable.
    */
   static async read(
     database: LevelDatabase,
@@ -75,12 +75,12 @@ export class BatchSequence {
     return this.#last
   }
 
-  /** Appends the number of the batch that is being written. It counts once `settle` is called. */
+  /** Appends the number of the batch that is being written. It counts after `settle` was called. */
   encodeNext(operations: OperationList): void {
     this.#encode(operations, this.#last + 1)
   }
 
-  /** Appends the number of the last batch again: a write that changes nothing. */
+  /** Appends the number of the last batch again: a write without changes. */
   encodeLast(operations: OperationList): void {
     if (this.#last > 0) this.#encode(operations, this.#last)
   }
@@ -89,7 +89,7 @@ export class BatchSequence {
     this.#last += 1
   }
 
-  /** Appends numbers for missing batches: they were told, once. */
+  /** Appends the numbers of missing batches, so that they are reported only once. */
   encodeReported(operations: OperationList, gaps: readonly Gap[]): void {
     for (const { first, last } of gaps) {
       for (let number = Math.max(first, last - slotCount + 1); number <= last; number++)
@@ -112,7 +112,7 @@ function numberIn(key: Buffer, value: Buffer): number | undefined {
   try {
     return openValue(key, value).reader.uint64()
   } catch (error) {
-    // A bad slot reads as a missing batch, which is what it may stand for.
+    // A damaged slot may stand for a missing batch, so it counts as one.
     if (error instanceof DamagedRecord) return undefined
     throw error
   }

@@ -1,4 +1,4 @@
-// Reads what ByteWriter wrote. It never reads past the end: that is a DamagedRecord, as is anything that cannot be.
+// Reads what ByteWriter wrote. Reading past the end, or an impossible value, throws DamagedRecord.
 
 /** The bytes of a record are not what was written. */
 export class DamagedRecord extends Error {}
@@ -6,7 +6,7 @@ export class DamagedRecord extends Error {}
 /** The record was written by a newer Godwit than this. */
 export class RecordTooNew extends Error {}
 
-/** Reads numbers, text and bytes, one after the other. Blobs are copies: they do not hold on to `bytes`. */
+/** Reads numbers, text and bytes in order. Blobs are copies and do not refer to `bytes`. */
 export class ByteReader {
   readonly bytes: Buffer
   readonly end: number
@@ -63,14 +63,14 @@ export class ByteReader {
     return this.bytes.toString('utf8', start, start + count)
   }
 
-  /** All that is left, as UTF-8. */
+  /** Reads the rest as UTF-8. */
   restAsText(): string {
     const start = this.at
     this.at = this.end
     return this.bytes.toString('utf8', start, this.end)
   }
 
-  /** Asserts that nothing is left over. */
+  /** Checks that nothing is left. */
   finish(): void {
     if (this.at !== this.end) throw new DamagedRecord(`${this.end - this.at} bytes are left over`)
   }

@@ -1,7 +1,6 @@
-// Bytes are written one after the other into one buffer that grows. Offsets stay true while it grows; subarrays are
-// taken when everything is written.
+// Writes bytes into one growing buffer. Offsets stay valid while it grows; subarrays are taken after everything is written.
 //
-//   varint    7 bits a byte, lowest first, the high bit says "more follows"; up to 2^53 - 1
+//   varint    7 bits per byte, lowest first, the high bit means "more follows"; up to 2^53 - 1
 //   text      varint of its length in bytes, then UTF-8
 //   blob      varint of its length, then the bytes
 //   float     8 bytes, big-endian (times: exact for every number)
@@ -17,7 +16,7 @@ export class ByteWriter {
     this.bytes = Buffer.allocUnsafeSlow(initialBytes)
   }
 
-  /** Makes room for `count` more bytes. */
+  /** Ensures space for `count` more bytes. */
   reserve(count: number): void {
     const needed = this.length + count
     if (needed <= this.bytes.length) return
@@ -78,7 +77,7 @@ export class ByteWriter {
     this.bytesOf(value)
   }
 
-  /** Bytes without a length in front. */
+  /** Bytes without a length before them. */
   bytesOf(value: Uint8Array): void {
     this.reserve(value.length)
     this.bytes.set(value, this.length)
@@ -92,13 +91,16 @@ export class ByteWriter {
     this.rawText(value, byteCount)
   }
 
-  /** UTF-8 without a length in front. */
+  /** UTF-8 without a length before it. */
   rawText(value: string, byteCount = Buffer.byteLength(value)): void {
     this.reserve(byteCount)
     this.length += this.bytes.write(value, this.length, byteCount)
   }
 
-  /** Most topics and client ids are short and ASCII: a loop beats two calls into the runtime. False: they are not. */
+  /**
+   * Most topics and client IDs are short and ASCII: a loop is faster than two calls into the runtime. Returns false
+   * otherwise.
+   */
   #shortText(value: string): boolean {
     const count = value.length
     this.reserve(1 + count)

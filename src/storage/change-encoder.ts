@@ -15,7 +15,7 @@ import type { SessionGenerations } from './session-generations.ts'
 import type { Generation } from './record-keys.ts'
 
 /**
- * Appends what one change does. The lives of all sessions that it names have been learned. Returns the life that it
+ * Appends the operations of one change. The generations of its sessions are known. Returns the generation that it
  * ended, if any.
  */
 export function encodeChange(
@@ -29,7 +29,7 @@ export function encodeChange(
     case 'delete': {
       const generation =
         isSessionKind(change.key.kind) && 'clientId' in change.key ? generations.find(change.key.clientId) : 0
-      if (generation === undefined) return undefined // A session without a life has no records.
+      if (generation === undefined) return undefined // Without a generation the session has no records.
       operations.begin()
       writeKey(operations.writer, change.key, generation)
       operations.endDelete()
@@ -44,7 +44,7 @@ export function encodeChange(
   }
 }
 
-/** Appends the record that says which life a session is in. */
+/** Appends the record with the generation of a session. */
 export function encodeGeneration(operations: OperationList, clientId: string, generation: Generation): void {
   operations.begin()
   writeTextKey(operations.writer, 'life', clientId)
@@ -55,7 +55,7 @@ export function encodeGeneration(operations: OperationList, clientId: string, ge
   operations.endValue()
 }
 
-/** Appends that a life has ended and what is left of it waits to be swept. */
+/** Appends the tombstone of an ended generation, whose records must be deleted. */
 export function encodeTombstone(operations: OperationList, generation: Generation): void {
   operations.begin()
   writeSessionPrefix(operations.writer, 'grave', generation)
@@ -65,7 +65,7 @@ export function encodeTombstone(operations: OperationList, generation: Generatio
   operations.endValue()
 }
 
-/** Appends which life a shard has given out last: none up to it is given out again, even if nothing is left of it. */
+/** Appends the last generation that a shard used. It uses no lower one again, even if no record of it is left. */
 export function encodeLastGeneration(operations: OperationList, shard: number, generation: Generation): void {
   operations.begin()
   operations.writer.bytesOf(lastGenerationKey(shard))
@@ -107,8 +107,8 @@ function encodeDeleteSession(
 }
 
 /**
- * What is keyed by the life stays where it is. Where `to` has a life the batch is there and is committed once more: what it puts
- * before this is in that life, and the one that these puts have begun now is nobody's.
+ * Records with the generation as key are not moved. If `to` has a generation, this batch was written before and is
+ * committed again: earlier puts of it are in that generation, and the one that these puts have just started is unused.
  */
 function encodeRenameSession(
   operations: OperationList,

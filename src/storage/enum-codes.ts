@@ -1,4 +1,4 @@
-// Words of a fixed list, each as the byte that is its place there: on disk a word is never moved and never taken out.
+// Enumerated values, each stored as one byte, its index in a list: a value is never moved or removed.
 
 import { DamagedRecord } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'

@@ -1,8 +1,7 @@
-// LevelDB as the store needs it. The only file that knows the library.
+// LevelDB as the store needs it. Only this file uses the library.
 //
-// What LevelDB does not do by itself and this file mends: an iterator that meets an unreadable block goes on after it
-// and says so only at the end of its range, where it throws away what it had read since the last call. Here the rest is
-// fetched entry by entry first.
+// It corrects one property of LevelDB: an iterator that meets an unreadable block continues after it, reports this only
+// at the end of its range, and discards the entries since the last call. Here the rest is read entry by entry first.
 
 import { ClassicLevel, type Iterator } from 'classic-level'
 import type { OperationList } from './operation-list.ts'
@@ -11,13 +10,13 @@ import type { GrowingSlices } from './store.ts'
 
 type Level = ClassicLevel<Buffer, Buffer>
 
-/** One moment of the database. To be closed. */
+/** A snapshot of the database. It must be closed. */
 export type Snapshot = ReturnType<Level['snapshot']>
 
-/** A key and its value; an empty value where only keys were asked for. */
+/** A key and its value; the value is empty if only keys were requested. */
 export type LevelEntry = readonly [key: Buffer, value: Buffer]
 
-/** What to iterate over. */
+/** The range and options of an iteration. */
 export interface EntryRange extends KeyRange {
   readonly snapshot?: Snapshot | undefined
   readonly reverse?: boolean | undefined
@@ -26,17 +25,18 @@ export interface EntryRange extends KeyRange {
   readonly slices?: GrowingSlices | undefined
 }
 
-/** Twice this is held in memory at most. Half of it costs 10 % of the commit rate, twice as much gains nothing. */
+/** Up to twice this is in memory. Half of it reduces the commit rate by 10 %; twice as much gains nothing. */
 const writeBufferBytes = 8 * 1_024 * 1_024
 const maxOpenFiles = 500
 /**
- * The library takes 64 bytes for each entry that is asked for, found or not, and keeps them until V8 has collected the iterator: with 500 from the start
- * sixteen thousand sessions that ended at once, with nothing to sweep, took half a gigabyte that no statistics of V8 tell of.
+ * The library allocates 64 bytes for each requested entry, found or not, until V8 collects the iterator. With slices of
+ * 500 from the start, 16,000 sessions that ended at once without queues used half a gigabyte outside of V8's
+ * statistics.
  */
 const defaultSlices = { first: 8, most: 500 }
 const sliceBytes = 256 * 1_024
 
-/** A LevelDB database that is open. */
+/** An open LevelDB database. */
 export class LevelDatabase {
   readonly #level: Level
 
@@ -45,7 +45,7 @@ export class LevelDatabase {
   }
 
   /**
-   * Opens or makes the database. Rejects with a code: LEVEL_LOCKED, LEVEL_CORRUPTION, LEVEL_IO_ERROR, or that of the
+   * Opens or creates the database. Rejects with a code: LEVEL_LOCKED, LEVEL_CORRUPTION, LEVEL_IO_ERROR, or that of the
    * file system.
    */
   static async open(directory: string): Promise<LevelDatabase> {
@@ -59,20 +59,18 @@ export class LevelDatabase {
     try {
       await level.open({ passive: false })
     } catch (error) {
-      // The library wraps what happened; the cause says it.
+      // The library wraps the error; the cause has the details.
       throw causeOf(error)
     }
     return new LevelDatabase(level)
   }
 
-  /**
-   * Makes the best of the files in a directory that cannot be opened. What it cannot use it moves to `lost/` in there.
-   */
+  /** Repairs the files in a directory as far as possible. It moves unusable files to `lost/` in that directory. */
   static async repair(directory: string): Promise<void> {
     await ClassicLevel.repair(directory)
   }
 
-  /** Writes all operations or none. With `isSynced` they are on disk when it resolves. */
+  /** Writes all operations or none. With `isSynced` they are durable when it resolves. */
   async write(operations: OperationList, isSynced: boolean): Promise<void> {
     const batch = this.#level.batch()
     operations.replay(
@@ -94,13 +92,13 @@ export class LevelDatabase {
     return this.#level.snapshot()
   }
 
-  /** The first key that is not below `gte` and below `lt`. */
+  /** Returns the first key from `gte` (inclusive) to `lt` (exclusive). */
   async firstKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
     for await (const slice of this.slices({ gte, lt, snapshot, limit: 1, keysOnly: true })) return slice[0]?.[0]
     return undefined
   }
 
-  /** The last key below `lt` and not below `gte`. */
+  /** Returns the last key from `gte` (inclusive) to `lt` (exclusive). */
   async lastKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
     const range = { gte, lt, snapshot, reverse: true, limit: 1, keysOnly: true }
     for await (const slice of this.slices(range)) return slice[0]?.[0]
@@ -108,7 +106,8 @@ export class LevelDatabase {
   }
 
   /**
-   * The entries of a range in slices, so that the event loop gets its turn. `onDamage` hears of what could not be read.
+   * Returns the entries of a range in slices, so that the event loop continues. `onDamage` is called for unreadable
+   * parts.
    */
   async *slices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
     let last: Buffer | undefined
@@ -134,7 +133,7 @@ export class LevelDatabase {
     if (left > 0) yield* this.#readEntryByEntry({ ...range, limit: left }, last)
   }
 
-  /** The rest of a range behind `last`, in which something is unreadable. */
+  /** Reads the rest of a range after `last`, part of which is unreadable. */
   async *#readEntryByEntry(range: EntryRange, last: Buffer | undefined): AsyncIterable<LevelEntry[]> {
     const iterator = this.#iterator(range, last)
     try {
@@ -144,7 +143,7 @@ export class LevelDatabase {
         yield slice
       }
     } catch (error) {
-      // Every readable entry has come by now; the damage itself has been told.
+      // All readable entries were returned; the damage was reported before.
       if (!isDamage(error)) throw error
     } finally {
       await iterator.close()
@@ -175,13 +174,10 @@ export class LevelDatabase {
   }
 }
 
-/**
- * What the system says of a file that is not what it was. Others are about space, permissions, limits: nothing is
- * damaged.
- */
+/** Errors of the system for a damaged file. Other errors concern space, permissions or limits, not damage. */
 const damagedFile = /No such file|Invalid argument|Input\/output error|Is a directory/
 
-/** Does the error say that what is on disk cannot be read? */
+/** Returns whether the error says that data on disk is unreadable. */
 export function isDamage(error: unknown): error is Error {
   if (!(error instanceof Error) || !('code' in error)) return false
   return error.code === 'LEVEL_CORRUPTION' || (error.code === 'LEVEL_IO_ERROR' && damagedFile.test(error.message))

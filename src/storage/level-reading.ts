@@ -1,4 +1,4 @@
-// Reads records from one moment of a database. What is damaged is left out and handed to `BadRecords`.
+// Reads records from one snapshot of a database. Damaged records are skipped and passed to `BadRecords`.
 
 import { ownerOf, type ShardPlace, shardOf } from '../core/index.ts'
 import type { RecordKind, StoredMessage, StoredRecord } from '../records/index.ts'
@@ -27,17 +27,17 @@ export interface LevelReadingOptions {
   readonly database: LevelDatabase
   readonly badRecords: BadRecords
   readonly onAlarm: (alarm: StorageAlarm) => void
-  /** What belongs to others is left out where everything of a kind is read. Undefined: everything belongs to this one. */
+  /** Records of other shards are skipped when all records of a kind are read. Undefined: all belong to this shard. */
   readonly partition?: ShardPlace | undefined
-  /** Bodies up to here are nobody's. */
+  /** Payloads up to this ID belong to no shard. */
   readonly sharedPayloadsUpTo: number
-  /** Of this opening of the database. */
+  /** Valid for this opening of the database. */
   readonly payloads: PayloadCache
-  /** Undefined: read anew. */
+  /** Undefined: they are read again. */
   readonly clientIds: SharedClientIds | undefined
 }
 
-/** What several readings read once. */
+/** State that several reads share. */
 export interface SharedClientIds {
   byGeneration: Promise<ReadonlyMap<Generation, string>> | undefined
 }
@@ -47,7 +47,7 @@ const groupBytes = 1_024 * 1_024
 
 type SessionRange = Extract<RecordRange, { clientId: string }>
 
-/** One moment of the database, taken at once. `close` it. */
+/** A snapshot of the database, taken in the constructor. It must be closed. */
 export class LevelReading {
   readonly #database: LevelDatabase
   readonly #snapshot: Snapshot
@@ -69,14 +69,14 @@ export class LevelReading {
     this.#clientIds = options.clientIds ?? { byGeneration: undefined }
   }
 
-  /** The records of a range in slices. */
+  /** Returns the records of a range in slices. */
   async *records(range: RecordRange): AsyncIterable<StoredRecord[]> {
     if (range.clientId !== undefined) yield* this.#readSession(range)
     else if (range.topic !== undefined) yield* this.#retainedOf(range.topic)
     else yield* this.#readAll(range.kind)
   }
 
-  /** Every queued record without its message, in slices. */
+  /** Returns every queued record without its message, in slices. */
   async *queueEntries(): AsyncIterable<QueueEntry[]> {
     const readClientIds = await this.#readClientIds()
     for await (const slice of this.#slices({ ...rangeOfKind('queued'), keysOnly: true })) {
@@ -87,11 +87,11 @@ export class LevelReading {
     }
   }
 
-  /** How many queued records refer to each body, in slices. */
+  /** Returns the number of queued records for each payload, in slices. */
   async *payloadReferences(): AsyncIterable<PayloadReferences[]> {
-    // Nobody counts those, and nobody is to give their ids out again.
+    // These are not counted, and their IDs must not be used again.
     if (this.#sharedPayloadsUpTo > 0) yield [[this.#sharedPayloadsUpTo, 1]]
-    // Where there are no bodies the queues need not be read.
+    // Without payloads the queues need not be read.
     if ((await this.#database.lastKey(rangeOfKind('body'), this.#snapshot)) === undefined) return
     const counts = await this.#countReferences()
     for await (const slice of this.#slices({ ...rangeOfKind('body'), keysOnly: true })) {
@@ -123,14 +123,14 @@ export class LevelReading {
     for await (const slice of this.#slices(rangeOfKind(kind))) {
       yield this.#readValid(slice, ([key, value]) => {
         if (kind === 'retained' && !this.#ownsTopic(key)) return undefined
-        // A record of a life that is over waits for its sweep: nobody sees it.
+        // A record of an ended generation is invisible and waits for its deletion.
         const clientId = readClientIds === undefined ? '' : readClientIds.get(generationOfKey(key))
         return clientId === undefined ? undefined : readRecord(key, value, clientId)
       })
     }
   }
 
-  /** As a range of one key: what is unreadable there is told like damage anywhere else. */
+  /** Read as a range of one key, so that damage is reported as elsewhere. */
   async *#retainedOf(topic: string): AsyncIterable<StoredRecord[]> {
     const key = retainedKey(topic)
     for await (const slice of this.#slices({ gte: key, lt: Buffer.concat([key, Buffer.alloc(1)]), limit: 1 }))
@@ -142,7 +142,7 @@ export class LevelReading {
     return count === 1 || ownerOf(key.toString('utf8', 1), count) === own
   }
 
-  /** The core gives ids to bodies by the number of its shard. */
+  /** The number of a shard determines the IDs of its payloads. */
   #ownsPayload(id: number): boolean {
     const { own, count } = this.#partition
     return id > this.#sharedPayloadsUpTo && id % count === own
@@ -172,7 +172,7 @@ export class LevelReading {
     return value === undefined ? undefined : this.#readValid([[key, value]], () => readGeneration(key, value))[0]
   }
 
-  /** A few queued records may refer to very much: bodies are fetched in groups of about a megabyte. */
+  /** A few queued records may refer to large payloads, so these are read in groups of about a megabyte. */
   async *#resolveInGroups(records: readonly StoredRecord[]): AsyncIterable<StoredRecord[]> {
     let size = firstGroup
     let start = 0
@@ -215,7 +215,7 @@ export class LevelReading {
     })
   }
 
-  /** The client id of each life of that moment. */
+  /** Returns the client ID of each generation in the snapshot. */
   #readClientIds(): Promise<ReadonlyMap<Generation, string>> {
     this.#clientIds.byGeneration ??= this.#collectClientIds()
     return this.#clientIds.byGeneration
@@ -239,7 +239,7 @@ export class LevelReading {
     return this.#database.slices({ ...range, snapshot: this.#snapshot }, onDamage)
   }
 
-  /** What `read` makes of the entries, without those that it leaves out or cannot make sense of. */
+  /** Returns the results of `read`, without entries that it skips or that are damaged. */
   #readValid<Thing>(entries: readonly LevelEntry[], read: (entry: LevelEntry) => Thing | undefined): Thing[] {
     const readValid: Thing[] = []
     for (const entry of entries) {

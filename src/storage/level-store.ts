@@ -1,4 +1,4 @@
-// The store on disk: commits in a row, reads as of one moment, a sweep behind them.
+// The store on disk: commits in order, reads from snapshots, and deletion in the background.
 
 import assert from 'node:assert/strict'
 import type { ShardPlace } from '../core/index.ts'
@@ -33,39 +33,41 @@ import {
   type Store,
 } from './store.ts'
 
-/** When what was committed must be on disk: before `commit` resolves, every so often, or when the system likes. */
+/**
+ * When committed changes are synced: before `commit` resolves, at an interval, or when the operating system does it.
+ */
 export type SyncMode = 'commit' | 'interval' | 'never'
 
 export interface LevelStoreOptions {
-  /** The directory of the database alone. Made if missing. What is damaged is set aside beside it. */
+  /** Directory of the database only. Created if missing. Quarantine files are next to it. */
   readonly directory: string
   readonly sync: SyncMode
-  /** For `sync: 'interval'`: so long at most after its commit a batch is on disk. */
+  /** For `sync: 'interval'`: maximum time from a commit until it is durable. */
   readonly syncIntervalMs: number
   readonly onAlarm: (alarm: StorageAlarm) => void
-  /** Without `seat`: how long a session is kept whose record was lost and made anew; none is if left out. */
+  /** Without `client`: session expiry of recreated sessions; none is recreated if absent. */
   readonly recoveredExpirySeconds?: number
   /**
-   * Hears of each reference to a shared body that went with a session ended through this store, some time after the
-   * commit that ended it.
+   * Called with each reference to a shared payload that was deleted with a session, some time after the commit that
+   * ended it.
    */
   readonly onReleased?: (payloadIds: readonly number[]) => void
-  /** Numbers batches and lives by itself, 0 to 255. That of `place` if left out, or 0. */
+  /** Number for batches and generations, 0 to 255. Default: that of `partition`, or 0. */
   readonly shard?: number
-  /** Which shard of how many this is: then what is read is only what belongs to it. Everything if left out. */
+  /** The shard, and the number of shards: only its records are read. All records if absent. */
   readonly partition?: ShardPlace | undefined
-  /** The database is shared by several stores of the process; their keeper opens it. Without it this store does. */
+  /** Several stores of the process share the database, and the store owner opens it. If absent, this store opens it. */
   readonly client?: StoreClient
-  /** Calls back once after so long; the timers of the process if left out. */
+  /** Calls back once after the delay. Default: the timers of the process. */
   readonly setTimer?: (delayMs: number, callback: () => void) => void
 }
 
-/** Between two tries to open what others use too. */
+/** Time between two attempts to open a shared database. */
 const rejoinPauseMs = 1_000
 
 /**
- * Opens the database in a directory, or makes it. Rejects with StorageFailure if another process has it or it cannot be
- * written.
+ * Opens or creates the database in a directory. Rejects with StorageFailure if another process has it open or it is not
+ * writable.
  */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const store = new LevelStore(options)
@@ -73,14 +75,14 @@ export async function openLevelStore(options: LevelStoreOptions): Promise<Store>
   return store
 }
 
-/** What belongs to one opening of the database. */
+/** State of one opening of the database. */
 interface Opening {
   readonly database: LevelDatabase
   readonly batchSequence: BatchSequence
   readonly generations: SessionGenerations
   readonly badRecords: BadRecords
   readonly payloadGc: PayloadGc
-  /** Bodies up to here may be needed by sessions of other shards: they are not deleted. */
+  /** Payloads up to this ID may be needed by sessions of other shards: they are not deleted. */
   readonly sharedPayloadsUpTo: number
   readonly payloads: PayloadCache
 }
@@ -93,19 +95,19 @@ class LevelStore implements Store {
   #opening: Opening | undefined
   #isClosed = false
   #wasOpen = false
-  /** Commits, and whatever must not happen during one, one after the other. */
+  /** Commits and other exclusive tasks run one after the other. */
   #lastTask: Promise<void> = Promise.resolve()
   #mustReopen = false
-  /** What in the database cannot be read: it is repaired before it is opened again. */
+  /** Unreadable parts of the database: it is repaired before it is opened again. */
   #suspectedDamage: string | undefined
   #isSyncDue = false
   /**
-   * Lives that ended since the store was opened first and are not swept: their references were counted by whoever uses
-   * the store.
+   * Generations that ended since the store was first opened and are not deleted yet: the user of the store has counted
+   * their references.
    */
   readonly #countedGenerations = new Set<Generation>()
   #clientIds: SharedClientIds | undefined
-  /** Readers that came while the database was not open. */
+  /** Reads that wait for the database to be open. */
   readonly #waiting: (() => void)[] = []
 
   constructor(options: LevelStoreOptions) {
@@ -150,7 +152,7 @@ class LevelStore implements Store {
       const { directory, client } = this.#options
       try {
         if (client !== undefined) return await this.#rejoin(client)
-        // As long as the disk takes nothing the old opening still serves readers.
+        // While the disk accepts no writes, reads use the old opening.
         if (this.#opening !== undefined) await probeDisk(directory)
         await this.#endOpening()
         const { onAlarm } = this.#options
@@ -183,26 +185,26 @@ class LevelStore implements Store {
     if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
     await this.#endOpening()
     if (client !== undefined) client.leave(this.#isIntact)
-    // Only files that are known to be as they should be are vouched for.
+    // The marker is written only if the files are known to be intact.
     else if (this.#isIntact) await markClosed(directory)
   }
 
-  /** What was written last is there, and nothing was unreadable. */
+  /** Returns whether the last write succeeded and nothing was unreadable. */
   get #isIntact(): boolean {
     return !this.#mustReopen && this.#suspectedDamage === undefined
   }
 
   #runExclusively(act: () => Promise<void>): Promise<void> {
     const turn = this.#lastTask.then(act)
-    // The next turn waits for this one; that this one failed is told to its own caller.
+    // The next task waits for this one; its failure is reported to its own caller.
     this.#lastTask = turn.catch(() => {})
     return turn
   }
 
-  /** Leaves with all others where a write failed, and joins anew. */
+  /** After a failed write all shards close the database and open it again. */
   async #rejoin(client: StoreClient): Promise<void> {
     if (this.#opening !== undefined) {
-      // A recall that came between the failure and now has brought a new opening already.
+      // A request to close that came since the failure has led to a new opening already.
       if (this.#isIntact) return
       await client.requestReopen(this.#suspectedDamage)
       await this.#endOpening()
@@ -211,7 +213,7 @@ class LevelStore implements Store {
     await this.#join(client)
   }
 
-  /** Somebody else's write has failed. Commits and readers wait until the database is open again. */
+  /** A write of another shard has failed. Commits and reads wait until the database is open again. */
   #rejoinAfterRecall(client: StoreClient): void {
     const turn = this.#runExclusively(async () => {
       if (this.#opening !== undefined) {
@@ -278,7 +280,7 @@ class LevelStore implements Store {
     this.#resumeWaiting()
   }
 
-  /** Whose graves of before this store sweeps: also those of shards that are no more. */
+  /** Returns the shards whose tombstones this store handles, including shards that no longer exist. */
   #sweptShards(): number[] {
     const { partition, client } = this.#options
     const { own, count } = partition ?? { own: 0, count: client === undefined ? 1 : Infinity }
@@ -310,7 +312,7 @@ class LevelStore implements Store {
     const opening = this.#open()
     if (this.#mustReopen) throw new StorageFailure('a commit failed before: the store is to be reopened first')
     const { database, batchSequence, generations, payloadGc } = opening
-    // Sessions may begin or end.
+    // Sessions may start or end.
     this.#clientIds = undefined
     try {
       await loadGenerations(opening, changes)
@@ -332,7 +334,7 @@ class LevelStore implements Store {
     if (this.#options.sync === 'interval') this.#syncLater()
   }
 
-  /** Lays the changes out as operations. Returns the lives that they end. */
+  /** Encodes the changes as operations. Returns the generations that they end. */
   #encode(
     { batchSequence, generations, sharedPayloadsUpTo }: Opening,
     changes: readonly (StoredChange | undefined)[],
@@ -351,7 +353,7 @@ class LevelStore implements Store {
     return ended
   }
 
-  /** The moment is that of the call, also if the iteration begins later. */
+  /** The snapshot is taken in this call, even if the iteration starts later. */
   #readSnapshot<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
     const opening = this.#open()
     const { database, badRecords, sharedPayloadsUpTo, payloads } = opening
@@ -387,7 +389,7 @@ class LevelStore implements Store {
       const opening = this.#opening
       if (opening === undefined || this.#mustReopen) return
       this.#syncNow(opening).catch((error: unknown) => {
-        // What has been promised less than the interval ago may be lost: the next commit says so, by failing.
+        // Commits within the interval may be lost, so the next commit fails to report this.
         this.#mustReopen = true
         const text = `Syncing the database in ${this.#options.directory} failed: ${String(error)}.`
         this.#options.onAlarm({ alarm: 'maintenance-failed', text })
@@ -401,7 +403,7 @@ class LevelStore implements Store {
     else setTimer(delayMs, callback)
   }
 
-  /** A synced write brings all writes before it to the disk. */
+  /** A synced write also makes all earlier writes durable. */
   async #syncNow({ database, batchSequence }: Opening): Promise<void> {
     const operations = new OperationList()
     const { last } = batchSequence
@@ -414,7 +416,7 @@ class LevelStore implements Store {
     this.#suspectedDamage ??= error.message
   }
 
-  /** A reading leaves out what it cannot read. */
+  /** A read skips unreadable parts. */
   #tellUnreadable(error: Error): void {
     if (this.#suspectedDamage !== undefined) return
     this.#suspectDamage(error)
@@ -468,7 +470,7 @@ async function* closeAfter<Slice>(
   }
 }
 
-/** A shard does not know who else needs a body from before the last dealing. */
+/** The shard does not know whether other shards need a payload from before the last redistribution. */
 function isSharedPayload(change: StoredChange, sharedPayloadsUpTo: number): boolean {
   return change.change === 'delete' && change.key.kind === 'body' && change.key.id <= sharedPayloadsUpTo
 }

@@ -1,5 +1,5 @@
-// A store that forgets when the process ends. It keeps records as the same bytes that the database would hold, so that
-// nobody shares an object with it and a record that cannot be written fails here too.
+// A store that loses its records when the process ends. It stores the same bytes as the database, so that it shares no
+// objects with callers, and a record that cannot be written fails here too.
 
 import assert from 'node:assert/strict'
 import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../records/index.ts'
@@ -32,12 +32,12 @@ interface Entry {
   readonly value: Buffer
 }
 
-/** Entries by the hexadecimal text of their keys, which sorts as the bytes do. */
+/** Entries by hexadecimal keys, which have the order of the bytes. */
 type EntryMap = Map<string, Entry>
 
 const defaultSlices = { first: 512, most: 512 }
 
-/** A store in memory. `onAlarm` hears of a queued record without its body. */
+/** Creates a store in memory. `onAlarm` is called for a queued record without its payload. */
 export function openMemoryStore(onAlarm: (alarm: StorageAlarm) => void = () => {}): Store {
   return new MemoryStore(onAlarm)
 }
@@ -168,7 +168,7 @@ class MemoryStore implements Store {
   }
 }
 
-/** One slice after the other. */
+/** Splits into slices. */
 async function* splitIntoSlices<Thing>(
   things: readonly Thing[],
   { first, most }: GrowingSlices = defaultSlices,
@@ -184,7 +184,7 @@ function sortEntries(entryMap: EntryMap | undefined): Entry[] {
   return entryMap === undefined ? [] : [...entryMap.values()].sort((a, b) => a.key.compare(b.key))
 }
 
-/** What the map has under the key, put there first if need be. */
+/** Returns the value of the key, which is created if missing. */
 function getOrCreate<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   const present = map.get(key)
   if (present !== undefined) return present

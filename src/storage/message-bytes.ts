@@ -1,10 +1,10 @@
 // A stored message as bytes, version 3 (in version 1 flags 5 to 7 were never set, before version 3 there was no mount point):
 //
 //   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires, 5 has the publisher's user name,
-//          6 published by a right of its own, 7 came a second time
+//          6 published with grants of its own, 7 is a duplicate
 //   topic, publisher, mount point of the publisher: text    user name: text if flag 5
 //   published at: float    expires at: float if flag 4
-//   properties if flag 3:  mask, then those that the mask names, in the order below
+//   properties if flag 3:  mask, then the properties of the mask, in the order below
 //   payload: blob
 
 import type { MessageProperties, QoS } from '../protocol/index.ts'

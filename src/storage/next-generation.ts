@@ -1,4 +1,4 @@
-// Where a shard goes on giving out lives after a start.
+// Finds the next generation that a shard may use after a start.
 
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
@@ -13,7 +13,7 @@ import {
 } from './record-keys.ts'
 import { readGeneration } from './record-values.ts'
 
-/** A life that a shard has never given out and no record on disk is keyed by, nor any higher one of that shard. */
+/** Returns a generation that the shard has never used, and that no record of it has or exceeds. */
 export async function nextGeneration(database: LevelDatabase, shard: number): Promise<Generation> {
   let highest = Math.max(noGeneration, generationsOfShard(shard).first)
   const begun = await database.get(lastGenerationKey(shard))
@@ -25,7 +25,7 @@ export async function nextGeneration(database: LevelDatabase, shard: number): Pr
   return highest + 1
 }
 
-/** The life that was noted as the last; none if the note is bad: then the keys have to do. */
+/** Returns the generation in the record; none if the record is damaged, because the keys are sufficient then. */
 function generationIn(key: Buffer, value: Buffer): Generation {
   try {
     return readGeneration(key, value)

@@ -1,4 +1,4 @@
-// Puts and deletes of one batch as bytes, laid out one after the other, before they go to the database in one go:
+// Puts and deletes of one batch as adjacent bytes, before they are passed to the database together:
 //
 //   bytes:  key value | key | key value | ...
 //   ends:   keyStart, keyEnd, valueEnd  (valueEnd = keyEnd: a delete)  for each
@@ -6,7 +6,7 @@
 import { ByteWriter } from './byte-writer.ts'
 
 const initialBytes = 64 * 1_024
-/** A list that had to grow beyond this gives its memory back. */
+/** A list that grew beyond this releases its memory. */
 const maxRetainedBytes = 4 * 1_024 * 1_024
 
 /**
@@ -43,14 +43,14 @@ export class OperationList {
     this.#offsets.push(this.#keyStart, end, end)
   }
 
-  /** Deletes by a key that is at hand. */
+  /** Deletes an existing key buffer. */
   delete(key: Buffer): void {
     this.begin()
     this.writer.bytesOf(key)
     this.endDelete()
   }
 
-  /** Calls back for each operation in order. The buffers are good until `clear`. */
+  /** Calls back for each operation in order. The buffers are valid until `clear`. */
   replay(put: (key: Buffer, value: Buffer) => void, remove: (key: Buffer) => void): void {
     const { bytes } = this.writer
     const offsets = this.#offsets

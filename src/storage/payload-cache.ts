@@ -1,14 +1,14 @@
-// Bodies that were read lately. What was published once for thousands of clients that were away is wanted thousands of
-// times when they come back: it is read once, and all of them share its bytes.
+// Caches recently read payloads. A payload published once for thousands of disconnected clients is needed thousands of
+// times when they reconnect: it is read once, and all of them share its bytes.
 //
-// An id is never given out twice and its body never changes, so what is remembered of an opening of the database is true for as
-// long as anything refers to it.
+// An ID is never used again and its payload never changes, so entries are valid for one opening of the database without
+// invalidation.
 
 import type { StoredMessage } from '../records/index.ts'
 
-/** Of payloads, and of what else a body takes: when those that came last reach it, the ones before them are forgotten. */
+/** Bytes of payloads and their overhead: when the newer entries reach it, the older ones are dropped. */
 const segmentBytes = 1_048_576
-/** Larger ones are too few to be worth their room. */
+/** Larger payloads are too few to be worth the memory. */
 const maxPayloadBytes = 65_536
 /** Objects, topic, properties: an estimate. */
 const overheadBytes = 512
@@ -16,7 +16,7 @@ const overheadBytes = 512
 export class PayloadCache {
   #older = new Map<number, StoredMessage>()
   #newer = new Map<number, StoredMessage>()
-  /** Of the newer ones. */
+  /** Bytes of the newer entries. */
   #bytes = 0
 
   get(id: number): StoredMessage | undefined {

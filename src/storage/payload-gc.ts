@@ -1,6 +1,6 @@
-// Takes away what ended sessions have left behind (see record-keys.ts), a slice at a time, so that a million messages
-// neither block the event loop nor fill the memory. A sweep that was interrupted goes on at the next start: the graves
-// are on disk.
+// Deletes the records of ended sessions (see record-keys.ts) in slices, so that a million messages neither block the
+// event loop nor fill the memory. An interrupted deletion continues at the next start, because the tombstones are on
+// disk.
 
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from './level-database.ts'
@@ -9,16 +9,16 @@ import { kindOfKey, generationOfKey, rangeOfShard, sessionKinds, sessionPrefix }
 import { readPayloadId } from './record-values.ts'
 import type { Generation } from './record-keys.ts'
 
-/** Who counts the references to shared bodies hears which ones went with an ended session. */
+/** Receives the references to shared payloads that were deleted with a session. */
 export interface PayloadReleases {
-  /** False for lives that had ended before those references were counted: they never were in the count. */
+  /** False for generations that ended before references were counted: they were never included. */
   isCounted(generation: Generation): boolean
   released(payloadIds: readonly number[]): void
-  /** Nothing of the life is left. */
+  /** All records of the generation are deleted. */
   swept(generation: Generation): void
 }
 
-/** Sweeps graves, one after the other, in the background. */
+/** Handles tombstones one after the other, in the background. */
 export class PayloadGc {
   readonly #database: LevelDatabase
   readonly #onFailure: (error: unknown) => void
@@ -28,27 +28,27 @@ export class PayloadGc {
   #isRunning = false
   #isStopped = false
 
-  /** @param onFailure hears once what ended the sweep before its time; it goes on at the next opening */
+  /** @param onFailure called once with the error that stopped the deletion; it continues at the next opening */
   constructor(database: LevelDatabase, releases: PayloadReleases, onFailure: (error: unknown) => void) {
     this.#database = database
     this.#releases = releases
     this.#onFailure = onFailure
   }
 
-  /** Begins with the graves on disk of lives that these shards gave out. */
+  /** Starts with stored tombstones of generations of these shards. */
   start(shards: readonly number[]): void {
     this.#run(async () => {
       for (const shard of shards) await this.#findTombstones(shard)
     })
   }
 
-  /** A life has ended and its grave is on disk. */
+  /** A generation has ended and its tombstone is durable. */
   add(generation: Generation): void {
     this.#waiting.push(generation)
     this.#run(async () => {})
   }
 
-  /** Resolves when the sweep has ended or paused for good: nothing is written any more. */
+  /** Resolves when the deletion has ended or paused: nothing is written any more. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#running
@@ -80,7 +80,7 @@ export class PayloadGc {
       this.#isStopped = true
       this.#onFailure(error)
     } finally {
-      // Not in a later step of the promise: a life that is added between the last look and that would wait for another one.
+      // Not in a later step of the promise: a generation that is added in between would wait for another one.
       this.#isRunning = false
     }
   }
@@ -115,7 +115,7 @@ export class PayloadGc {
   }
 }
 
-/** A record that cannot be read names no body; what it referred to is found by the count at the next start. */
+/** An unreadable record names no payload; the scan at the next start finds what it referred to. */
 function payloadIdOf(key: Buffer, value: Buffer): number | undefined {
   try {
     return readPayloadId(key, value)

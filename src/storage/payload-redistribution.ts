@@ -1,7 +1,7 @@
-// A body is shared by sessions of one shard, which counts who refers to it. When sessions are dealt anew, as the number
-// of shards is another than before, those that refer to one body may come to several shards, and none of them can count.
-// So bodies from before a dealing are nobody's: no shard deletes them, and those that nobody needs any more go here, at
-// the next start, before anybody else uses the database.
+// Handles shared payloads when the number of shards changes. A payload is shared by sessions of one shard, which counts
+// its references. After a change, the sessions of one payload may belong to several shards, and none can count them. So
+// payloads from before a change belong to no shard, and no shard deletes them. Those without references are deleted
+// here, at the next start, before the database is used.
 
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
@@ -11,19 +11,19 @@ import { readPayloadId, readGeneration, readRecord, writeChecksum, writeValue } 
 import { ReferenceCounts } from './reference-counts.ts'
 import type { Generation } from './record-keys.ts'
 
-/** Among how many shards the sessions were dealt last, and the highest id of the bodies from before that. */
+/** The number of shards at the last start, and the highest ID of payloads from before the last change. */
 interface Distribution {
   readonly shards: number
   readonly sharedPayloadsUpTo: number
 }
 
 const factName = 'dealing'
-/** What versions that wrote no such fact had. */
+/** The value of versions that did not write this record. */
 const initialDistribution: Distribution = { shards: 1, sharedPayloadsUpTo: 0 }
 
 /**
- * At the start: notes the number of shards and deletes shared bodies that nobody refers to. Resolves with the highest id
- * of the bodies that may be shared between shards, 0 where there are none.
+ * Called at the start: stores the number of shards and deletes shared payloads without references. Resolves with the
+ * highest ID of payloads that several shards may share, 0 if there are none.
  */
 export async function redistributePayloads(database: LevelDatabase, shards: number): Promise<number> {
   const last = await readDistribution(database)
@@ -41,7 +41,7 @@ async function readDistribution(database: LevelDatabase): Promise<Distribution> 
   if (value === undefined) return initialDistribution
   const record = ifReadable(() => readRecord(key, value, ''))
   const [, shards, upTo] = (record?.kind === 'fact' && /^(\d+) (\d+)$/.exec(record.value)) || []
-  // An unreadable note says that nothing is known: whatever is there may be shared.
+  // If the record is unreadable, all payloads may be shared.
   return shards === undefined
     ? { shards: 0, sharedPayloadsUpTo: 0 }
     : { shards: Number(shards), sharedPayloadsUpTo: Number(upTo) }
@@ -63,7 +63,7 @@ async function highestPayloadId(database: LevelDatabase): Promise<number> {
   return key === undefined ? 0 : (ifReadable(() => payloadIdOfKey(key)) ?? Number.MAX_SAFE_INTEGER)
 }
 
-/** The highest id of those that are left, 0 for none. */
+/** Returns the highest remaining ID, 0 for none. */
 async function deleteUnreferenced(database: LevelDatabase, upTo: number): Promise<number> {
   if ((await database.lastKey(rangeOfPayloadsUpTo(upTo))) === undefined) return 0
   const counts = await countReferences(database)
@@ -81,7 +81,7 @@ async function deleteUnreferenced(database: LevelDatabase, upTo: number): Promis
   return highestLeft
 }
 
-/** By the queues of all sessions that live. */
+/** Counts the queues of all existing sessions. */
 async function countReferences(database: LevelDatabase): Promise<ReferenceCounts> {
   const generations = new Set<Generation>()
   for await (const slice of database.slices(rangeOfKind('life'))) {
@@ -100,7 +100,7 @@ async function countReferences(database: LevelDatabase): Promise<ReferenceCounts
   return counts
 }
 
-/** What cannot be read is told and set aside by whoever restores it: here it counts for nothing. */
+/** Unreadable records are reported and moved to quarantine when they are restored; here they count for nothing. */
 function ifReadable<Thing>(read: () => Thing): Thing | undefined {
   try {
     return read()

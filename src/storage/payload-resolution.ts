@@ -1,10 +1,10 @@
-// A message for several durable sessions is stored once, as a body; their queued records hold its id. Whoever delivers
-// wants the message itself.
+// A message for several persistent sessions is stored once as a payload; their queued records contain its ID. This file
+// replaces IDs by messages.
 
 import type { StoredMessage, StoredRecord } from '../records/index.ts'
 import type { StorageAlarm } from './store.ts'
 
-/** The ids of the bodies that queued records refer to, each once. */
+/** Returns the IDs of payloads in queued records, each once. */
 export function payloadIdsOf(records: readonly StoredRecord[]): number[] {
   const ids = new Set<number>()
   for (const record of records) {
@@ -14,8 +14,7 @@ export function payloadIdsOf(records: readonly StoredRecord[]): number[] {
 }
 
 /**
- * The records with messages in the place of ids. One whose body is not among `bodies` is left out, with an alarm for
- * all of them.
+ * Replaces IDs by messages. Records whose payload is not among `bodies` are omitted, with one alarm for all of them.
  */
 export function resolvePayloads(
   records: readonly StoredRecord[],

@@ -1,46 +1,49 @@
-// Queues that are read part after part, as a client takes them. Each part would take a moment of the database and open an
-// iterator, and give both back, which needs LevelDB's lock four times: LevelDB's own thread holds it for up to ten
-// milliseconds while it deletes files. So they are kept from one part to the next:
+// Queues that are read part after part, as fast as a client receives them. With a snapshot and an iterator for each part, LevelDB's
+// lock would be needed four times: LevelDB's own thread holds it for up to ten milliseconds while it deletes files. So both are
+// kept from one part to the next:
 //
 //   part 0         part 1         part 2                        part 67
-//   open --16-->   --32-->        --48-->    ...   close, open  --128-->  ...  close: the end, or nobody has asked for a while
+//   open --16-->   --32-->        --48-->    ...   close, open  --128-->  ...  close: at the end, or after a pause
 //
-// That a block could not be read LevelDB says at the end of a reading alone: one that nobody asks for is read to its end, if not too
-// many are. Otherwise the core notices that records are missing (core/delivery/queue-gaps.ts), and reads that part to its end.
+// LevelDB reports an unreadable block only at the end of a read. So a read that is not continued is read to its end, if there are
+// not too many. Otherwise the core notices missing records (core/queues/queue-gaps.ts), and reads that part to its end.
 //
-// What was written since a moment was taken is not in it, and what was deleted is: the end of a moment is no end of the queue
-// unless it was taken for this part, and who asks has told by `part` that nothing has gone which was not read.
+// A snapshot does not contain later writes, and still contains deleted records. So its end is not the end of the queue unless it
+// was taken for this part. With `part` the caller says that no record was deleted without being read.
 
 import type { StoredRecord } from '../records/index.ts'
 import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
 import { ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 
-/** As the core's question `load-queue` has it. */
+/** As in the core's request `load-queue`. */
 export interface PartRequest {
   readonly clientId: string
   /** Inclusive. */
   readonly fromSequence: number
-  /** Records at most. */
+  /** Maximum number of records. */
   readonly limit: number
-  /** 0: nothing that was read before is to be relied on; undefined: this part stands by itself. */
+  /** 0: earlier parts are not used; undefined: the part is independent. */
   readonly part: number | undefined
 }
 
 /**
- * So many records at most come from the database at once: what is made of them is one piece of work. The first ones, which
- * code that is not compiled yet may have to deal with, are as few as its part.
+ * Maximum number of records read from the database at once, because they are handled as one step. The first slices are
+ * as small as their part, for code that is not compiled yet.
  */
 const maxSliceRecords = 128
-/** What was deleted takes room on disk for as long as a moment from before is kept. */
+/** Deleted records occupy disk space while an earlier snapshot exists. */
 const maxSnapshotRecords = 8_192
-/** Kept for clients that take their queues at the same time; for further ones each part is a reading of its own. */
+/**
+ * Maximum number of reads kept for clients that read their queues at the same time. For others each part is a separate
+ * read.
+ */
 const maxKeptReadings = 64
 /**
- * Readings that nobody goes on with, and that are read to their end at the same time. Further ones are closed where they are: a client
- * that reconnects again and again leaves one each time, of up to 8,192 messages.
+ * Maximum number of reads that are finished at the same time because they were not continued. Others are closed: a
+ * client that reconnects again and again leaves one each time, of up to 8,192 messages.
  */
 const maxFinishing = 4
-/** And for so long behind a part, as a moment keeps files and up to 16 MiB of memory. */
+/** Maximum pause after a part, because a snapshot keeps files and up to 16 MiB of memory. */
 const keepMs = 1_000
 
 export class QueueReaders {
@@ -52,7 +55,7 @@ export class QueueReaders {
     this.#store = store
   }
 
-  /** At most `limit` queued records in order, and no more than fit into some megabytes. Throws StorageFailure. */
+  /** Returns at most `limit` queued records in order, limited by bytes. Throws StorageFailure. */
   async read(wanted: PartRequest): Promise<QueuePart> {
     const { clientId, fromSequence, limit, part } = wanted
     const reading = part === undefined ? undefined : this.#readingFor(clientId, part)
@@ -68,16 +71,18 @@ export class QueueReaders {
     }
   }
 
-  /** Gives everything back that is kept. What is read to its end for nobody ends with the slice that is on its way. */
+  /** Closes all kept reads. A read that is being finished ends with its current slice. */
   async closeAll(): Promise<void> {
     const held = [...this.#readings.values(), ...this.#finishing]
     await Promise.all(held.map((reading) => this.#closeAll(reading)))
   }
 
   /**
-   * The reading for a part; undefined: the part is read by itself, and nothing is kept. A reading serves one request at a time. A
-   * request of an earlier connection can come late, behind the first request of the present one: on the same reading each would take
-   * records that the other needs. Part 0 begins anew, and a reading that is in progress then ends by itself and is not kept.
+   * Returns the read for a part; undefined: the part is read separately, and nothing is kept.
+   *
+   * A read serves one request at a time. A request of an earlier connection may arrive after the first request of the
+   * current one: on the same read each would take records that the other needs. Part 0 starts again, and a read in
+   * progress then ends by itself and is not kept.
    */
   #readingFor(clientId: string, part: number): Reading | undefined {
     const kept = this.#readings.get(clientId)
@@ -89,7 +94,7 @@ export class QueueReaders {
     return reading
   }
 
-  /** Nobody asks for the rest of it. */
+  /** The rest of it is not requested any more. */
   #releaseReading(reading: Reading): void {
     this.#readings.delete(reading.clientId)
     void this.#finish(reading)
@@ -113,16 +118,16 @@ class Reading {
   readonly #store: Store
   readonly #remaining: () => void
   #slices: AsyncIterator<readonly StoredRecord[]> | undefined
-  /** What was read and not asked for yet: of the slice from `#at` on. */
+  /** Records read and not returned yet: from `#at` of the slice. */
   #slice: readonly StoredRecord[] = []
   #at = 0
-  /** Behind the last record that was given out. */
+  /** Position after the last returned record. */
   #position = 0
-  /** The moment was taken for the part that is read: what is not in it is not there. */
+  /** The snapshot was taken for the current part, so a missing record does not exist. */
   #isCurrent = false
   #timer: NodeJS.Timeout | undefined
 
-  /** `left`: it has rested for so long that it is to be closed. */
+  /** `remaining` is called when the pause was too long, so that the read must be closed. */
   constructor(store: Store, clientId: string, remaining: () => void) {
     this.#store = store
     this.clientId = clientId
@@ -133,7 +138,7 @@ class Reading {
     return this.#timer !== undefined
   }
 
-  /** Until the next part is asked for. */
+  /** Waits for the request for the next part. */
   rest(): void {
     this.#timer = setTimeout(this.#remaining, keepMs).unref()
   }
@@ -146,19 +151,19 @@ class Reading {
         return await this.#readPart(fromSequence, limit)
       } catch (error) {
         await this.closeAll()
-        // Nothing of the part has been used yet, and the next reading waits until the store is open.
+        // No record of the part has been used yet, and the next read waits until the store is open.
         if (!(error instanceof ReadingInterrupted)) throw error
       }
     }
   }
 
-  /** Reads the rest for the sake of what the store says of it. */
+  /** Reads the rest, so that the store reports damage in it. */
   async finish(): Promise<void> {
     this.#wake()
     try {
       for (let hasMore = true; hasMore;) hasMore = await this.#nextSlice()
     } catch (error) {
-      // Whoever reads it next meets the same.
+      // The next read meets the same error.
       if (!(error instanceof StorageFailure)) throw error
     }
     await this.closeAll()
@@ -207,7 +212,7 @@ class Reading {
     this.#isCurrent = true
   }
 
-  /** False: the moment has no more of it. */
+  /** Returns false if the snapshot has no more records. */
   async #nextSlice(): Promise<boolean> {
     const next = await this.#slices?.next()
     if (next === undefined || next.done === true) return false

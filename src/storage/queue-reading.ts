@@ -1,9 +1,9 @@
-// What a driver asks of a store about queues, over whichever store.
+// Reads of queues, for any kind of store.
 
 import type { StoredRecord } from '../records/index.ts'
 import { type QueueEntry, ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 
-/** The queue of a session as it lies on disk. */
+/** First and last sequence number, and number of records, of a session's queue on disk. */
 export interface QueueBounds {
   readonly clientId: string
   readonly firstSequence: number
@@ -11,19 +11,19 @@ export interface QueueBounds {
   readonly count: number
 }
 
-/** A part of a session's queue by sequence, with the messages. */
+/** A part of a session's queue by sequence number, with its messages. */
 export interface QueuePart {
   readonly records: readonly StoredRecord[]
   /** No queued record follows. */
   readonly isEnd: boolean
 }
 
-/** A part ends after so many bytes of payloads, however few messages they are: it has to fit into memory. */
+/** A part ends after this number of payload bytes, even with few messages, because it must fit into memory. */
 export const maxPartBytes = 4_194_304
 
 /**
- * The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on,
- * and no more than fit into some megabytes.
+ * Response to the core's request `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on,
+ * limited by bytes.
  */
 export async function readQueue(
   store: Store,
@@ -35,7 +35,7 @@ export async function readQueue(
     try {
       return await readPart(store, clientId, fromSequence, limit)
     } catch (error) {
-      // Nothing of the part has been used yet, and the next reading waits until the store is open.
+      // No record of the part has been used yet, and the next read waits until the store is open.
       if (!(error instanceof ReadingInterrupted)) throw error
     }
   }
@@ -44,7 +44,7 @@ export async function readQueue(
 async function readPart(store: Store, clientId: string, fromSequence: number, limit: number): Promise<QueuePart> {
   const records: StoredRecord[] = []
   let bytes = 0
-  // One more than asked for tells whether more follow.
+  // One more than requested shows whether more follow.
   const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withPayloads: true } as const
   for await (const slice of store.readQueue(range)) {
     for (const record of slice) {
@@ -61,8 +61,8 @@ export function payloadBytes(record: StoredRecord): number {
 }
 
 /**
- * When the first message of a queue from `fromSequence` on was published, in milliseconds; undefined: there is none, or
- * it cannot be read now.
+ * Returns when the first message of a queue from `fromSequence` on was published, in milliseconds; undefined if there
+ * is none, or if it cannot be read now.
  */
 export async function readOldest(store: Store, clientId: string, fromSequence: number): Promise<number | undefined> {
   try {
@@ -75,7 +75,7 @@ export async function readOldest(store: Store, clientId: string, fromSequence: n
   return undefined
 }
 
-/** The first and the last queued record of a session and how many there are; undefined: none. */
+/** Returns the first and the last queued record of a session and their number; undefined if there are none. */
 export async function readQueueBounds(store: Store, clientId: string): Promise<QueueBounds | undefined> {
   let firstSequence: number | undefined
   let lastSequence = 0
@@ -89,7 +89,7 @@ export async function readQueueBounds(store: Store, clientId: string): Promise<Q
   return firstSequence === undefined ? undefined : { clientId, firstSequence, lastSequence, count }
 }
 
-/** The bounds of every queue that is not empty. */
+/** Returns the bounds of every queue that is not empty. */
 export async function* readAllQueueBounds(store: Store): AsyncIterable<QueueBounds> {
   let first: QueueEntry | undefined
   let last: QueueEntry | undefined

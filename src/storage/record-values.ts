@@ -1,9 +1,9 @@
 // The values of the database:
 //
-//   version u8 | what the kind has | CRC-32 of key, version and what the kind has
+//   version u8 | fields of the kind | CRC-32 of key, version and fields
 //
-// The version is that of the kind. Readers of every released version stay in `readers` for ever; only the newest is
-// written. The checksum covers the key too: a value under a wrong key is as wrong as a wrong value.
+// Each kind has its own version. Readers of every released version remain in `readers` forever; only the newest is written. The
+// checksum includes the key: a value under a wrong key is damaged, too.
 
 import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
@@ -40,17 +40,19 @@ import {
   sessionPrefixBytes,
 } from './record-keys.ts'
 
-/** The version of what is no record: lives and batch numbers. A record is written in the newest that `readers` has. */
+/**
+ * Version of internal entries: generations and batch numbers. Records are written in the newest version of `readers`.
+ */
 export const newestVersion = 1
 
 const checksumBytes = 4
 
-/** Ends a value that began with its key at `keyStart`: appends the checksum over all of it. */
+/** Completes a value whose key starts at `keyStart`: appends the checksum. */
 export function writeChecksum(writer: ByteWriter, keyStart: number): void {
   writer.uint32(crc32(writer.bytes.subarray(keyStart, writer.length)))
 }
 
-/** Throws DamagedRecord if the checksum at the end of the value is not that of key and value. */
+/** Throws DamagedRecord if the checksum at the end of the value does not match key and value. */
 export function verifyChecksum(key: Buffer, value: Buffer): void {
   const bodyBytes = value.length - checksumBytes
   if (bodyBytes < 1) throw new DamagedRecord('the value is too short')
@@ -58,7 +60,7 @@ export function verifyChecksum(key: Buffer, value: Buffer): void {
   if (found !== value.readUInt32BE(bodyBytes)) throw new DamagedRecord('the checksum is wrong')
 }
 
-/** A reader over what stands between version and checksum, both checked. Throws DamagedRecord, RecordTooNew. */
+/** Returns a reader of the fields, after checking version and checksum. Throws DamagedRecord, RecordTooNew. */
 export function openValue(key: Buffer, value: Buffer): { version: number; reader: ByteReader } {
   verifyChecksum(key, value)
   const version = value[0] ?? 0
@@ -110,8 +112,8 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
 }
 
 /**
- * The record that key and value hold. `clientId` is that of the key's session, '' for kinds that belong to none.
- * Throws DamagedRecord, RecordTooNew.
+ * Returns the record of key and value. `clientId` is that of the key's session, '' for kinds without one. Throws
+ * DamagedRecord, RecordTooNew.
  */
 export function readRecord(key: Buffer, value: Buffer, clientId: string): StoredRecord {
   const kind = kindOfKey(key)
@@ -124,7 +126,7 @@ export function readRecord(key: Buffer, value: Buffer, clientId: string): Stored
   return record
 }
 
-/** Only what counting needs of a queued record: the id of its shared body. Throws DamagedRecord, RecordTooNew. */
+/** Reads only the ID of the shared payload of a queued record. Throws DamagedRecord, RecordTooNew. */
 export function readPayloadId(key: Buffer, value: Buffer): number | undefined {
   const { version, reader } = openValue(key, value)
   if (version > readers.queued.length)
@@ -135,7 +137,7 @@ export function readPayloadId(key: Buffer, value: Buffer): number | undefined {
   return reader.varint()
 }
 
-/** The life that the record of a session's life names. Throws DamagedRecord, RecordTooNew. */
+/** Returns the generation in a generation record. Throws DamagedRecord, RecordTooNew. */
 export function readGeneration(key: Buffer, value: Buffer): Generation {
   const { version, reader } = openValue(key, value)
   if (version > newestVersion) throw new RecordTooNew(`version ${version} of a life record is newer than this Godwit`)
@@ -145,10 +147,10 @@ export function readGeneration(key: Buffer, value: Buffer): Generation {
 type RecordReader = (key: Buffer, reader: ByteReader, clientId: string) => StoredRecord
 type MessageReader = (reader: ByteReader) => StoredMessage
 
-/** Messages of version 2 may name their publisher's user name by a flag that version 1 never set, so both are read alike. */
+/** Version 2 added the publisher's user name with a flag that version 1 never set, so one reader reads both. */
 const messageReaders = [readMessage2, readMessage2, readMessage] as const
 
-/** For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. */
+/** Readers of each kind, version 1 first. A new version is added at the end; none is ever removed. */
 const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   session: [readSession1, readSession2, readSession3],
   subscription: [readSubscription1],
@@ -173,7 +175,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
 
 type AssignmentReader = (reader: ByteReader) => readonly DealtRecord[] | undefined
 
-/** Version 1 has nothing behind the key. */
+/** Version 1 has no fields. */
 function readNothing(): undefined {
   return undefined
 }
@@ -244,7 +246,7 @@ function readIdentifiers(reader: ByteReader): number[] {
   return identifiers
 }
 
-/** The client id stands in the value too: from it the life of the session can be found again if that record is lost. */
+/** The value contains the client ID too, so that a lost generation record can be created again. */
 function writeSession(writer: ByteWriter, record: SessionRecord): void {
   writer.text(record.clientId)
   writer.byte(record.version)
@@ -283,7 +285,7 @@ function readSessionStart(
   const written = reader.text()
   return {
     kind: 'session',
-    // One string for all records of a session: client ids may be long.
+    // One string for all records of a session: client IDs may be long.
     clientId: written === clientId ? clientId : written,
     version: asVersion(reader.byte()),
     username: reader.byte() === 0 ? undefined : reader.text(),

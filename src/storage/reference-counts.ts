@@ -1,9 +1,9 @@
-// Counts by body id. Ids are given out one after the other, so counts stand in pages of neighbours: four bytes each and
-// not a map entry each.
+// Counts by payload ID. IDs are used in order, so counts are in pages of adjacent IDs: four bytes each instead of a map
+// entry.
 
 const pageIds = 1_024
 
-/** How often each of many ids was added. */
+/** Counts how often each of many IDs was added. */
 export class ReferenceCounts {
   readonly #pages = new Map<number, Uint32Array>()
 

@@ -1,23 +1,23 @@
-// Which life each session is in (see record-keys.ts): a cache of the life records, ahead of the disk by the batch that
-// is being written. If that fails nobody knows what the disk has, and all is forgotten.
+// The generation of each session (see record-keys.ts): a cache of the generation records, which includes the batch that
+// is being written. If that write fails, the state on disk is unknown, and the cache is emptied.
 
 import type { StoredChange } from '../records/index.ts'
 import { isSessionKind, type Generation, noGeneration } from './record-keys.ts'
 
-/** Beyond so many client ids the cache is emptied; what is needed comes back from the disk. */
+/** Beyond this number of client IDs the cache is emptied; entries are read from disk when needed. */
 const cacheLimit = 200_000
 
-/** Gives out lives and remembers them. */
+/** Assigns generations and caches them. */
 export class SessionGenerations {
   readonly #known = new Map<string, Generation>()
   #next: Generation
 
-  /** @param firstFree no record on disk is keyed by this life or a higher one */
+  /** @param firstFree no record on disk has this generation or a higher one */
   constructor(firstFree: Generation) {
     this.#next = firstFree
   }
 
-  /** The client ids among the changes of which it is not known whether they have a life. */
+  /** Returns the client IDs in the changes whose generation is not cached. */
   findUnknown(changes: readonly (StoredChange | undefined)[]): string[] {
     if (this.#known.size > cacheLimit) this.#known.clear()
     const unknown = new Set<string>()
@@ -28,47 +28,47 @@ export class SessionGenerations {
     return [...unknown]
   }
 
-  /** What the disk says of a client id; undefined: no life. */
+  /** Caches the generation of a client ID on disk; undefined: none. */
   recordGeneration(clientId: string, generation: Generation | undefined): void {
     this.#known.set(clientId, generation ?? noGeneration)
   }
 
-  /** The last life that was given out. */
+  /** The last generation that was used. */
   get last(): Generation {
     return this.#next - 1
   }
 
-  /** The life that the batch sees, if there is one. */
+  /** Returns the generation as the batch sees it, if there is one. */
   find(clientId: string): Generation | undefined {
     const generation = this.#known.get(clientId)
     return generation === noGeneration ? undefined : generation
   }
 
-  /** A new life for a session without one. */
+  /** Assigns a new generation to a session without one. */
   startGeneration(clientId: string): Generation {
     const generation = this.#next++
     this.#known.set(clientId, generation)
     return generation
   }
 
-  /** The session has no life from here on. */
+  /** The session has no generation from now on. */
   endGeneration(clientId: string): void {
     this.#known.set(clientId, noGeneration)
   }
 
-  /** The session of the one is that of the other from here on. */
+  /** The session moves to another name. */
   rename(clientId: string, to: string, generation: Generation): void {
     this.#known.set(clientId, noGeneration)
     this.#known.set(to, generation)
   }
 
-  /** The batch is not written, or nobody knows: everything is to be asked of the disk again. */
+  /** The batch was not written, or its state is unknown: everything must be read from disk again. */
   clear(): void {
     this.#known.clear()
   }
 }
 
-/** The client ids of the sessions that a change is about. */
+/** Returns the client IDs of the sessions that a change concerns. */
 function sessionsOf(change: StoredChange): readonly string[] {
   if (change.change === 'delete-session') return [change.clientId]
   if (change.change === 'rename-session') return [change.clientId, change.to]

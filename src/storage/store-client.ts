@@ -1,39 +1,41 @@
-// The place of one shard at the database that all shards of a process share. The keeper (store-owner.ts) opens it, lets
-// shards in, and asks all of them out before it opens it anew: LevelDB forgets a failure only when its last user has gone.
+// The access of one shard to the database that all shards of a process share. The store owner (store-owner.ts) opens it and admits
+// shards. Before it opens it again it asks all of them to close it: LevelDB clears an error only when its last user has closed it.
 //
-//   shard                         keeper
-//     |---------- enter ----------->|  opens what is not open
+//   shard                         store owner
+//     |---------- enter ----------->|  opens the database if it is not open
 //     |<--------- granted ----------|
 //     |   (a commit fails)          |
-//     |---------- renew ----------->|  does the disk take anything?
-//     |<-- recalled | failing ------|  recalled: to all that are in; failing: and `ailing` to all
+//     |---------- renew ----------->|  probes the disk
+//     |<-- recalled | failing ------|  recalled: to all that have it open; failing: and `ailing` to all
 //     |---------- left ------------>|
-//     |---------- enter ----------->|  opens it when nobody is in any more
+//     |---------- enter ----------->|  opens it when all have left
 //     |<--------- granted ----------|
 
 import assert from 'node:assert/strict'
 import { StorageFailure } from './store.ts'
 
-/** From a shard to the keeper. Survives a structured clone. */
+/** From a shard to the store owner. Must survive a structured clone. */
 export type StoreRequest =
-  /** `suspicion`: what could not be read when it was let in before, so that it is repaired first. */
+  /** `suspectedDamage`: what was unreadable in the last opening, so that it is repaired first. */
   | { readonly ask: 'enter'; readonly suspectedDamage: string | undefined }
-  /** A write has failed: everybody is to leave and to come back. `suspicion`: what cannot be read. */
+  /**
+   * A write has failed: all shards must close the database and open it again. `suspectedDamage`: what is unreadable.
+   */
   | { readonly ask: 'renew'; readonly suspectedDamage: string | undefined }
-  /** It has closed its handle. Not sound: the last thing that it wrote may not be there, or something is unreadable. */
+  /** The shard has closed its handle. Not intact: its last write may be missing, or something is unreadable. */
   | { readonly ask: 'left'; readonly isIntact: boolean }
 
-/** From the keeper to a shard. Survives a structured clone. */
+/** From the store owner to a shard. Must survive a structured clone. */
 export type StoreNotice =
-  /** Bodies with ids up to `sharedBodiesUpTo` may be referred to by sessions of several shards. */
+  /** Payloads with IDs up to `sharedPayloadsUpTo` may be used by sessions of several shards. */
   | { readonly tell: 'granted'; readonly sharedPayloadsUpTo: number }
   | { readonly tell: 'recalled' }
   | { readonly tell: 'failing'; readonly why: string }
-  /** The disk takes nothing, whoever writes: to all, unasked. It is over with `serving`. */
+  /** The disk fails for all shards: sent to all, unrequested. `serving` ends it. */
   | { readonly tell: 'ailing'; readonly why: string }
   | { readonly tell: 'serving' }
 
-/** What the keeper's grant says. */
+/** The content of the store owner's grant. */
 export type Grant = Extract<StoreNotice, { tell: 'granted' }>
 
 interface PendingRequest {
@@ -42,13 +44,13 @@ interface PendingRequest {
   reject(error: unknown): void
 }
 
-/** The shard's end. Hand it what the keeper says by `note`. */
+/** The shard's side. Notices of the store owner are passed to `handleNotice`. */
 export class StoreClient {
-  /** Hears that all are asked out; to be answered by `left` and `enter`. */
+  /** Called when all shards must close the database; the response is `left`, then `enter`. */
   onRecall: () => void
-  /** Hears when `trouble` has changed. */
+  /** Called when `trouble` has changed. */
   onTrouble: () => void
-  /** Why the disk takes nothing, as another one of the shards has found; undefined while nobody has. */
+  /** Why the disk fails, as reported by another shard; undefined if it does not. */
   trouble: string | undefined
   readonly #post: (request: StoreRequest) => void
   #pending: PendingRequest | undefined
@@ -61,14 +63,17 @@ export class StoreClient {
     this.#pending = undefined
   }
 
-  /** Resolves when the database may be joined; rejects with StorageFailure where it cannot be opened now. */
+  /** Resolves when the database may be opened; rejects with StorageFailure if it cannot be opened now. */
   async join(suspectedDamage: string | undefined): Promise<Grant> {
     const notice = await this.#ask({ ask: 'enter', suspectedDamage }, 'granted')
     assert(notice.tell === 'granted')
     return notice
   }
 
-  /** Resolves when everybody is asked out, this one too; rejects with StorageFailure while the disk takes nothing. */
+  /**
+   * Resolves when all shards, including this one, are asked to close it; rejects with StorageFailure while the disk
+   * fails.
+   */
   async requestReopen(suspectedDamage: string | undefined): Promise<void> {
     await this.#ask({ ask: 'renew', suspectedDamage }, 'recalled')
   }
@@ -77,13 +82,13 @@ export class StoreClient {
     this.#post({ ask: 'left', isIntact })
   }
 
-  /** What the keeper says. */
+  /** Handles a notice of the store owner. */
   handleNotice(notice: StoreNotice): void {
     if (notice.tell === 'ailing') return this.#changeTrouble(notice.why)
     if (notice.tell === 'serving') return this.#changeTrouble(undefined)
     const pending = this.#pending
     if (notice.tell === 'recalled' && pending?.expectedNotice !== 'recalled') return this.onRecall()
-    // A renewal that is under way already has been answered by its recall.
+    // A pending request was answered by the recall.
     if (pending === undefined) return
     this.#pending = undefined
     if (notice.tell === 'failing') pending.reject(new StorageFailure(notice.why))

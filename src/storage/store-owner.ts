@@ -1,12 +1,12 @@
-// Keeps the one database of a process for all of its shards. It is the first to open it, so that what is damaged is
-// found and mended before anybody relies on it, and the last to close it: what LevelDB caches belongs to its first user.
+// Owns the database of a process for all of its shards. It opens the database first, so that damage is found and repaired before it
+// is used, and closes it last: LevelDB's cache belongs to its first user.
 //
-//   serving --renew--> probing --the disk takes writes--> recalling --all are out--> opening --> serving
-//      ^                  |                                                            |
-//      '--it does not ----'                                            failing <-------' (enter: tried again)
+//   serving --renew--> probing --the disk accepts writes--> recalling --all have left--> opening --> serving
+//      ^                  |                                                               |
+//      '--it does not ----'                                               failing <-------' (enter: tried again)
 //
-// A disk that takes nothing is everybody's matter: all are told at once, also those who have written nothing since. They
-// take nothing any more that they could not keep, so none of them may be left to notice when it is over: the keeper looks.
+// A failing disk concerns all shards: all are told at once, also those that have written nothing since. They then accept nothing that
+// they could not store, so none of them would notice the recovery: the store owner probes the disk.
 
 import assert from 'node:assert/strict'
 import { redistributePayloads } from './payload-redistribution.ts'
@@ -19,16 +19,16 @@ import type { StoreNotice, StoreRequest } from './store-client.ts'
 import type { StorageAlarm } from './store.ts'
 
 export interface StoreOwnerOptions {
-  /** The directory of the database alone. Made if missing. What is damaged is set aside beside it. */
+  /** Directory of the database only. Created if missing. Quarantine files are next to it. */
   readonly directory: string
-  /** Among how many shards sessions and topics are dealt out. */
+  /** Number of shards that own sessions and topics. */
   readonly shards: number
-  /** How long a session is kept whose record was lost and made anew. Undefined: none is made anew. */
+  /** Session expiry of recreated sessions. Undefined: none is recreated. */
   readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
-/** Opens the database, or makes it. Rejects with StorageFailure if another process has it or it cannot be written. */
+/** Opens or creates the database. Rejects with StorageFailure if another process has it open or it is not writable. */
 export async function openStoreOwner(options: StoreOwnerOptions): Promise<StoreOwner> {
   const owner = new StoreOwner(options)
   try {
@@ -40,23 +40,23 @@ export async function openStoreOwner(options: StoreOwnerOptions): Promise<StoreO
   return owner
 }
 
-/** One who joins, as the keeper sees it. */
+/** A shard, as the store owner sees it. */
 export interface StoreConnection {
-  /** What the one who joins asks. */
+  /** Handles a request of the shard. */
   handleRequest(request: StoreRequest): void
-  /** Its thread has ended, and with it its handle. */
+  /** The shard's thread has ended, and its handle with it. */
   disconnected(): void
 }
 
 interface ConnectedClient {
-  /** `in`: it was let in and may have a handle. */
+  /** `in`: it may have a handle. */
   state: 'out' | 'waiting' | 'in'
   readonly notify: (notice: StoreNotice) => void
-  /** It waits for the answer to `renew`. */
+  /** It waits for the response to `renew`. */
   wantsReopen: boolean
 }
 
-/** Between two looks at a disk that takes nothing. */
+/** Time between two probes of a failing disk. */
 const probeIntervalMs = 1_000
 
 export class StoreOwner {
@@ -66,12 +66,14 @@ export class StoreOwner {
   #database: LevelDatabase | undefined
   #suspectedDamage: string | undefined
   #isIntact: boolean
-  /** Undefined before the first opening. Later ones change nothing of it: what shards hold may not be on disk yet. */
+  /**
+   * Undefined before the first opening. Later ones do not change it, because sessions of shards may not be on disk yet.
+   */
   #sharedPayloadsUpTo: number | undefined
-  /** Why the disk takes nothing; all have been told. */
+  /** Why the disk fails; all shards were told. */
   #trouble: string | undefined
   #probeTimer: NodeJS.Timeout | undefined
-  /** What is under way; `close` waits for it. */
+  /** The current task; `close` waits for it. */
   #inProgress: Promise<void>
 
   constructor(options: StoreOwnerOptions) {
@@ -86,7 +88,7 @@ export class StoreOwner {
     this.#inProgress = Promise.resolve()
   }
 
-  /** A place for somebody who joins; `tell` brings what the keeper says to its `StoreSeat`. */
+  /** Creates a connection for a shard; `notify` passes notices to its `StoreClient`. */
   storeClient(notify: (notice: StoreNotice) => void): StoreConnection {
     const client: ConnectedClient = { state: 'out', notify, wantsReopen: false }
     this.#clients.add(client)
@@ -126,7 +128,7 @@ export class StoreOwner {
     }
   }
 
-  /** When everybody has left, or is gone. */
+  /** Called when all shards have left or ended. */
   async close(): Promise<void> {
     await this.#inProgress
     clearTimeout(this.#probeTimer)
@@ -173,7 +175,7 @@ export class StoreOwner {
   async #probeAndRecall(): Promise<void> {
     this.#state = 'probing'
     try {
-      // As long as the disk takes nothing what is open still serves readers.
+      // While the disk accepts no writes, the open database serves reads.
       await probeDisk(this.#options.directory)
     } catch (error) {
       this.#state = 'serving'
@@ -189,7 +191,7 @@ export class StoreOwner {
     this.#reopenWhenAllLeft()
   }
 
-  /** Once: who is told that he is recalled may leave within that call, and be the last. */
+  /** Called once: a shard that is recalled may leave within that call, and be the last. */
   #reopenWhenAllLeft(): void {
     if (this.#state !== 'recalling') return
     for (const { state } of this.#clients) if (state === 'in') return
@@ -213,7 +215,7 @@ export class StoreOwner {
     }
   }
 
-  /** To all who wait for an answer, and the trouble to all; whoever still has a handle keeps it. */
+  /** Sent to all that wait for a response, and the failure to all; shards with a handle keep it. */
   #reportFailure(error: unknown): void {
     assert(error instanceof Error)
     this.#reportTrouble(error.message)

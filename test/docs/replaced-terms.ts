@@ -69,11 +69,9 @@ export const modulesToRewrite: readonly string[] = [
   'bridges',
   'config',
   'contract',
-  'core',
   'gateways',
   'management',
   'node',
   'shard',
-  'storage',
   'transports',
 ]

@@ -1,5 +1,5 @@
-// A publication of the operator, in the name of a client or of nobody: through the doors of a client's PUBLISH, but for
-// what is a client's alone (permissions, packet ids, its quotas).
+// Publications of the API, in the name of a client or of no client. They take the path of a client's PUBLISH, without
+// the checks that concern a connection: permissions, packet identifiers, the client's own quotas.
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -18,7 +18,7 @@ import { completeCommand, completeCommandWhenCommitted } from './command-results
 
 type Publication = Extract<Command, { name: 'publish' }>
 
-/** To all of its topics or to none. */
+/** Publishes to all topics of the command or to none. */
 export function publishAsAdmin(state: BrokerState, question: RequestId, command: Publication): void {
   const messages: AdminMessage[] = []
   for (const text of [command.topic, ...(command.furtherTopics ?? [])]) {
@@ -44,7 +44,7 @@ export function publishAsAdmin(state: BrokerState, question: RequestId, command:
 
 interface AdminMessage {
   readonly message: Message
-  /** Undefined: it is published at once. */
+  /** Undefined if the message is published at once. */
   readonly dueAtMs: number | undefined
 }
 
@@ -69,12 +69,12 @@ function messageFor(state: BrokerState, text: string, command: Publication): Adm
     payloadEnd: command.payload.length,
   })
   message.isOwned = true
-  // What the client whose name it has may publish itself is another question, also when its topic remembers it.
+  // The right of the named client to publish is not checked, neither now nor later for the retained message.
   message.isByOwnRight = true
   return { message, dueAtMs: delay?.dueAtMs }
 }
 
-/** What the broker says of itself may be as deep as the client ids in it. */
+/** Topics of broker events may have more levels than the limit allows, because they contain client IDs. */
 function topicFor(state: BrokerState, text: string): Topic | undefined {
   const name = parseTopicName(text)
   if (name === undefined || (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels))
@@ -82,7 +82,7 @@ function topicFor(state: BrokerState, text: string): Topic | undefined {
   return state.topics.named(name)
 }
 
-/** Why it is not taken, if it is not: nobody has heard it then. */
+/** Returns why the message is refused. It is called before the message is routed. */
 function refusalOf(state: BrokerState, { message, dueAtMs }: AdminMessage): CommandFailure | undefined {
   const { topic, qos, retain } = message
   if (dueAtMs !== undefined && !state.storageIsHealthy) return 'storage-failing'
@@ -93,7 +93,7 @@ function refusalOf(state: BrokerState, { message, dueAtMs }: AdminMessage): Comm
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
   const { peerTable } = state
   if (peerTable === undefined) return undefined
-  // As for clients: what others want is not known before they have said it.
+  // As for clients: before all peers have sent their filters, the broker cannot tell who subscribes.
   if (!peerTable.isReady) return 'shard-behind'
   return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
@@ -114,7 +114,7 @@ function routeToSubscribers(
   if (matched === 0 && state.ruleTriggers.wanted['message-dropped'])
     state.ruleTriggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   const now = countsOf(state)
-  // A shared subscription with members on several shards may have been served here as well.
+  // A cross-shard group may have chosen a member on this shard.
   deliveries.matched += matchedHere + countSharedDeliveries(state) - dealtBefore
   deliveries.sent += now.sent - before.sent
   deliveries.queued += now.queued - before.queued
@@ -134,7 +134,7 @@ function awaitPeers(state: BrokerState, barrier: CommitBarrier): void {
   forwarded.arrive()
 }
 
-/** Of deliveries to sessions, so far. */
+/** Returns the counters of deliveries to sessions. The caller compares two readings. */
 function countsOf({ counts, peerTable }: BrokerState): Omit<DeliveryCounts, 'matched'> {
   const { dropped } = counts
   const toSessions =

@@ -1,8 +1,8 @@
-// The operator subscribes for a client: as a SUBSCRIBE of the client would, but that permissions are not asked. Where
-// the book of an exclusive filter is with another shard, that is asked first.
+// The API subscribes for a client: as a SUBSCRIBE of the client, but without a permission check. If the registry of an
+// exclusive filter is on another shard, the core asks that shard first.
 //
-//   command ──► subscribed ──────────────────────────────────────────────► answered with the disk
-//           ──► exclusive-wanted ~~> exclusive-verdict ──► subscribed, or given back ──► answered
+//   command ──► subscribed ──────────────────────────────────────────────► result after the commit
+//           ──► exclusive-wanted ~~> exclusive-verdict ──► subscribed, or released ──► result
 
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -41,7 +41,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
     const isGiven = peerTable.exclusive.acquire(exclusive, owner, clientId)
     return handleExclusiveOutcome(state, peerTable, wanted, isGiven ? 'given' : 'quota-exceeded')
   }
-  // Whoever keeps the book is away: nobody can say that it is free.
+  // The shard of the registry is restarting, so nothing says whether the filter is free.
   if (peerTable.peer(owner).link === undefined)
     return completeCommand(state, question, { done: false, why: 'shard-behind' })
   const asked = state.nextSerial()
@@ -52,7 +52,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
   })
 }
 
-/** What the book says. Meanwhile the client may have gone, or have subscribed by itself. */
+/** Handles the response of the registry. Meanwhile the client may have disconnected, or may have subscribed itself. */
 export function handleExclusiveOutcome(
   state: BrokerState,
   peerTable: PeerTable,
@@ -109,7 +109,7 @@ export function unsubscribeAsAdmin(
   completeAfterCommit(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
 }
 
-/** When a crash can not take it back, and where it is a matter of other shards when they know. */
+/** Completes the command after the commit, and for several shards after each peer knows the filter. */
 function completeAfterCommit(
   state: BrokerState,
   question: RequestId,

@@ -1,8 +1,8 @@
-// Results of commands of the API: at once, or after the commits that they wait for.
+// Results of API commands: at once, or after the commits that they wait for.
 //
 //   command ──► done, nothing to wait for ──────────────────► command-done
 //           ──► done, CommitBarrier { own batch, peers } ──complete─► command-done
-//                                                        ──the disk fails─► command-done: storage-failing
+//                                                        ──store fails─► command-done: storage-failing
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { RequestId } from '../model/inputs.ts'
@@ -26,7 +26,7 @@ export function completeCommandWhenCommitted(
   })
 }
 
-/** Whoever waits hears that nobody knows when the disk has it; it is written when the disk serves again. */
+/** Completes all waiting commands with `storage-failing`. Their changes are written when the store works again. */
 export function failPendingCommands(state: BrokerState): void {
   for (const question of state.pendingCommands)
     completeCommand(state, question, { done: false, why: 'storage-failing' })

@@ -1,5 +1,5 @@
-// Sessions, delayed and retained messages that are taken away, because the namespace that they belong to is: nobody hears of it but
-// the clients who are sent away.
+// Deletes sessions, delayed messages and retained messages of a namespace that was deleted. Only the clients that are
+// disconnected notice: nothing is published.
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -16,7 +16,7 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
-/** `matched` in the result: how many there were. */
+/** Ends the sessions; `matched` in the result is their number. */
 export function endNamespaceSessions(
   state: BrokerState,
   question: RequestId,
@@ -45,7 +45,7 @@ export function endNamespaceSessions(
   completeWhenStored(state, question, matched)
 }
 
-/** `matched` in the result: how many there were. */
+/** Deletes the retained messages of the topics; `matched` in the result is their number. */
 export function deleteRetainedOfTopics(
   state: BrokerState,
   question: RequestId,
@@ -63,7 +63,7 @@ export function deleteRetainedOfTopics(
   completeWhenStored(state, question, matched)
 }
 
-/** `matched` in the result: 1, or 0 where there is none of that ID. */
+/** Deletes one delayed message; `matched` in the result is 1, or 0 if no message has that ID. */
 export function deleteDelayed(
   state: BrokerState,
   question: RequestId,

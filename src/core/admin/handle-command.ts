@@ -1,4 +1,4 @@
-// What the operator asks for, through the same doors as what clients do.
+// Commands of the HTTP API. They use the same functions as the packets of clients.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'

@@ -1,5 +1,5 @@
-// Retained messages that come out of a backup: kept by the rules of those that are published, and told to nobody who has
-// subscribed already. They are memories and no news.
+// Imports retained messages from a backup. The rules for published retained messages apply. Existing subscribers do not
+// receive imported messages, because these are not new.
 
 import { countLevels, parseTopicName } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
@@ -16,10 +16,10 @@ import { completeCommand, completeCommandWhenCommitted } from './command-results
 
 type ImportOutcome = 'inserted' | 'updated' | 'unchanged' | 'expired' | 'refused'
 
-/** Topics told by name. */
+/** Maximum number of topics that the result names. */
 const maxTopicsReported = 10
 
-/** Those that are there already are passed over: carrying the same out again costs no write. */
+/** Imports the messages. Messages that exist already are skipped: a repeated import writes nothing. */
 export function importRetained(
   state: BrokerState,
   question: RequestId,
@@ -61,8 +61,9 @@ function importOne(state: BrokerState, stored: StoredMessage): ImportOutcome {
 }
 
 /**
- * An expiry that the settings here have given it makes no other message of it. Where the payload is on disk only, its size counts:
- * two messages of one publisher, topic, millisecond and size are taken for one.
+ * An expiry time that the settings of this broker added does not make the message different. If the payload is only on
+ * disk, its size is compared: two messages with the same publisher, topic, time in milliseconds and size count as
+ * equal.
  */
 function isSame(before: RetainedMessage, message: Message): boolean {
   return (

@@ -1,6 +1,6 @@
-// A bridge that speaks 3.1 or 3.1.1 is told which broker it has come to: what CONNACK says from 5.0 on is said right behind
-// it, in a PUBLISH to this connection alone. A bridge of this kind then comes again with 5.0, and what goes round is cut. To
-// the bridge of another broker it is a message below `$` that no rule of it is for.
+// Tells a bridge that speaks 3.1 or 3.1.1 the name of this broker. In 5.0 CONNACK contains the name; before 5.0 the
+// broker sends it directly after CONNACK in a PUBLISH to this connection only. A bridge of Godwit then reconnects with
+// 5.0, so that loops can be detected. Other bridges receive a message below `$` that none of their rules match.
 
 import type { TopicName } from '../../protocol/index.ts'
 import { brokerNameTopic } from '../model/bridge-client-id.ts'
@@ -12,7 +12,7 @@ import { publishHead } from '../model/send-list.ts'
 
 const head = publishHead(0, { retain: false, dup: false }, 0)
 
-/** To be called when CONNACK has been said, and before anything else. It passes no queue, no rule and no counter of messages. */
+/** Must be called directly after CONNACK was sent. The message uses no queue, no rule and no counter of messages. */
 export function announceBrokerName(state: BrokerState, connection: Connection): void {
   const { brokerName: name } = state
   if (name === undefined || !connection.hasNoLocal || connection.listener.isBridge === true) return

@@ -1,9 +1,10 @@
-// The QoS 2 messages of a bridge between PUBREC and PUBCOMP. Anybody else has his message with PUBREC. Behind a bridge there
-// is another broker, which may have taken it, forget it before it gives it out, and say so when the bridge comes back:
+// QoS 2 messages of a bridge between PUBREC and PUBCOMP. For other clients the message is delivered with PUBREC. A bridge
+// passes it to a remote broker, which may accept it, lose it before it delivers it, and report this when the bridge
+// reconnects:
 //
-//   sent --PUBREC--> received --PUBCOMP--> done         the queued record is there until it is done
+//   sent --PUBREC--> received --PUBCOMP--> done         the queued record exists until the message is done
 //    ^                  |
-//    '--- forgotten ----'      sent once more, under its old packet id, as a repeat
+//    '------ lost ------'      sent again with the same packet identifier, as a duplicate
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { QueuedRecord } from '../../records/index.ts'
@@ -16,10 +17,10 @@ import { holdDelivery } from '../outgoing/held-bytes.ts'
 import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 
-/** PUBCOMP has come. Its record may be on its way into memory for the first time since a restart. */
+/** Handles PUBCOMP. After a restart the record may still be being read into memory. */
 export function removeCompleted(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { stored } = session
-  // An earlier version deleted the record with PUBREC.
+  // Earlier versions deleted the record with PUBREC.
   if (stored === undefined || stored.count === 0) return
   if (delivery.message === undefined && stored.receivedIds?.delete(delivery.sequence) === true) {
     stored.completed ??= new Set()
@@ -29,20 +30,21 @@ export function removeCompleted(state: BrokerState, session: Session, delivery: 
   deleteDelivery(state, session, delivery)
 }
 
-/** The broker behind the bridge knows nothing of it: what that had taken goes to it again. */
+/** The remote broker lost its session: the broker sends the messages again that the remote broker had accepted. */
 export function requeueForRemote(state: BrokerState, session: Session): void {
   const { stored } = session
   if (stored === undefined) return
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
-    // PUBLISH may not leave before this: after a crash the record would say that it need not be sent again.
+    // PUBLISH waits for this batch. Otherwise the record would say after a crash that the message need not be sent
+    // again.
     delivery.sentWithBatch = state.openBatch.number
     const { packetId, sequence } = delivery
     putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
   }
 }
 
-/** False: there is nothing to send. */
+/** Returns false if there is nothing to send. */
 function restoreMessage(stored: PersistentQueue, delivery: SessionDelivery): boolean {
   if (delivery.message !== undefined) {
     delivery.stage = 'sent'
@@ -55,7 +57,10 @@ function restoreMessage(stored: PersistentQueue, delivery: SessionDelivery): boo
   return true
 }
 
-/** After a restart: the message of a delivery with PUBREC is read. True: it was one, and nothing else is to be done. */
+/**
+ * Handles the record that was read after a restart for a delivery with PUBREC. Returns true if the record belonged to
+ * one and needs nothing else.
+ */
 export function restoreReceived(
   state: BrokerState,
   session: Session,

@@ -1,5 +1,5 @@
-// Between "you may connect" and the open connection: who the client is from now on, where its topics lie, and whether its
-// will is allowed. Only then does anything change that others see.
+// The steps between successful authentication and the open connection: set the identity, determine the mount point,
+// authorize the will. Only after these does any state change that other clients can see.
 
 import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
 import { plainIdentity, type Permission } from '../model/identity.ts'
@@ -18,7 +18,7 @@ import { waitForTakeover } from './takeover-wait.ts'
 import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 import { openConnection } from './open-connection.ts'
 
-/** What handles the packets that were parked; handed in, as it calls this file itself. */
+/** Handles the packets that were parked. It is a parameter, because it calls functions of this file. */
 export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
 
 export interface Refusal {
@@ -40,7 +40,10 @@ export function acceptConnect(
   return openAccepted(state, connection, { ...awaiting, granted }, granted)
 }
 
-/** It has waited: until somebody has said whether its will is allowed (`isAnswered`), or for its older connection. True if it is in. */
+/**
+ * Continues a CONNECT that waited for the authorization of its will (`isAnswered`) or for the older connection of its
+ * client. Returns true if the client was accepted.
+ */
 export function acceptAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
@@ -50,7 +53,10 @@ export function acceptAfterWait(state: BrokerState, connection: Connection, isAn
   return false
 }
 
-/** Since the verdict it may have been banned: without a session it is not among those who are looked at then. */
+/**
+ * The client may have been banned since it was authenticated. A ban disconnects only clients that have a session, so it
+ * is checked again here.
+ */
 function refuseUnwanted({ permissions }: BrokerState, { identity }: GrantedAccess): Refusal | undefined {
   if (permissions.canStay(identity)) return undefined
   return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
@@ -62,17 +68,18 @@ export function refuseConnection(state: BrokerState, connection: Connection, cli
 }
 
 export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
-  // 0x8B is for DISCONNECT only [MQTT5-3.2.2.2].
+  // In MQTT 5.0 the code 0x8B is allowed in DISCONNECT only [MQTT5-3.2.2.2].
   const reason = reasonCodes.serverUnavailable
   if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
-  // Through another shard it may come before this one listens: what it publishes would not reach everybody.
+  // The connection may have come through another shard before this shard is ready. Its messages would not reach all
+  // subscribers.
   if (state.peerTable?.isReady === false) return { reason, text: 'the broker is starting' }
   return undefined
 }
 
 /**
- * Bridges of mosquitto leave word of themselves here as a will, and would come again for ever if they were refused for it.
- * It is passed over, as the message would be.
+ * Bridges of mosquitto set a will with their status on these topics. If the broker refused the will, they would
+ * reconnect again and again. It ignores the will, as it ignores messages to these topics.
  */
 const bridgeNotificationTopics = '$SYS/broker/connection/'
 
@@ -115,7 +122,7 @@ function openAccepted(
   return stateOf(connection).state === 'open'
 }
 
-/** What it has been found to be called may say another namespace than what it said it was called. */
+/** Refuses a client whose authenticated identity names another namespace than the one found at CONNECT. */
 function refuseForeignNamespace(
   { namespaces }: BrokerState,
   { listener, origin }: Connection,
@@ -128,7 +135,10 @@ function refuseForeignNamespace(
   return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
 }
 
-/** Its topics lie where its listener says; a client that would get out of there by its name is not let in. */
+/**
+ * Sets the mount point of the listener. A client is refused if placeholders in the mount point would let it leave its
+ * topics.
+ */
 function mount(
   state: BrokerState,
   connection: Connection,
@@ -162,7 +172,7 @@ function authorizeWill(
   { identity }: GrantedAccess,
 ): Permission {
   if (will === undefined) return 'allow'
-  // What nobody may publish, nobody may leave behind.
+  // A will needs the permission to publish to its topic.
   const whole = connection.mountpoint + will.topic
   if (isBrokerTopic(whole) || (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId))) return 'deny'
   if (state.permissions.allowsEverything) return 'allow'

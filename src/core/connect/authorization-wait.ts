@@ -1,8 +1,8 @@
-// A packet that nobody can say yet whether it is allowed: it is asked about, waits, and what the client sends behind it
-// waits with it, in order. When the answers are there it is handled as if it came now.
+// A packet whose permission is not known yet. The core requests the permission; the packet and all later packets of the
+// client wait in order. When the responses have arrived, the packet is handled again from the start.
 //
-//   handle ──ask──► parked, reader held ──answers──► handled again: allow, deny
-//                                                        \_ ask once more: denied, so that nothing turns in a circle
+//   handle ──ask──► parked, reading paused ──responses──► handled again: allow, deny
+//                                                          \_ `ask` again: denied, which prevents an endless loop
 
 import type { Packet, QoS } from '../../protocol/index.ts'
 import type { Permission } from '../model/identity.ts'
@@ -11,7 +11,7 @@ import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import type { Open } from '../state/connection-state.ts'
 
-/** Of one packet (a SUBSCRIBE may have a million filters) so many things are asked at one time. */
+/** Maximum number of requests at once for one packet. A SUBSCRIBE may have a million filters. */
 export const maxRequestsAtOnce = 64
 
 export interface AuthorizationQuery {
@@ -21,13 +21,13 @@ export interface AuthorizationQuery {
   readonly retain: boolean
 }
 
-/** `ask` once more about what was answered is a no: whoever answers has forgotten it already, or never knew. */
+/** Treats a second `ask` as deny: the response was already dropped from the cache, or there was none. */
 export function resolvedPermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
   if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.requested.has(topic)) return permission
   return 'deny'
 }
 
-/** Parks the packet and asks; at most `maxAskedAtOnce`: the rest when these are answered. */
+/** Parks the packet and sends at most `maxRequestsAtOnce` requests. The others follow when these have responses. */
 export function waitForAuthorization(
   state: BrokerState,
   connection: Connection,
@@ -48,7 +48,7 @@ export function waitForAuthorization(
   pauseReading(state, connection, readPauseReasons.permission)
 }
 
-/** True when this was the last answer that was missing: what is parked may be handled. */
+/** Records one response. Returns true if it was the last one, so that the parked packets may be handled. */
 export function recordAuthorization(state: BrokerState, connection: Connection, open: Open, question: number): boolean {
   const { waiting } = open
   if (waiting === undefined || !waiting.questions.delete(question) || waiting.questions.size > 0) return false
@@ -56,12 +56,12 @@ export function recordAuthorization(state: BrokerState, connection: Connection, 
   return true
 }
 
-/** The client is somebody else now: what is on its way was asked of the one it was, and says nothing of who it is. */
+/** Drops the pending responses after a re-authentication: they were requested for the earlier identity. */
 export function dropAuthorizationResponses({ waiting }: Open): void {
   waiting?.requested.clear()
 }
 
-/** The client is gone: nobody is interested any more. */
+/** Cancels all requests of a closed connection. */
 export function cancelAuthorizationWait(state: BrokerState, open: Open): void {
   for (const question of open.waiting?.questions ?? []) state.pendingRequests.delete(question)
   open.waiting = undefined

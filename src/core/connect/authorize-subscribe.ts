@@ -1,4 +1,4 @@
-// Whether a client may subscribe to the filters of its SUBSCRIBE: all of them are looked at before the first takes hold.
+// Authorizes the filters of a SUBSCRIBE. All filters are checked before the first subscription is made.
 
 import { bareFilter, reasonCodes, type SubscribePacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -11,7 +11,7 @@ import { resolvedPermission, waitForAuthorization, type AuthorizationQuery } fro
 
 const nothing: ReadonlySet<number> = new Set()
 
-/** The places of the filters that are denied; undefined where the packet waits or the connection is being closed. */
+/** Returns the indexes of the denied filters; undefined if the packet waits or the connection is being closed. */
 export function deniedFilters(
   state: BrokerState,
   connection: Connection,
@@ -47,7 +47,7 @@ export function deniedFilters(
   return undefined
 }
 
-/** For rules. */
+/** Records the denied filters for rules. */
 function recordAll(
   state: BrokerState,
   connection: Connection,
@@ -60,7 +60,7 @@ function recordAll(
   }
 }
 
-/** Also where nobody belongs to one any more: what clients of namespaces have left there is nobody else's. */
+/** Also when no namespace exists any more: retained messages of former namespaces remain private. */
 function targetsNamespaces({ subscriptions }: SubscribePacket): boolean {
   return subscriptions.some(
     ({ filter }) => filter.includes(namespacesRoot) && bareFilter(filter).startsWith(namespacesRoot),

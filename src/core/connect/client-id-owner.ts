@@ -1,8 +1,9 @@
-// A client ID belongs to the identity that created its session. Otherwise a user with a valid password of his own could connect
+// A client ID belongs to the identity that created its session. Otherwise a user with a valid password could connect
 // with the client ID of another client, disconnect it and read its queue.
 //
-// Identities are compared by what was proved (`Identity.principal`), after authentication: an unauthenticated client does not learn which
-// client IDs exist. An anonymous session belongs to nobody, so a client that authenticated may have it; the reverse is refused.
+// Identities are compared by the authenticated name (`Identity.principal`), after authentication: an unauthenticated
+// client does not learn which client IDs exist. An anonymous session has no owner, so an authenticated client may take
+// it over; the reverse is refused.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { Identity } from '../model/identity.ts'
@@ -13,7 +14,7 @@ import type { Session } from '../state/sessions/session.ts'
 
 const anonymous = 'anonymous'
 
-/** Undefined: the client may use the client ID `clientId`. `clientId` is the name of its session. */
+/** Returns undefined if the client may use `clientId`, the name of its session. */
 export function refuseOtherIdentity(
   state: BrokerState,
   connection: Connection,
@@ -26,7 +27,7 @@ export function refuseOtherIdentity(
   return { reason: reasonCodes.clientIdentifierNotValid, text: 'the client ID belongs to another identity' }
 }
 
-/** Whether the session may go on for this identity. */
+/** Returns whether this identity may resume the session. */
 export function isSameOwner({ identity: owner }: Session, { principal }: Identity): boolean {
   const isUnowned = owner.principal === undefined || owner.principal === anonymous
   return isUnowned || owner.principal === principal

@@ -1,4 +1,4 @@
-// The ways in which a connection ends, whoever ends it.
+// All ways in which a connection ends.
 
 import {
   measurePacket,
@@ -23,7 +23,7 @@ import { moveTo, stateOf } from '../state/connection-state.ts'
 
 export interface Ending {
   readonly reason: ReasonCode
-  /** For the log and, in 5.0, the reason string. */
+  /** For the log and, in 5.0, for the reason string. */
   readonly text: string
   readonly publishWill: boolean
   /** For rules. */
@@ -32,14 +32,17 @@ export interface Ending {
   readonly properties?: DisconnectProperties | undefined
 }
 
-/** We end it. A 5.0 client that has been let in is told why [MQTT5-4.13.1-1]; before that there is nothing to say. */
+/**
+ * Ends the connection from the side of the broker. After CONNACK a 5.0 client gets a DISCONNECT with the reason
+ * [MQTT5-4.13.1-1]; before CONNACK there is no packet for it.
+ */
 export function endConnection(state: BrokerState, connection: Connection, ending: Ending): void {
   const now = stateOf(connection)
   if (now.state === 'closing' || now.state === 'closed') return
   if (now.state === 'open') {
     dropDeferredAcks(connection)
     if (connection.version === 5) {
-      // Acknowledgements that still wait for the disk leave before it: nothing may follow DISCONNECT.
+      // Acknowledgements that wait for a commit are sent before DISCONNECT, because nothing may follow it.
       const goodbye = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
       sendPacket(state, connection, withReason(connection, goodbye, ending.text), false)
     }
@@ -51,12 +54,13 @@ export function endConnection(state: BrokerState, connection: Connection, ending
   closeStream(state, connection)
 }
 
-/** So long the answers to what a client said before its good-bye are waited for, if it waits that long itself. */
+/** Maximum time after the client's DISCONNECT in which its earlier packets are still acknowledged. */
 export const closeDrainMs = 5_000
 
 /**
- * [MQTT-3.3.4-1] [MQTT5-3.3.4-1] The client has said good-bye, and what it said before is answered all the same: nothing may
- * follow a DISCONNECT of ours, but an answer may follow one of its own. The stream ends behind the last of them.
+ * [MQTT-3.3.4-1] [MQTT5-3.3.4-1] The client sent DISCONNECT. Packets that it sent before are still acknowledged:
+ * nothing may follow a DISCONNECT of the broker, but acknowledgements may follow one of the client. The stream ends
+ * after the last of them.
  */
 export function closeAfterAcks(state: BrokerState, connection: Connection, reason: ReasonCode): void {
   moveTo(connection, { state: 'closing', reason })
@@ -66,14 +70,16 @@ export function closeAfterAcks(state: BrokerState, connection: Connection, reaso
     state.deadlines.set('farewell', connection, state.nowMs + closeDrainMs)
 }
 
-/** A disk or another shard takes too long, and the client has not gone by itself: it asks again. */
+/**
+ * A commit takes too long and the client has not closed the connection. It sends the packets again when it reconnects.
+ */
 export function endCloseDrain(state: BrokerState, connection: Connection): void {
   if (stateOf(connection).state !== 'closing') return
   dropDeferredAcks(connection)
   state.closes.push({ connection, afterBatch: 0 })
 }
 
-/** The client is not let in: CONNACK with the reason, then the end. */
+/** Refuses a CONNECT: sends CONNACK with the reason and closes the connection. */
 export function refuseConnect(
   state: BrokerState,
   connection: Connection,
@@ -84,7 +90,8 @@ export function refuseConnect(
   const username = now.state === 'awaiting-verdict' ? now.username : undefined
   cancelRequest(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
-  // [MQTT5-3.1.2-24] Whose Maximum Packet Size has no room for five bytes is closed without a word.
+  // [MQTT5-3.1.2-24] If even five bytes exceed the client's Maximum Packet Size, the connection is closed without
+  // CONNACK.
   if (measurePacket(connack, connection.version) <= connection.maximumPacketBytes)
     sendPacket(state, connection, withReason(connection, connack, refusal.text), false)
   moveTo(connection, { state: 'closing', reason: refusal.reason })
@@ -100,7 +107,7 @@ export function refuseConnect(
   })
 }
 
-/** For rules. */
+/** Records the refused CONNECT for rules. */
 function recordRefused(
   state: BrokerState,
   connection: Connection,
@@ -114,14 +121,17 @@ function recordRefused(
   state.ruleTriggers.add({ kind: 'client-connack', connection, clientId, username, reason, connect, ...about })
 }
 
-/** In words as well for a 5.0 client, as far as it takes packets of that size [MQTT5-3.2.2-19] [MQTT5-3.14.2-3]. */
+/**
+ * Adds a reason string for a 5.0 client if the packet stays within its Maximum Packet Size [MQTT5-3.2.2-19]
+ * [MQTT5-3.14.2-3].
+ */
 function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Connection, packet: P, text: string): P {
   if (connection.version !== 5) return packet
   const told: P = { ...packet, properties: { reasonString: text } }
   return measurePacket(told, 5) <= connection.maximumPacketBytes ? told : packet
 }
 
-/** The stream has ended. Where nobody said good-bye the will is published. */
+/** Handles the end of the stream. Without DISCONNECT the will is published. */
 export function handleConnectionClosed(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   dropDeferredAcks(connection)
@@ -138,7 +148,7 @@ export function handleConnectionClosed(state: BrokerState, connection: Connectio
   moveTo(connection, { state: 'closed' })
 }
 
-/** The session lets go of its connection; the caller says what becomes of the connection. */
+/** Detaches the session from its connection. The caller decides what happens to the connection. */
 export function detachConnection(state: BrokerState, connection: Connection, ending: Ending): void {
   const now = stateOf(connection)
   if (now.state !== 'open') return
@@ -155,7 +165,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   cancelAuthorizationWait(state, now)
   if (now.reauthentication?.question !== undefined) state.pendingRequests.delete(now.reauthentication.question)
   if (connection.namespace !== undefined) state.quotas?.giveBackClient(connection.namespace)
-  // What becomes of the session is told after that.
+  // The event comes before the events about the session.
   state.events.push({
     event: 'client-disconnected',
     connection,
@@ -168,7 +178,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   wakeFirstWaiting(state, session.clientId)
 }
 
-/** For rules. */
+/** Records the disconnection for rules. */
 function recordDisconnected(
   state: BrokerState,
   connection: Connection,

@@ -1,8 +1,9 @@
-// SUBSCRIBE to `$exclusive/...` where the book of that filter is with another shard: it is asked, and the packet waits.
+// SUBSCRIBE to `$exclusive/...` whose registry is on another shard. The core asks that shard, and the packet waits.
 //
-//   handle ──wanted──► parked, reader held ──verdicts──► handled again: given, refused
+//   handle ──wanted──► parked, reading paused ──responses──► handled again: granted, refused
 //
-// What was given and is not used (the client has gone, the subscription was refused for another reason) is given back.
+// A filter that was granted but is not used is released: the client disconnected, or the subscription was refused for another
+// reason.
 
 import { splitExclusiveFilter, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -16,13 +17,13 @@ import type { Open } from '../state/connection-state.ts'
 
 const nothing: ReadonlySet<TopicFilter> = new Set()
 
-/** A SUBSCRIBE, and the places of its filters that the client may not have: those are kept from nobody. */
+/** A SUBSCRIBE, and the indexes of its filters that are denied. Denied filters are not requested. */
 interface Asking {
   readonly packet: SubscribePacket
   readonly denied: ReadonlySet<number>
 }
 
-/** The filters, without `$exclusive/`, that others hold; undefined where the packet waits. */
+/** Returns the filters, without `$exclusive/`, that other sessions hold; undefined if the packet waits. */
 export function findHeldFilters(
   state: BrokerState,
   connection: Connection,
@@ -33,7 +34,7 @@ export function findHeldFilters(
   if (peerTable === undefined || !state.settings.exclusiveSubscriptionAvailable) return nothing
   const { packet } = asking
   const wait = waitOf(peerTable, connection, open, packet)
-  // More of them than the last time, where the client may by now have what it might not have then.
+  // The second pass may find further filters, if the permissions of the client have changed meanwhile.
   for (const filter of pendingExclusiveFilters(connection, open, asking, wait))
     requestExclusive(state, peerTable, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
@@ -47,7 +48,7 @@ export function findHeldFilters(
   return wait.refused
 }
 
-/** The subscriptions of the packet have been made, or not. */
+/** The packet was handled. Releases the filters that no subscription uses. */
 export function endExclusiveWait(state: BrokerState, connection: Connection): void {
   const { peerTable } = state
   const wait = peerTable?.exclusiveWaits.get(connection)
@@ -56,14 +57,17 @@ export function endExclusiveWait(state: BrokerState, connection: Connection): vo
   for (const question of wait.missing.keys()) peerTable.exclusiveRequests.delete(question)
   const { clientId } = wait
   const session = state.sessions.get(clientId)
-  // What is on its way is given back as well: nobody waits for it any more.
+  // Requests without a response are released as well, because no packet waits for them any more.
   for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
     if (!isHeld && !isRequestedByAdmin(peerTable, filter, clientId)) releaseAtOwner(state, peerTable, filter, clientId)
   }
 }
 
-/** For the same client: to the book that is one question, and it is given back with the answer where it cannot be used. */
+/**
+ * A command of the API requested the same filter for the same client. For the registry this is one request. The command
+ * releases the filter when it cannot use the response.
+ */
 function isRequestedByAdmin({ exclusiveCommands }: PeerTable, filter: TopicFilter, clientId: string): boolean {
   for (const command of exclusiveCommands.values())
     if (command.exclusive === filter && command.clientId === clientId) return true
@@ -81,7 +85,7 @@ function waitOf(
   return { packet, clientId: session.clientId, missing: new Map(), given: new Set(), refused: new Set() }
 }
 
-/** The exclusive filters, without `$exclusive/`, that the book has not been asked about. */
+/** Returns the exclusive filters, without `$exclusive/`, that were not requested yet. */
 function pendingExclusiveFilters(
   connection: Connection,
   { session }: Open,
@@ -111,7 +115,7 @@ function requestExclusive(
     else wait.refused.add(filter)
     return
   }
-  // Whoever keeps the book is away: nobody can say that it is free.
+  // The shard of the registry is restarting, so nothing says whether the filter is free.
   if (peerTable.peer(owner).link === undefined) {
     wait.refused.add(filter)
     return

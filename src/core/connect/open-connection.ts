@@ -1,5 +1,5 @@
-// The second half of CONNECT: the client may come in. An older connection of the same client id is closed, its session
-// is resumed or a new one begun, CONNACK says what holds, and what waited for the client is sent.
+// The second half of CONNECT, after the client was accepted. The broker closes an older connection of the same client
+// ID, resumes or creates the session, sends CONNACK, and sends the queued messages.
 
 import {
   measurePacket,
@@ -66,7 +66,8 @@ export function openConnection(
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
   setIdentity(state, connection, session, granted.identity)
-  // Of one that is to end with this connection the disk is told so: else it would be there after a crash.
+  // For a session that ends with this connection, the end is stored now: otherwise the session would return after a
+  // crash.
   if (session.expirySeconds > 0 || wasStored) startStoring(state, session)
   storeWill(state, connection, session, connect)
   moveTo(connection, {
@@ -80,8 +81,8 @@ export function openConnection(
     asksForExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,
   })
   state.openConnections++
-  // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
-  // What it has waited for may have been written to an earlier batch.
+  // CONNACK confirms stored state, which a crash must not undo. If CONNECT waited, this state may be in an earlier
+  // batch.
   const hasWaited = awaiting.waitsUntilMs !== undefined
   const waits = wasStored || hasWaited || state.openBatch.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
@@ -93,7 +94,7 @@ export function openConnection(
   resumeDelivery(state, session, connection)
 }
 
-/** For rules. Bridges and spools of this broker are no clients. */
+/** Records the connection for rules, except for bridges and action queues, which are internal sessions. */
 function recordConnected(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
   const { wanted } = state.ruleTriggers
   if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isBridge === true) return
@@ -109,13 +110,13 @@ function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): bo
   return maximumPacketBytes === undefined || measurePacket(connack, connect.version) <= maximumPacketBytes
 }
 
-/** In its namespace, where that has limits; `leave` gives it back. */
+/** Reserves a connection of the namespace if it has limits. `leave` returns it. */
 function reserveNamespaceSlot({ quotas, sessions }: BrokerState, { namespace }: Connection, clientId: string): boolean {
   if (quotas === undefined || namespace === undefined) return true
   return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
 }
 
-/** A further session takes memory. One that is there already goes on, and what waits for it gets away. */
+/** A new session needs memory. Existing sessions may be resumed, because sending their queued messages frees memory. */
 function hasNoMemory({ memory, sessions }: BrokerState, { listener }: Connection, clientId: string): boolean {
   return memory.level === 'hard' && listener.isBridge !== true && !sessions.has(clientId)
 }
@@ -126,20 +127,23 @@ function refuseQuota(state: BrokerState, connection: Connection, clientId: strin
   refuseConnect(state, connection, { code, reason, clientId, text })
 }
 
-/** [MQTT5-3.1.2-24] Who can not be told what holds is not let in. */
+/** [MQTT5-3.1.2-24] Refuses a client whose Maximum Packet Size is smaller than the CONNACK that it must receive. */
 function refusePacketTooLarge(state: BrokerState, connection: Connection, clientId: string): void {
   const reason = reasonCodes.packetTooLarge
   const text = 'the maximum packet size of the client has no room for CONNACK'
   refuseConnect(state, connection, { code: reason, reason, clientId, text })
 }
 
-/** Its session, or what is known of an earlier one, has a will that may have to be read before it is published. */
+/**
+ * The will of this session, or of an earlier session of the client, may have to be read from disk before it is
+ * published.
+ */
 function hasWillOnDisk({ sessions, delayedWills, willLoads }: BrokerState, clientId: string): boolean {
   const will = sessions.get(clientId)?.will ?? delayedWills.get(clientId)?.will
   return (will !== undefined && will.message === undefined) || willLoads.has(clientId)
 }
 
-/** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
+/** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] A client ID has one connection: the older connection is closed. */
 function takeOverConnection(
   state: BrokerState,
   { clientId, connect, identity }: { clientId: string; connect: ConnectPacket; identity: Identity },
@@ -149,7 +153,7 @@ function takeOverConnection(
   if (session === undefined || older === undefined) return
   state.events.push({ event: 'session-taken-over', clientId })
   older.wasDisplaced = !isSameOwner(session, identity)
-  // A session that is not to go on ends with its old connection.
+  // With Clean Start the session ends with its old connection.
   if (connect.cleanStart) session.expirySeconds = 0
   endConnection(state, older, {
     reason: reasonCodes.sessionTakenOver,
@@ -159,7 +163,7 @@ function takeOverConnection(
   })
 }
 
-/** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] The stored session, unless the client wants to begin anew. */
+/** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] Returns the stored session, unless the client asked for Clean Start. */
 function findResumableSession(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
   settleDelayedWill(state, clientId)
   const session = state.sessions.get(clientId)
@@ -171,7 +175,7 @@ function findResumableSession(state: BrokerState, clientId: string, connect: Con
   return session
 }
 
-/** [MQTT5-3.1.3-9] Back within the will delay: the will is not published. */
+/** [MQTT5-3.1.3-9] The client reconnected within the will delay: the will is not published. */
 function cancelOrPublishWill(state: BrokerState, session: Session): void {
   if (session.willDueAtMs === Infinity) return
   if (session.willDueAtMs <= state.nowMs) publishWill(state, session)
@@ -225,12 +229,12 @@ function sessionExpiry(state: BrokerState, connection: Connection, connect: Conn
   const { sessionExpirySeconds, maxSessionExpirySeconds } = state.settings
   if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
   const asked = connect.properties?.sessionExpiryIntervalSeconds ?? 0
-  // What waits for a bridge waits as long as the remote broker is away.
+  // The session of a bridge does not expire while the remote broker is unavailable.
   if (connection.listener.isBridge === true) return asked
   return Math.min(asked, maxSessionExpirySeconds ?? neverExpires)
 }
 
-/** [MQTT5-3.1.2-21] Ours, where we have one, holds instead of the client's; 3.x clients can not be told. */
+/** [MQTT5-3.1.2-21] A keep alive of the broker's settings replaces the client's. Only 5.0 clients can be told. */
 function keepAliveSeconds(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
   const { serverKeepAliveSeconds } = state.settings
   return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isBridge !== true
@@ -261,7 +265,7 @@ function storeWill(state: BrokerState, connection: Connection, session: Session,
   session.will = createWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0 })
 }
 
-/** Without a word on the session: whether there is one changes nothing of its size. */
+/** Builds the CONNACK without the session-present flag, which does not change its size. */
 function connackFor(
   state: BrokerState,
   connection: Connection,
@@ -273,7 +277,7 @@ function connackFor(
   return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
 }
 
-/** What differs from what the client asked for or from what the standard takes for granted. */
+/** Returns the properties that differ from the request of the client or from the defaults of the standard. */
 function connackProperties(
   state: BrokerState,
   connection: Connection,
@@ -306,12 +310,15 @@ function connackProperties(
   }
   const asksForName = asked?.userProperties?.some(([word]) => word === loopMarkerName) === true
   if (asksForName && state.brokerName !== undefined) properties.userProperties = [[loopMarkerName, state.brokerName]]
-  // [MQTT5-3.1.2-28] Only to those who asked.
+  // [MQTT5-3.1.2-28] Only for clients that requested it.
   if (asked?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
   return properties
 }
 
-/** Where a client may have its responses sent to; undefined where its id has what no topic name has. */
+/**
+ * Returns the topic for responses to this client; undefined if the client ID has characters that a topic name cannot
+ * have.
+ */
 function responseTopicFor(clientId: string): string | undefined {
   return parseTopicName(`response/${clientId}`)
 }

@@ -1,13 +1,16 @@
-// A client that publishes faster than its listener grants it is read from more slowly, and nobody else is: what it sends
-// waits in its own network buffers, in the end on its own machine. What has been read is served as ever. So are the
-// clients of a namespace who together publish faster than that may, each as soon as it publishes.
+// The broker reads more slowly from a client that publishes faster than its listener allows. Other clients are not
+// affected: the data waits in the network buffers of that client. Packets that were read are handled as usual. A
+// namespace can have a common limit; each of its clients is paused at its next PUBLISH after the limit is exceeded.
 
 import type { PublishPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 
-/** What waits for the disk or another shard is counted once more when it is taken up again: it has waited anyway. */
+/**
+ * Counts a PUBLISH. A packet that waited for the disk or for a peer is counted twice, which is harmless, because it
+ * waited.
+ */
 export function countPublish(state: BrokerState, connection: Connection, packet: PublishPacket): void {
   const { rateLimiter, namespace } = connection
   const ownMs = rateLimiter?.take(packet.frameEnd - packet.frameStart, state.nowMs) ?? 0
@@ -18,7 +21,7 @@ export function countPublish(state: BrokerState, connection: Connection, packet:
   state.deadlines.set('rate', connection, state.nowMs + waitMs)
 }
 
-/** The bucket has room again. */
+/** Resumes reading: the token bucket has tokens again. */
 export function resumeAfterRateLimit(state: BrokerState, connection: Connection): void {
   if (!hasClosed(connection)) resumeReading(state, connection, readPauseReasons.rate)
 }

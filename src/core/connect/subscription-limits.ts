@@ -1,4 +1,4 @@
-// How many subscriptions one session may have, and what they may cost others: see `sessions/subscription-usage.ts`.
+// Limits for the subscriptions of one session, and for their cost: see `sessions/subscription-usage.ts`.
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
@@ -7,7 +7,10 @@ import type { Session } from '../state/sessions/session.ts'
 import { SubscriptionUsage } from '../state/sessions/subscription-usage.ts'
 import type { CoreSettings } from '../model/settings.ts'
 
-/** Whether a new subscription to `filter` would exceed a limit. Bridges have what the configuration says, and marks of their own. */
+/**
+ * Returns whether a new subscription to `filter` would exceed a limit. For bridges the configuration decides, so only
+ * other clients are limited.
+ */
 export function exceedsSubscriptionLimits(settings: CoreSettings, session: Session, filter: TopicFilter): boolean {
   const { subscriptions } = session
   if (isBridgeClient(session.clientId) || subscriptions?.has(filter) === true) return false
@@ -20,7 +23,10 @@ export function exceedsSubscriptionLimits(settings: CoreSettings, session: Sessi
   return usage.overlapping >= maxOverlappingSubscriptions && usage.isNewPattern(filter)
 }
 
-/** So few filters are not counted: most sessions have one or two, and this would double what these take. */
+/**
+ * Sessions with at most this number of subscriptions are not counted. Most have one or two; counting would double their
+ * memory.
+ */
 const uncountedSubscriptions = 8
 
 function usageOf(session: Session, maxOverlapping: number): SubscriptionUsage | undefined {

@@ -1,24 +1,23 @@
-// A client that comes again before all is heard that it said on the connection before. What we hold back there (its
-// reader stands still at our wish) came first: perhaps a last message, perhaps the good-bye that takes its will back. So the
-// new connection waits until the older one has been heard to its end, and is let in then; for a while, as nobody knows
-// whether that end will ever come.
+// A client reconnects before all packets of its older connection were read, because the broker paused reading there. These
+// packets come first: a last message, or the DISCONNECT that cancels the will. So the new connection waits until the older
+// one was read to its end. The wait is limited, because the end may never arrive.
 //
-//   older:  PUBLISH  (held)  . . . . . . .  PUBLISH DISCONNECT end
+//   older:  PUBLISH (paused)  . . . . . . .  PUBLISH DISCONNECT end
 //   newer:               CONNECT . . . . . . . . . . . . . . . . . CONNACK
 //
-// An older connection that we do not hold back is taken over at once.
+// An older connection that is not paused is taken over at once.
 //
 // The will of the older connection may be on disk only. It is read and published first, and the new connection waits for that as
-// well: otherwise the will would come behind what the client publishes now ("online", then "offline").
+// well: otherwise the will would follow messages that the client publishes now ("online", then "offline").
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 
-/** From when it could have been let in: less than clients wait for their CONNACK. */
+/** Maximum wait, from the time when the client could have been accepted. Clients wait longer for their CONNACK. */
 export const takeoverWaitMs = 3_000
 
-/** True: not yet, `comes-again` is due when it is to be looked at once more. */
+/** Returns true if the connection must wait. The deadline `comes-again` says when to check again. */
 export function waitForTakeover(
   state: BrokerState,
   connection: Connection,
@@ -31,7 +30,7 @@ export function waitForTakeover(
   return true
 }
 
-/** True: an earlier will of this client is read from disk first. */
+/** Returns true if an earlier will of this client must be read from disk first. */
 export function waitsForWill(
   state: BrokerState,
   connection: Connection,
@@ -55,11 +54,14 @@ function wait(
   if (waiting === undefined) state.waitingForTakeover.set(clientId, new Set([connection]))
   else waiting.add(connection)
   state.deadlines.set('comes-again', connection, waitsUntilMs)
-  // It is not silent by its own wish, and this wait has an end as well.
+  // The broker, not the client, causes the silence, and this wait has its own deadline.
   state.deadlines.cancel('idle-timeout', connection)
 }
 
-/** `comes-again` was due. False: it may try to come in, for the older one is gone or is not waited for any longer. */
+/**
+ * Handles the deadline `comes-again`. Returns false if the connection may proceed: the older one ended, or the wait is
+ * over.
+ */
 export function continueTakeoverWait(state: BrokerState, connection: Connection): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || now.waitsUntilMs === undefined) return true
@@ -75,12 +77,12 @@ function mustWaitForTakeover({ sessions, willLoads, nowMs }: BrokerState, client
   return nowMs < untilMs && (willLoads.has(clientId) || sessions.get(clientId)?.connection?.isPaused === true)
 }
 
-/** A will has been read and published: the next connection of its client may be let in, unless another will is read. */
+/** A will was read and published: the next connection of the client may proceed, unless another will must be read. */
 export function wakeAfterWill(state: BrokerState, clientId: string): void {
   if (!state.willLoads.has(clientId)) wakeFirstWaiting(state, clientId)
 }
 
-/** It does not wait any longer, for whatever reason: nobody who waits behind it has to wait for that. */
+/** Ends the wait for any reason. Connections that wait for this one no longer do. */
 export function endTakeoverWait(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
@@ -92,7 +94,10 @@ export function endTakeoverWait(state: BrokerState, connection: Connection): voi
   else wakeFirstWaiting(state, clientId)
 }
 
-/** With the next tick. Each wakes the one behind it: thousands may wait, and those that are not first would be looked at for each that is. */
+/**
+ * The connection is woken at the next tick, and each wakes the next. Thousands may wait; waking all of them each time
+ * would be quadratic.
+ */
 export function wakeFirstWaiting(state: BrokerState, clientId: string): void {
   const [first] = state.waitingForTakeover.get(clientId) ?? []
   if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)

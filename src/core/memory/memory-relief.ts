@@ -1,10 +1,10 @@
-// What sessions give up while the memory of the node is short: all of them are walked through, a slice in each tick, whenever
-// the level is told again. What a client may hold becomes less each time (`MemoryAccount.share`), so those that hold most are met
-// first, and those that hold little are left alone.
+// Frees memory of sessions while the node is short of memory. The core visits all sessions, one slice per tick, each time
+// the memory level is reported. The share of each client decreases each time (`MemoryAccount.share`), so the largest users are
+// affected first and small ones are left alone.
 //
-//   soft:  persistent sessions: what waits in memory waits on disk, and so does what is in flight to a client that is away
-//   hard:  clean sessions: what waits goes, oldest first ── greedy publishers are not read from until the next look
-//          ── a client that acknowledges nothing, or has many aliases, is disconnected with 0x97
+//   soft:  persistent sessions: queued messages move to disk, and in-flight messages of disconnected clients as well
+//   hard:  clean sessions: queued messages are dropped, oldest first ── reading from fast publishers pauses until the next
+//          visit ── a client that does not acknowledge, or has many aliases, is disconnected with 0x97
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
@@ -18,21 +18,21 @@ import { drainQueue } from '../sessions/drain-queue.ts'
 import { moveQueueToDisk } from '../sessions/end-session.ts'
 import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
 
-/** Places of sessions that are looked at in one tick. */
+/** Sessions that are visited in one tick. */
 const placesInSlice = 1_024
-/** At the level `hard` a client that sends more between two looks is not read from until the next one. */
+/** At the level `hard`, reading pauses for a client that sent more than this since the last visit. */
 const greedyBytes = 1_048_576
 
-/** A client that lets a message wait so long for its acknowledgement is not about to free the memory. */
+/** A client whose oldest unacknowledged message is older than this is not expected to free memory. */
 const slowAnswerMs = 5_000
 
-/** Less in flight to a client that is away is not worth a read when it comes back. */
+/** Fewer bytes in flight to a disconnected client are not worth a read when it reconnects. */
 const worthReadingBytes = 4_096
 
-/** Told of connections that hold more than is left to them. */
+/** Called for connections that hold more than their share. */
 export type EndGreedy = (state: BrokerState, connection: Connection) => void
 
-/** The level is another one, or it has been found again: who waits is released, and the walk begins. */
+/** The level changed or was reported again: paused clients may continue, and the visit of all sessions starts. */
 export function startRelief(state: BrokerState, found: { readonly level: MemoryLevel; readonly step: number }): void {
   state.memory.setLevel(found.level, found.step)
   for (const connection of state.waitingForMemory) resumeReading(state, connection, readPauseReasons.memory)
@@ -40,7 +40,7 @@ export function startRelief(state: BrokerState, found: { readonly level: MemoryL
   state.reliefFrom = state.memory.level === 'normal' ? undefined : 0
 }
 
-/** The next slice. */
+/** Visits the next slice. */
 export function continueRelief(state: BrokerState, endGreedy: EndGreedy): void {
   const from = state.reliefFrom
   if (from === undefined) return
@@ -68,7 +68,7 @@ function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): vo
   if (state.memory.step > 0 && received > greedyBytes) waitForMemory(state, connection)
 }
 
-/** It holds more than is left to it, and gives nothing of it back by itself. */
+/** Returns whether a client holds more than its share and does not free any of it. */
 function isGreedy(state: BrokerState, session: Session, connection: Connection): boolean {
   if (connection.incomingAliasNameBytes > maxAliasNameBytes(state)) return true
   const { outgoing } = session
@@ -91,8 +91,9 @@ function waitOnDisk(state: BrokerState, session: Session): void {
 }
 
 /**
- * What is in flight to a client that is away is read again when it comes back, and keeps its packet id. What a shared group gave
- * may have to go to another member then, and a bridge's is kept whole until PUBCOMP: these stay.
+ * Removes in-flight messages of a disconnected client from memory. They are read again when it reconnects, and keep
+ * their packet identifiers. Messages of shared subscriptions may have to go to another member, and those of bridges
+ * stay complete until PUBCOMP: both remain in memory.
  */
 function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQueue): void {
   const { outgoing } = session
@@ -109,7 +110,7 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
     delivery.stage = 'waiting'
     stored.packetIds ??= new Map()
     stored.packetIds.set(sequence, packetId)
-    // What was acknowledged between them has no record.
+    // Acknowledged messages in between have no record.
     if (sequence < stored.diskFrom) noteGapsBelow(stored, stored.diskFrom)
     stored.diskFrom = Math.min(stored.diskFrom, sequence)
   })

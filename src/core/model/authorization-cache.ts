@@ -31,19 +31,19 @@ export class AuthorizationCache {
   #lastPermissions = 0
   readonly #others = new Map<Topic, number>()
 
-  /** Undefined where nothing is known, or what is known is of another epoch. */
+  /** Returns undefined if nothing is known, or if the entry is of an earlier epoch. */
   get(topic: Topic, how: PublishOptions, epoch: number): Permission | undefined {
     if (epoch !== this.#epoch) this.#forget(epoch)
     if (topic !== this.#lastTopic) this.#turnTo(topic)
     return authorizationCache[(this.#lastPermissions >> shiftOf(how)) & 3]
   }
 
-  /** Of the topic that was asked for last. */
+  /** Sets the decision for the topic of the last `get`. */
   set(how: PublishOptions, permission: Exclude<Permission, 'ask'>): void {
     this.#lastPermissions |= authorizationCache.indexOf(permission) << shiftOf(how)
   }
 
-  /** All of it; some may be of an epoch that is over, and asks again when it is needed. */
+  /** Returns all entries. Entries of an earlier epoch are requested again when they are needed. */
   *cachedEntries(): IterableIterator<CachedAuthorization> {
     if (this.#lastTopic !== undefined) yield* permissionsOf(this.#lastTopic, this.#lastPermissions)
     for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* permissionsOf(topic, bits)

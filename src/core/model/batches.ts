@@ -1,35 +1,35 @@
-// What is to be stored gathers in batches. The driver takes one when the disk is free; most often that is the one that
-// gathers, and the next begins.
+// Changes for the store are collected in batches. The driver takes a batch when the store is free. Usually that is the open
+// batch, and a new one starts.
 //
-//   gathering --taken--> committing --committed--> done
+//   open ------taken--> committing --committed--> done
 //        |                   ^
-//        '--> aside ---------'      only what will soon be acknowledged is left in it: it waits for that
+//        '--> waiting -------'      all its changes are messages that will soon be acknowledged: the batch waits for that
 //               |
-//               '--struck whole--> done, and the disk has not been asked
+//               '--all cancelled--> done, without a write
 //
-// All that was set aside goes with the first batch that has to be written. What nobody waits for is put off: it goes along
-// then as well, or by itself after a while.
+// The first batch that must be written includes all waiting batches. Deferred writes, which nothing waits for, go with it as
+// well, or in a batch of their own after a time.
 
 import { failedAssertion } from '../../protocol/index.ts'
 import type { StoredChange } from '../../records/index.ts'
 import type { Batch } from './outputs.ts'
 import { SendList } from './send-list.ts'
 
-/** A batch waits for longer while answers come, with pauses of at most this and so long at most. */
+/** While acknowledgements arrive at intervals of at most `ackPauseMs`, a batch waits longer, at most `maxAckWaitMs`. */
 const ackPauseMs = 10
 const maxAckWaitMs = 180
 
-/** What is put off is put off for so long at most, and so much of it. */
+/** Maximum delay and maximum number of deferred writes. */
 const deferredWriteMs = 50
 const maxDeferredWrites = 1_024
 
-/** As many batches tell how long one takes. */
+/** The average commit time covers about this number of commits. */
 const commitsRemembered = 16
 
-/** How far the clock may have gone on beyond what is stored of it. */
+/** Maximum difference between the clock and its stored value. */
 const clockRecordIntervalMs = 60_000
 
-/** The broker. */
+/** Parts of the broker state that batches read. */
 interface BatchDependencies {
   readonly nowMs: number
   readonly isShuttingDown: boolean
@@ -40,14 +40,14 @@ export class Batches {
   /** How long the disk takes for a batch, of late. */
   commitMs = 0
   readonly #dependencies: BatchDependencies
-  /** Taken and not yet committed, in order. */
+  /** Taken and not committed yet, in order. */
   readonly #committing: Batch[] = []
-  /** Ended and not taken. In order, right before `gathering`. */
+  /** Closed and not taken, in order, directly before the open batch. */
   readonly #waiting: Batch[] = []
   #deferWrite: StoredChange[] = []
   #deferredSinceMs = 0
   #lastTaken = 0
-  /** When something was last acknowledged before it was written. */
+  /** Time of the last acknowledgement that cancelled a write. */
   #lastCancelAtMs = 0
   #clockRecordedMs = -Infinity
 
@@ -55,31 +55,33 @@ export class Batches {
     this.#dependencies = dependencies
   }
 
-  /** The last batch with anything in it: the one that gathers, or one before. An empty one is never written. */
+  /** Number of the last batch that has changes: the open one, or the one before. An empty batch is never written. */
   get lastOpenNumber(): number {
     return hasAnything(this.openBatch) ? this.openBatch.number : this.openBatch.number - 1
   }
 
-  /** The batch of that number, while what is in it can still be struck. */
+  /** Returns the batch with that number as long as its changes can be cancelled. */
   open(number: number): Batch | undefined {
     if (number === this.openBatch.number) return this.openBatch
     const waiting = this.#waiting
     return waiting.length > 0 && number >= waiting[0].number ? waiting[number - waiting[0].number] : undefined
   }
 
-  /** The last change is of a message whose answer may come before the disk is asked; it waits till then at most. */
+  /**
+   * The last change is of a message that may be acknowledged before it is written. It waits until `untilMs` at most.
+   */
   deferCommit(untilMs: number): void {
     const { openBatch } = this
     openBatch.deferred++
     if (untilMs < openBatch.waitsUntilMs) openBatch.waitsUntilMs = untilMs
   }
 
-  /** Of the last change: no answer will come for now. */
+  /** Revokes `deferCommit` for the last change: no acknowledgement is expected. */
   stopDeferring(): void {
     this.openBatch.deferred--
   }
 
-  /** `isHoped`: by the answer that it waited for. */
+  /** Cancels a change; `isHoped` says that the acknowledgement arrived for which it was deferred. */
   cancelWrite(batch: Batch, index: number, isHoped: boolean): void {
     batch.changes[index] = undefined
     batch.cancelled++
@@ -88,20 +90,20 @@ export class Batches {
     this.#lastCancelAtMs = this.#dependencies.nowMs
   }
 
-  /** To be written some time soon: after a crash it may not have happened, and that does no harm. */
+  /** Adds a change that is written later. Losing it in a crash does no harm. */
   deferWrite(change: StoredChange): void {
     if (this.#deferWrite.length === 0) this.#deferredSinceMs = this.#dependencies.nowMs
     this.#deferWrite.push(change)
   }
 
-  /** What was put off comes before what gathers from here on. */
+  /** Moves the deferred writes into the open batch, before later changes. */
   includeDeferredWrites(): void {
     const { changes } = this.openBatch
     for (const change of this.#deferWrite) changes.push(change)
     this.#deferWrite = []
   }
 
-  /** Something is there for `take`: to be taken, or to be set aside. */
+  /** Whether `take` has something to do. */
   get isAny(): boolean {
     const waiting = this.#waiting
     return (
@@ -109,7 +111,7 @@ export class Batches {
     )
   }
 
-  /** When the first of what waits has waited for long enough; Infinity: nothing waits, or for the driver alone. */
+  /** The time when the first waiting batch must be written; Infinity if none waits, or only for the driver. */
   get dueAtMs(): number {
     const waiting = this.#waiting
     const asideAtMs = waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#waitsUntilMs(waiting[0]) : Infinity
@@ -117,7 +119,7 @@ export class Batches {
     return Math.min(asideAtMs, isPutOff ? this.#deferredSinceMs + deferredWriteMs : Infinity)
   }
 
-  /** What is to be written now, or has been struck whole; undefined: nothing. */
+  /** Returns the batch to write now, or a batch whose changes are all cancelled; undefined if there is none. */
   take(): Batch | undefined {
     const waiting = this.#waiting
     const { openBatch } = this
@@ -131,12 +133,13 @@ export class Batches {
     return this.#begin(waiting.length === 0 ? this.#startNext() : joinBatches(waiting.splice(0), this.#startNext()))
   }
 
-  /** The batch that was taken first is where it belongs. */
+  /** Confirms the batch that was taken first. */
   commit(number: number): Batch {
     const batch = this.#committing.shift()
     if (batch === undefined || batch.number !== number)
       throw failedAssertion(`batch ${number} was committed out of turn`)
-    // While none goes to the disk nobody knows how long that takes, and it may have become quick.
+    // While no batch is written, the commit time is unknown. It is reduced step by step, because the disk may be faster
+    // now.
     if (isFullyCancelled(batch)) this.commitMs *= 1 - 1 / commitsRemembered
     else this.commitMs += (this.#dependencies.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered
     return batch
@@ -164,7 +167,7 @@ export class Batches {
     return length >= maxDeferredWrites || nowMs >= this.#deferredSinceMs + deferredWriteMs || isShuttingDown
   }
 
-  /** By themselves, and nobody waits for them: the number is that of a batch that is where it belongs. */
+  /** A batch of deferred writes only. Nothing waits for it, so it has the number of a batch that was already taken. */
   #takeDeferredWrites(): Batch {
     const batch = newBatch(this.#lastTaken)
     for (const change of this.#deferWrite) batch.changes.push(change)
@@ -172,7 +175,7 @@ export class Batches {
     return batch
   }
 
-  /** Nothing is left in it but what will soon be acknowledged. */
+  /** Returns whether the batch contains only messages that will soon be acknowledged. */
   #isWaiting(batch: Batch): boolean {
     const { changes, cancelled, deferred } = batch
     const { nowMs, isShuttingDown } = this.#dependencies
@@ -181,12 +184,15 @@ export class Batches {
     )
   }
 
-  /** As long as answers come the disk would only keep them up. */
+  /** While acknowledgements arrive, a write would only delay them. */
   #waitsUntilMs({ waitsUntilMs }: Batch): number {
     return Math.max(waitsUntilMs, Math.min(this.#lastCancelAtMs + ackPauseMs, waitsUntilMs + maxAckWaitMs))
   }
 
-  /** So that after a restart time never goes back behind what is stored, whatever the machine's clock says. */
+  /**
+   * Stores the time, so that after a restart it never goes back before the stored value, whatever the system clock
+   * says.
+   */
   #recordClock(batch: Batch): void {
     const { nowMs } = this.#dependencies
     if (nowMs - this.#clockRecordedMs < clockRecordIntervalMs) return
@@ -220,7 +226,7 @@ function hasAnything({ changes, sendsAfterCommit }: Batch): boolean {
   return changes.length > 0 || sendsAfterCommit.length > 0
 }
 
-/** Nothing of it needs the disk. */
+/** Returns whether no change of the batch must be written. */
 function isFullyCancelled({ changes, cancelled }: Batch): boolean {
   return changes.length === cancelled
 }

@@ -1,33 +1,40 @@
-// Bridges are clients of this broker, and their sessions are what they keep their messages in. Their client ids are theirs
-// alone: nobody who comes through a listener may have one, for with it would come everything that waits for the bridge.
+// Bridges are clients of this broker, and their sessions store their messages. Their client IDs are reserved: a client
+// of a listener that used one would receive everything that waits for the bridge.
 
 import type { QoS, UserProperties } from '../../protocol/index.ts'
 
 const prefix = '$bridge/'
 
-/** What a bridge keeps with its session begins so: subscriptions that nothing ever matches, see `bridges/subscriptions.ts`. */
+/**
+ * Prefix of the subscriptions in which a bridge stores its state. They match no topic: see `bridges/subscriptions.ts`.
+ */
 export const bridgeMarksRoot = prefix
 
 /**
- * The user property by which messages that go round are found out: see `bridges/loop-marker.ts`. A bridge says it in CONNECT,
- * and is told in CONNACK which broker it has come to.
+ * User property that detects loops: see `bridges/loop-marker.ts`. A bridge sends it in CONNECT; CONNACK contains the
+ * name of this broker.
  */
 export const loopMarkerName = 'godwit-via'
 
 /**
- * Before 5.0 CONNACK has no room for that. Who says there that it is a bridge is told under this topic, at QoS 0 and right
- * behind CONNACK. It is an answer and no message: nobody publishes it, and nobody subscribes to it.
+ * Before 5.0 CONNACK has no properties. A client that declared itself a bridge receives the broker's name on this
+ * topic, with QoS 0, directly after CONNACK. This is a response, not a message: clients cannot publish or subscribe to
+ * it.
  */
 export const brokerNameTopic = '$godwit/broker'
 
 const brokerNamePattern = /^[\w.-]{1,64}$/
 
-/** Whether a broker of this kind may be called so: who says it is a stranger, and the name is put on messages. */
+/**
+ * Returns whether a remote broker may have this name. The name comes from an untrusted broker and is added to messages.
+ */
 export function isBrokerName(text: string): boolean {
   return brokerNamePattern.test(text)
 }
 
-/** Packet ids towards a bridge are no larger, so that it can make several of each: see `bridges/forwarding.ts`. */
+/**
+ * Maximum packet identifier towards a bridge, which derives several identifiers from each: see `bridges/forwarding.ts`.
+ */
 export const largestBridgePacketId = 2_047
 
 export function bridgeClientId(name: string): string {
@@ -38,32 +45,32 @@ export function isBridgeClient(clientId: string): boolean {
   return clientId.startsWith(prefix)
 }
 
-/** Client IDs of the sessions that store for actions of rules begin so. */
+/** Prefix of the client IDs of action queues. */
 export const actionClientPrefix = `${prefix}$action/`
 
 /**
- * The session that stores for an action of rules. Each shard has its own, so that what a rule sends is durable together with
- * the message that it ran for: `salt` is chosen so that the session belongs to the shard.
+ * Returns the client ID of the action queue. Each shard has its own, so that a result is durable together with the
+ * message that triggered the rule. `salt` is chosen so that the session belongs to the shard.
  */
 export function actionClientId(action: string, salt: string): string {
   return `${actionClientPrefix}${salt}/${action}`
 }
 
-/** The action that a session stores for; undefined: it is none of those. */
+/** Returns the action of an action queue; undefined for other sessions. */
 export function actionOfClientId(clientId: string): string | undefined {
   if (!clientId.startsWith(actionClientPrefix)) return undefined
   return clientId.slice(clientId.indexOf('/', actionClientPrefix.length) + 1)
 }
 
-/** How much waits for a bridge, on disk. */
+/** Limits of a bridge's queue on disk. */
 export interface SpoolLimits {
-  /** Undefined: as much as for any session. */
+  /** Undefined: the limit of any session. */
   readonly maxMessages: number | undefined
-  /** One message more is dropped and counted. */
+  /** When the queue is full, a new message is dropped and counted. */
   readonly dropsNewest: boolean
-  /** For one message more the oldest that is not under way is dropped and counted. */
+  /** When the queue is full, the oldest message that is not in flight is dropped and counted. */
   readonly dropsOldest: boolean
-  // With neither the publisher of one message more is refused, where it can be told.
+  // With neither, the publisher of a new message is refused if its version allows it.
 }
 
 const maxMessagesName = 'spool-max-messages'
@@ -71,7 +78,7 @@ const dropsNewestName = 'spool-drops-newest'
 const dropsOldestName = 'spool-drops-oldest'
 const forgottenName = 'forgotten-there'
 
-/** A bridge says its limits in CONNECT. */
+/** Returns the limits as properties that a bridge sends in CONNECT. */
 export function spoolProperties({ maxMessages, dropsNewest, dropsOldest }: SpoolLimits): UserProperties {
   return [
     ...(maxMessages === undefined ? [] : ([[maxMessagesName, String(maxMessages)]] as const)),
@@ -93,25 +100,25 @@ export function spoolLimitsIn(properties: UserProperties | undefined): SpoolLimi
 const raisedFromQoS: readonly (readonly number[])[] = [[1], [2], [3]]
 
 /**
- * A bridge says with the identifier of a subscription to which QoS messages are raised that were published with less. What
- * is raised comes to it with the identifier `publishedQoS + 1`. It has no other use for identifiers.
+ * Returns the subscription identifier with which a bridge raises the QoS of messages published with a lower one. A
+ * raised message has the identifier `publishedQoS + 1`. Bridges use identifiers for nothing else.
  */
 export function identifierForRaisedQoS(published: QoS): readonly number[] {
   return raisedFromQoS[published] ?? []
 }
 
-/** What the identifier of a bridge's subscription says. */
+/** Returns the QoS that the identifier of a bridge's subscription requests. */
 export function raisedQoSIn(identifier: number | undefined): QoS {
   return identifier === 1 || identifier === 2 ? identifier : 0
 }
 
-/** Undefined: it was not raised. */
+/** Returns the published QoS; undefined if it was not raised. */
 export function publishedQoSOf(subscriptionIdentifiers: readonly number[] | undefined): QoS | undefined {
   const identifier = subscriptionIdentifiers?.[0]
   return identifier === undefined ? undefined : (Math.min(2, identifier - 1) as QoS)
 }
 
-/** Said in CONNECT when the broker behind the bridge has no session of it any more. */
+/** Sent in CONNECT when the remote broker has lost the bridge's session. */
 export const remoteSessionLostProperty: UserProperties = [[forgottenName, '']]
 
 export function hasRemoteSessionLost(properties: UserProperties | undefined): boolean {

@@ -1,58 +1,58 @@
-// One client's connection as everybody sees it. The driver makes it when a stream opens and finds its own end of the
-// stream in `outlet`; outputs name it. What the broker thinks of it stands in `now`, which only `connections/` reads
-// in full (see `state/connection-state.ts`) and changes.
+// The connection of one client, as all modules see it. The driver creates it when a stream opens and finds the stream
+// through `output`; outputs refer to it. The broker's state of the connection is in `now`, which only `connections/`
+// reads completely (see `state/connection-state.ts`) and changes.
 
 import type { DeferredAck } from './deferred-ack.ts'
 import type { ProtocolVersion, Topic } from '../../protocol/index.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import type { AuthorizationCache } from './authorization-cache.ts'
 
-/** What a connection inherits from the listener that it came through. */
+/** Properties that a connection inherits from its listener. */
 export interface ListenerTraits {
   readonly name: string
-  /** Undefined where there is none. */
+  /** Undefined if the listener has no port. */
   readonly port?: number | undefined
   readonly isLoopback: boolean
-  /** Put before every topic of its clients; '' or undefined: nothing. */
+  /** Prefix of every topic of its clients; '' or undefined if there is none. */
   readonly mountpoint?: string | undefined
-  /** Where its clients belong; undefined: it says nothing of that. */
+  /** Namespace of its clients; undefined if the listener does not set it. */
   readonly namespace?: string | undefined
-  /** What one client may publish and send in a second; undefined: no limit. */
+  /** Maximum number of messages per second and client; undefined: no limit. */
   readonly messagesPerSecond?: number | undefined
   readonly bytesPerSecond?: number | undefined
-  /** No listener: the bridges of this broker come in here. Limits that are for strangers do not hold for them. */
+  /** Bridges of this broker, which have no listener. Limits for unauthenticated clients do not apply to them. */
   readonly isBridge?: boolean | undefined
-  /** What its clients speak, where it is not MQTT: they come by a gateway. */
+  /** Protocol of its clients if they use a gateway. */
   readonly gateway?: GatewayProtocolName | undefined
 }
 
-/** What the gateway of a client knows of it beside its session. The gateway changes it while the client is connected. */
+/** State of a client in its gateway beyond the session. The gateway changes it while the client is connected. */
 export interface GatewayClient {
-  /** MQTT-SN: it has said that it will be silent, and what comes for it waits. */
+  /** MQTT-SN: the client announced a silence, and its messages are queued. */
   readonly isSleeping?: boolean | undefined
   /** LwM2M. */
   readonly endpointName?: string | undefined
   readonly lifetimeSeconds?: number | undefined
 }
 
-/** As in lists of clients: `MQTT-SN` and 1. */
+/** As in lists of clients, for example `MQTT-SN` and 1. */
 export interface GatewayProtocolName {
   readonly name: 'MQTT-SN' | 'CoAP' | 'LwM2M' | 'STOMP'
   readonly version: number
 }
 
-/** What the transport knows of a client before it has said a word. */
+/** What the transport knows of a client before CONNECT. */
 export interface ConnectionOrigin {
   readonly port: number
-  /** From a certificate, where the listener says so: counts instead of what CONNECT says. */
+  /** From the certificate, if the listener is configured so. It replaces the client ID of CONNECT. */
   readonly clientId: string | undefined
   readonly username: string | undefined
   readonly certificate: CertificateTraits | undefined
-  /** TLS-PSK: the identity whose key the client has. */
+  /** TLS-PSK: the identity of the client's key. */
   readonly pskIdentity: string | undefined
 }
 
-/** The certificate of a client, verified. */
+/** The verified certificate of a client. */
 export interface CertificateTraits {
   readonly commonName: string | undefined
   /** RFC 4514, most specific first: `CN=device-7,O=Plant`. */
@@ -72,77 +72,80 @@ export type ConnectionStateName =
   | 'closed'
 
 export class Connection {
-  /** The driver's end: whatever it needs to find the stream again. The core never looks inside. */
+  /** The driver's reference to the stream. The core never reads it. */
   readonly output: object
   readonly listener: ListenerTraits
   readonly peerAddress: string
-  /** 0 where there is none. */
+  /** 0 if there is none. */
   peerPort: number
   /** Counted by the driver, in both directions, since it opened. */
   receivedBytes: number
   receivedPackets: number
-  /** `receivedBytes` when memory was short and the connection was looked at last. */
+  /** `receivedBytes` at the last visit while memory was short. */
   receivedAtLookBytes: number
   sentBytes: number
   sentPackets: number
-  /** Undefined where the transport knows nothing more. */
+  /** Undefined if the transport knows nothing more. */
   readonly origin: ConnectionOrigin | undefined
-  /** Undefined: it came by no gateway, or through another shard. */
+  /** Undefined if no gateway is used, or if the connection comes from another shard. */
   gatewayClient: GatewayClient | undefined
   now: { readonly state: ConnectionStateName }
   version: ProtocolVersion
-  /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
+  /** While true, the driver passes no further packets of this connection; also reported in `outputs.readScheduler`. */
   isPaused: boolean
-  /** Why it is paused, as bits: see `outgoing/read-pause-reasons.ts`. 0: it is not. */
+  /** Reasons for the pause, as bits: see `outgoing/read-pause-reasons.ts`; 0: not paused. */
   readPauseReasons: number
-  /** 0: never times out. */
+  /** 0: no keep alive. */
   keepAliveMs: number
-  /** When the last packet came, or the last part of one that is under way. */
+  /** Time of the last packet, or of the last part of an incomplete one. */
   lastPacketAtMs: number
-  /** Bytes that were handed to the driver and have not been reported as sent: an estimate between two reports. */
+  /** Bytes handed to the driver and not reported as sent: an estimate between two reports. */
   unsentBytes: number
-  /** Nothing at all may pass what waits for this batch (a CONNACK, a SUBACK). */
+  /** No packet may overtake what waits for this batch (a CONNACK, a SUBACK). */
   sendsDeferredUntilBatch: number
-  /** No acknowledgement may pass one that waits for this batch. */
+  /** No acknowledgement may overtake one that waits for this batch. */
   acksDeferredUntilBatch: number
-  /** Answers, in order, of which the first waits for another shard; undefined: none. */
+  /** Acknowledgements in order, of which the first waits for a peer; undefined if there are none. */
   deferredAcks: DeferredAck[] | undefined
-  /** PUBLISH packets of QoS 1 and 2 from the client that we have not answered for good. */
+  /** Number of QoS 1 and 2 PUBLISH packets from the client whose exchange is not complete. */
   unacknowledgedPublishes: number
-  /** The client's Maximum Packet Size; Infinity where it has not said one. */
+  /** The client's Maximum Packet Size; Infinity if it did not set one. */
   maximumPacketBytes: number
-  /** Ours towards the client, undefined until the first is used. */
+  /** Topic aliases towards the client; undefined until the first is used. */
   outgoingAliases: Map<Topic, number> | undefined
-  /** The client's Topic Alias Maximum, or our own bound if that is less. */
+  /** The client's Topic Alias Maximum, or the broker's own limit if that is lower. */
   outgoingAliasMaximum: number
-  /** Bytes of the names of topics with an alias, in each direction. */
+  /** Bytes of the topic names that have an alias, in both directions. */
   incomingAliasNameBytes: number
   outgoingAliasNameBytes: number
-  /** What aliases of both directions count for in memory. */
+  /** Memory that aliases of both directions count for. */
   aliasBytes: number
-  /** Before every topic of its client, '' where nothing is: see `mountpoint.ts`. */
+  /** Prefix of every topic of its client, '' if there is none: see `mountpoint.ts`. */
   mountpoint: string
-  /** That its client belongs to, once it is let in; undefined: none. */
+  /** Namespace of the client after it was accepted; undefined if it has none. */
   namespace: string | undefined
-  /** Its messages go out with nothing added or changed: neither aliases nor a mount point are there. */
+  /** Messages are sent unchanged: there are neither aliases nor a mount point. */
   isPlain: boolean
-  /** What its client publishes is taken as it comes: neither a mount point nor a meter is there. */
+  /** Publications are accepted unchanged: there is neither a mount point nor a rate limit. */
   hasPlainPublishes: boolean
   /**
-   * It keeps to what CONNACK says (Receive Maximum), and a message may be refused (0x97) where it cannot be kept now. Else
-   * its client is not read from for a while: it is of 3.1 or 3.1.1 and cannot be told, or it is a bridge, behind which
-   * nobody would send it again.
+   * The client observes the Receive Maximum of CONNACK, and the broker may refuse a message with 0x97 if it cannot be
+   * stored now. If false, the broker pauses reading instead: a 3.1 or 3.1.1 client cannot be told, and a bridge would
+   * not send the message again.
    */
   canRefuseMessages: boolean
-  /** A bridge of 3.1 or 3.1.1: all its subscriptions are as if they were no-local and retain-as-published. */
+  /** A bridge with 3.1 or 3.1.1: its subscriptions behave as with No Local and Retain As Published. */
   hasNoLocal: boolean
-  /** Another identity took over its client ID (`auth.client_id_binding = none`): its end is not the client's doing. */
+  /**
+   * Another identity took over the client ID (`auth.client_id_binding = none`), so the client did not end the
+   * connection itself.
+   */
   wasDisplaced: boolean
-  /** mqtt.retry_interval: something was sent again on it, so that two answers may come to one packet. */
+  /** With mqtt.retry_interval a packet was sent again, so two acknowledgements may arrive for it. */
   hasRedelivered: boolean
-  /** What its client may publish in a second; undefined: as much as it likes. */
+  /** Rate limit of the client's publications; undefined if there is none. */
   rateLimiter: RateLimiter | undefined
-  /** What its client may publish, as far as that has been asked; undefined until the first time. */
+  /** Known permissions to publish; undefined before the first check. */
   authorizationCache: AuthorizationCache | undefined
 
   constructor(output: object, listener: ListenerTraits, peerAddress: string, origin?: ConnectionOrigin) {

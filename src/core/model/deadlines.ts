@@ -1,12 +1,11 @@
-// What is to happen at a time: a binary heap by time, so that the next deadline is always at hand and none costs a
-// timer of its own. There is at most one of each kind for each subject, so a client that comes and goes a thousand
-// times an hour leaves nothing behind.
+// Deadlines in a binary heap by time: the next one is always known, and none needs a timer. Each subject has at most one
+// deadline of each kind, so a client that reconnects a thousand times leaves no entries.
 //
-//   places:  keep-alive: connection -> entry        heap:          5
-//            session-expiry: client id -> entry                 9     7      the parent is never later than its
-//            ...                                              12 11  8       children; equal times leave in the
-//                                                                            order of coming
-//   Each entry knows its index in the heap: it is moved or taken out from where it is.
+//   entries: keep-alive: connection -> entry        heap:          5
+//            session-expiry: client id -> entry                 9     7      a parent is never later than its
+//            ...                                              12 11  8       children; equal times keep their
+//                                                                            order of insertion
+//   Each entry knows its index in the heap, so it can be moved or removed from there.
 
 import type { Connection } from './connection.ts'
 
@@ -27,7 +26,7 @@ export type DeadlineKind =
   | 'forget-received'
   | 'retained-wait'
 
-/** A connection, a client id or a topic, as the kind says. */
+/** A connection, a client ID or a topic, depending on the kind. */
 export type DeadlineSubject = Connection | string
 
 export interface Deadline<Kind = DeadlineKind, Subject = DeadlineSubject> {
@@ -42,7 +41,7 @@ interface Entry<Kind, Subject> extends Deadline<Kind, Subject> {
   index: number
 }
 
-/** Of a core, or of whatever else has many things that fall due. */
+/** The deadlines of a core, or of another component with many deadlines. */
 export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSubject> {
   readonly #heap: Entry<Kind, Subject>[] = []
   readonly #places = new Map<Kind, Map<Subject, Entry<Kind, Subject>>>()
@@ -52,12 +51,12 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
     return this.#heap.length
   }
 
-  /** Infinity when there is none. */
+  /** The earliest time; Infinity if there is none. */
   nextMs(): number {
     return this.#heap.length === 0 ? Infinity : this.#heap[0].atMs
   }
 
-  /** In place of the one that this subject has of this kind. */
+  /** Replaces the deadline of this kind and subject. */
   set(kind: Kind, subject: Subject, atMs: number): void {
     const place = this.#placeFor(kind)
     const known = place.get(subject)
@@ -78,7 +77,7 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
     if (entry !== undefined) this.#takeOut(entry)
   }
 
-  /** The first one that is due, or undefined. */
+  /** Returns and removes the first deadline that is due, or undefined. */
   takeDue(nowMs: number): Deadline<Kind, Subject> | undefined {
     const first = this.#heap.at(0)
     if (first === undefined || first.atMs > nowMs) return undefined

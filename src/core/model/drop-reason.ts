@@ -1,7 +1,7 @@
-/** Why a message does not reach a client. */
+/** Why a message was not delivered to a client. */
 export type DropReason =
   | 'queue-full'
-  /** The memory of the node is short: see `MemoryLevel`. */
+  /** The node is short of memory: see `MemoryLevel`. */
   | 'memory-full'
   | 'expired'
   | 'too-large'
@@ -9,7 +9,7 @@ export type DropReason =
   | 'storage-full'
   | 'no-retained-room'
   | 'session-ended'
-  /** Another shard is so far behind that no more is kept for it. */
+  /** A peer is too far behind, and the limit of messages for it is reached. */
   | 'peer-behind'
-  /** The publisher or the receiver may not. */
+  /** The publisher or the receiver is not authorized. */
   | 'not-allowed'

@@ -1,72 +1,77 @@
-// Who a client is and what it may do, as the core asks for it. The answers are the access room's, which hands in an
-// object that answers at once from what it has at hand; where it has to ask somebody else first it says so, and the core
-// waits for it in a state with a name.
+// Who a client is and what it may do. The module `access` provides the object that answers permission checks from
+// memory. If it must ask another service first, it returns `ask`, and the core waits in a named state.
 
 import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 
-/** Whom a session speaks for: found when the client is let in, and kept by its session from then on. Never changed. */
+/** The identity of a session: found when the client is accepted, then kept by its session. It never changes. */
 export interface Identity {
-  /** Undefined: it belongs to none. */
+  /** Undefined if it has none. */
   readonly namespace?: string | undefined
-  /** As it calls itself; its session has the namespace in front of it. */
+  /** As the client sent it; the name of its session adds the namespace. */
   readonly clientId: string
-  /** As the access room knows it: of CONNECT, of a certificate or of a token. */
+  /** As used for access rules: from CONNECT, from a certificate or from a token. */
   readonly username: string | undefined
   /**
-   * What the client authenticated as, for `Session.identity`: `user:<name>`, `clientid` (it proved the client ID itself), or
-   * `anonymous`. Undefined: not known, as in records of earlier versions.
+   * The authenticated name, for `Session.identity`: `user:<name>`, `clientid` (the client proved its client ID), or
+   * `anonymous`. Undefined if not known, as in records of earlier versions.
    */
   readonly principal?: string | undefined
-  /** Where it connected from; '' for a session that came back from the disk and has no client yet. */
+  /** Address of the client; '' for a stored session without a client since the restart. */
   readonly peerAddress: string
-  /** Nothing is denied to it. */
+  /** All actions are allowed. */
   readonly isSuperuser: boolean
-  /** What let it in: the name of an authenticator, or `anonymous`. Undefined: it came back from the disk. */
+  /** Name of the authenticator that accepted the client, or `anonymous`. Undefined for a session read from disk. */
   readonly authenticatedBy?: string | undefined
-  /** When what it showed ceases to hold (`exp` of a token); undefined: never. */
+  /** When its credentials expire (`exp` of a token); undefined: never. */
   readonly expiresAtMs: number | undefined
-  /** Only the access room looks inside: the rules of a token, the fields of a certificate. */
+  /** Read by the module `access` only: the rules of a token, the fields of a certificate. */
   readonly grants: object | undefined
 }
 
-/** Of a client that the access room says nothing about. `session`: the name of its session. */
+/** Returns the identity of a client for which `access` has nothing to add. `session` is the name of its session. */
 export function plainIdentity(session: string, username: string | undefined, peerAddress: string): Identity {
   const { namespace, name: clientId } = splitNamespacedName(session)
   const who = { clientId, username, peerAddress, isSuperuser: false, expiresAtMs: undefined, grants: undefined }
   return namespace === undefined ? who : { ...who, namespace }
 }
 
-/** `ask`: nobody knows yet; the core asks with `may-do` and comes back when that is answered. */
+/** `ask`: not known yet. The core sends the request `may-do` and checks again after the response. */
 export type Permission = 'allow' | 'deny' | 'disconnect' | 'ask'
 
 /**
- * Pure and at once. The same question has the same answer until `epoch` grows, which is told by `permissions-changed`
- * before anything else is. A superuser (`Identity.isSuperuser`) is not asked about, except by `mayStay`.
+ * Permission checks: pure and synchronous. The result stays valid until `epoch` grows, which the input
+ * `permissions-changed` reports before any other input. Superusers (`Identity.isSuperuser`) are checked by `canStay`
+ * only.
  */
 export interface Permissions {
-  /** Grows whenever an answer may be another than before. Never negative. */
+  /** Grows whenever a result may change. Never negative. */
   readonly epoch: number
-  /** Nobody is denied anything: nothing has to be asked. May change with `epoch`. */
+  /** All actions are allowed and need no check. May change with `epoch`. */
   readonly allowsEverything: boolean
-  /** Somebody else is asked, and what they say lapses before `epoch` grows: an answer is good for one packet only. */
+  /** A service decides, and its decisions expire before `epoch` grows: a result is valid for one packet only. */
   readonly isUncacheable: boolean
   canPublish(who: Identity, topic: Topic, how: { readonly qos: QoS; readonly retain: boolean }): Permission
-  /** `filter` is what the client sent, `$share/group/` and `$exclusive/` taken off and its mount point not yet added. */
+  /** `filter` is the client's filter without `$share/group/` and `$exclusive/` and without the mount point. */
   canSubscribe(who: Identity, filter: TopicFilter, how: { readonly qos: QoS }): Permission
-  /** At delivery, whichever subscription it came by: never asks anybody else. `topic` is without the mount point. */
+  /**
+   * Checked at delivery, for whichever subscription matched; never asks a service. `topic` is without the mount point.
+   */
   canReceive(who: Identity, topic: Topic): boolean
   /**
-   * Whether a retained message of this publisher may still be given out: the name of its session, and its username where
-   * it is known. Not asked of what
-   * a superuser published, or somebody by grants of its own: that right can not be looked up any more.
+   * Returns whether a retained message of this publisher may still be delivered. The publisher is the name of its
+   * session, with its user name if known. Not called for messages of superusers or of clients with grants of their own,
+   * because those rights cannot be looked up later.
    */
   canRetain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean
-  /** Asked of everybody who is connected when `permissions-changed` is said: whoever may not stay is sent away (0x87). */
+  /**
+   * Checked for each connected client at `permissions-changed`; the broker disconnects those for which it is false
+   * (0x87).
+   */
   canStay(who: Identity): boolean
 }
 
-/** Nothing is denied to anybody. */
+/** Allows all actions. */
 export const everythingAllowed: Permissions = {
   epoch: 0,
   allowsEverything: true,

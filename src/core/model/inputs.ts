@@ -1,5 +1,5 @@
-// Everything that can happen to the broker. Whoever drives it (a shard, the simulator) calls `handle` with these, one
-// after the other; nothing else changes the broker's state.
+// All inputs of the core. The driver (a shard or the simulator) calls `handle` with one after the other; nothing else
+// changes the state of the broker.
 
 import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { StoredMessage, StoredRecord } from '../../records/index.ts'
@@ -13,49 +13,57 @@ import type { MatchedRule, RulePublication } from './rule-hook.ts'
 import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 import type { CoreSettings } from './settings.ts'
 
-/** Names a question among the outputs; its answer carries the same. Never used twice in one life of the broker. */
+/**
+ * Identifies a request in the outputs; its response has the same ID. IDs are not reused until the restart of the shard.
+ */
 export type RequestId = number
 
 export type Input =
-  /** A client has arrived. `connection` was made by the driver with `new Connection(...)`. */
+  /** A client connected. The driver created `connection` with `new Connection(...)`. */
   | { readonly kind: 'connection-opened'; readonly connection: Connection }
   | { readonly kind: 'packet'; readonly connection: Connection; readonly packet: Packet }
-  /** Bytes have come that are part of a packet and bring none to its end. */
+  /** Bytes of an incomplete packet arrived. */
   | { readonly kind: 'packet-part'; readonly connection: Connection; readonly bytes: number }
-  /** The decoder gave up on what the client sent. */
+  /** The decoder found an error in the client's data. */
   | { readonly kind: 'protocol-fault'; readonly connection: Connection; readonly error: ProtocolError }
-  /** The stream has ended, whoever ended it. Said exactly once for each connection that was opened. */
+  /** The stream has ended, on either side. Sent exactly once for each opened connection. */
   | { readonly kind: 'connection-closed'; readonly connection: Connection }
-  /** The listener that it came through is no more: its client gets DISCONNECT 0x8B and is closed, its session stays. */
+  /** The listener of the connection was removed: its client gets DISCONNECT 0x8B, its session stays. */
   | { readonly kind: 'listener-closed'; readonly connection: Connection }
-  /** How many bytes wait in the driver for this client to read them. Replaces what the core had added up itself. */
+  /** Number of bytes in the driver that the client has not read. Replaces the core's own estimate. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
-  /** The answer to `may-connect` or `authenticate`. */
+  /** Response to `may-connect` or `authenticate`. */
   | { readonly kind: 'connect-verdict'; readonly question: RequestId; readonly verdict: AuthenticationResult }
-  /** The answer to `may-do`: `permissions` knows now. */
+  /** Response to `may-do`: `permissions` has the decision now. */
   | { readonly kind: 'permission-ready'; readonly question: RequestId }
-  /** `permissions.epoch` has grown: what rests on older answers is looked at again, and who may not stay is sent away. */
+  /**
+   * `permissions.epoch` has grown: earlier decisions are checked again, and clients that are no longer allowed are
+   * disconnected.
+   */
   | { readonly kind: 'permissions-changed' }
-  /** Batch `batch` (and all before it) is on disk. */
+  /** Batch `batch` and all earlier ones are durable. */
   | { readonly kind: 'committed'; readonly batch: number }
-  /** The disk fails or serves again: while it fails nothing is promised that needs it. */
+  /** The store fails, or works again. While it fails, nothing is acknowledged that must be stored. */
   | { readonly kind: 'storage-health'; readonly isHealthy: boolean }
-  /** The answer to `load-queue`: the session's queued records in order, and whether none follow for certain. */
+  /** Response to `load-queue`: queued records of the session in order, and whether these are the last. */
   | {
       readonly kind: 'queue-loaded'
       readonly question: RequestId
       readonly records: readonly StoredRecord[]
       readonly isEnd: boolean
     }
-  /** The answer to `load-message`; undefined: there is no such record, or the store has found it damaged and said so. */
+  /**
+   * Response to `load-message`; undefined if there is no such record, or if the store found it damaged and reported
+   * that.
+   */
   | {
       readonly kind: 'message-loaded'
       readonly question: RequestId
       readonly message: StoredMessage | undefined
     }
-  /** At the start, before any connection: records of all kinds but `queued` and `body`, any number of times. */
+  /** At start, before any connection: records of all kinds except `queued` and `body`, in any number of inputs. */
   | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
-  /** At the start: the queue of a session as it lies on disk. */
+  /** At start: what is stored of the queue of a session. */
   | {
       readonly kind: 'restore-queue'
       readonly clientId: string
@@ -63,54 +71,54 @@ export type Input =
       readonly lastSequence: number
       readonly count: number
     }
-  /** Counts that the sweep of shared bodies found: how many queued records refer to each. `isEnd` closes the sweep. */
+  /** Reference counts of shared payloads that the background scan found; `isEnd` ends the scan. */
   | {
       readonly kind: 'bodies-counted'
       readonly counts: readonly (readonly [bodyId: number, references: number])[]
       readonly isEnd: boolean
     }
-  /** Queued records of ended sessions have gone, and with each its reference to a shared body. */
+  /** Queued records of ended sessions were deleted, and with each its reference to a shared payload. */
   | { readonly kind: 'bodies-released'; readonly bodyIds: readonly number[] }
-  /** A link to another shard is there, and new: nothing has been said on it. */
+  /** A new link to another shard is open; nothing was sent on it yet. */
   | { readonly kind: 'peer-joined'; readonly peer: PeerNumber }
-  /** The link has broken: the shard at its other end has died. It comes back as `peer-joined`. */
+  /** The link has ended because the other shard failed. `peer-joined` reports its return. */
   | { readonly kind: 'peer-left'; readonly peer: PeerNumber }
   | { readonly kind: 'peer-message'; readonly peer: PeerNumber; readonly message: PeerMessage }
-  /** A plain message (`PeerLine.pass`). Its bytes may lie in a chunk. */
+  /** A plain message (`PeerSender.sendPlain`). Its bytes may be in a chunk that is used again. */
   | { readonly kind: 'peer-passes'; readonly peer: PeerNumber; readonly message: Message }
-  /** Too much waits in the driver for this peer to take it, or no longer. */
+  /** The driver has too much unsent data for this peer, or no longer. */
   | { readonly kind: 'peer-congested'; readonly peer: PeerNumber; readonly isCongested: boolean }
-  /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */
+  /** `nextDeadlineMs` has passed, or there is remaining work (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
-  /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */
+  /** A command of the HTTP API or of ctl. The output `command-done` has its result. */
   | { readonly kind: 'command'; readonly question: RequestId; readonly command: Command }
-  /** How short the memory of the node is; told again while it is, with how often in a row it has been `hard`. */
+  /** The memory level of the node; repeated while memory is short, with the number of consecutive `hard` levels. */
   | { readonly kind: 'memory-level'; readonly level: MemoryLevel; readonly step: number }
-  /** New limits, in force from here on. */
+  /** New settings, valid from now on. */
   | { readonly kind: 'settings'; readonly settings: CoreSettings }
-  /** What clients are subscribed to is to be counted, or no longer: see `BrokerCore.clientFilters`. */
+  /** Starts or stops the collection of clients' filters: see `BrokerCore.clientFilters`. */
   | { readonly kind: 'client-filters'; readonly areWanted: boolean }
-  /** Messages lead to these rules from here on, by their topic filters. */
+  /** Replaces the rules that topic filters lead to. */
   | {
       readonly kind: 'rules'
       readonly rules: readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
-      /** What is to be recorded for rules beside messages. */
+      /** Events other than messages that must be recorded for rules. */
       readonly triggers: ReadonlySet<RuleTriggerKind>
     }
-  /** Something has happened outside of the core that rules may run for: an alarm. */
+  /** An event outside of the core for which rules may run: an alarm. */
   | { readonly kind: 'rule-trigger'; readonly trigger: RuleTrigger }
-  /** The broker stops: open connections get DISCONNECT 0x8B and are closed, durable sessions are kept. */
+  /** The broker stops: open connections get DISCONNECT 0x8B and are closed; persistent sessions remain. */
   | { readonly kind: 'shutdown' }
 
 export type AuthenticationResult =
-  /** `authenticationData` goes into CONNACK, or into the AUTH that ends a re-authentication. */
+  /** `authenticationData` is sent in CONNACK, or in the AUTH that completes a re-authentication. */
   | { readonly allowed: true; readonly identity?: Identity; readonly authenticationData?: Buffer }
-  /** Enhanced authentication goes on: AUTH with 0x18 and this [MQTT5-4.12.0-2]. */
+  /** Enhanced authentication continues: the broker sends AUTH with 0x18 and this data [MQTT5-4.12.0-2]. */
   | { readonly allowed: 'not-yet'; readonly authenticationData: Buffer | undefined }
-  /** `reasonString` is for the client, `cause` for the log of the broker. */
+  /** `reasonString` is sent to the client; `cause` is for the log. */
   | { readonly allowed: false; readonly reason: ReasonCode; readonly reasonString?: string; readonly cause?: string }
 
-/** Of MQTT 5.0; absent: none is set. */
+/** Options of MQTT 5.0; absent: defaults. */
 export interface SubscribeCommandOptions {
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
@@ -126,25 +134,28 @@ export type Command =
       readonly retain: boolean
       readonly properties: MessageProperties | undefined
       readonly clientId: string
-      /** The same to these topics as well: to all or to none. */
+      /** Further topics for the same message: all are published or none. */
       readonly furtherTopics?: readonly string[] | undefined
-      /** Says in the result what became of it. */
+      /** The result contains delivery counts. */
       readonly wantsDeliveries?: boolean | undefined
     }
-  /** Stored in the session of that client, whatever it subscribes to. */
+  /** Stores the message in the session of that client, whatever it subscribes to. */
   | { readonly name: 'spool'; readonly clientId: string; readonly publication: RulePublication }
-  /** What others than the core keep across restarts: put, or taken away where `value` is undefined. Done when all said so far is on disk. */
+  /**
+   * Values that other modules keep across restarts: stored, or deleted if `value` is undefined. Done when all of them
+   * are durable.
+   */
   | {
       readonly name: 'keep-facts'
       readonly facts: readonly { readonly name: string; readonly value: string | undefined }[]
     }
-  /** `endsSession`: its session ends as well, and may be of a client that is not connected. */
+  /** `endsSession`: the session ends as well, also if its client is not connected. */
   | { readonly name: 'kick'; readonly clientId: string; readonly endsSession?: boolean | undefined }
-  /** From now on its client may be silent for so long; 0: for ever. */
+  /** Changes the keep alive of the client; 0: none. */
   | { readonly name: 'keep-alive'; readonly clientId: string; readonly seconds: number }
-  /** What it was told about publishing is asked again. */
+  /** Drops the cached permissions of the client. */
   | { readonly name: 'forget-verdicts'; readonly clientId: string }
-  /** The filter as the client would say it, without its mount point; so below. */
+  /** The filter as the client sends it, without its mount point. The same applies below. */
   | {
       readonly name: 'subscribe'
       readonly clientId: string
@@ -153,11 +164,11 @@ export type Command =
       readonly options?: SubscribeCommandOptions | undefined
     }
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }
-  /** What topics of this shard are to remember, from a backup: nobody who has subscribed already hears of it. */
+  /** Imports retained messages of this shard from a backup. Existing subscribers do not receive them. */
   | { readonly name: 'keep-retained'; readonly messages: readonly StoredMessage[] }
-  /** Clients are sent away, sessions end, and wills of the namespace are forgotten: nothing of it is published. */
+  /** Disconnects clients, ends sessions and drops wills of the namespace. Nothing is published. */
   | { readonly name: 'end-sessions'; readonly namespace: string; readonly clientIds: readonly string[] }
-  /** A delayed message is not to be published. */
+  /** Deletes a delayed message before it is published. */
   | { readonly name: 'delete-delayed'; readonly id: string }
-  /** Topics of this shard are to remember nothing any more. */
+  /** Deletes the retained messages of topics of this shard. */
   | { readonly name: 'forget-retained'; readonly topics: readonly string[] }

@@ -1,11 +1,11 @@
-// What this core holds in memory for clients, in bytes by use. The figures are estimates that grow with what a client can make
-// the broker hold: payloads, names and filters count with their bytes, objects with a constant. They decide nothing by
-// themselves. The driver compares their sum, and what the process really takes, with the limit of the node and tells the core
-// the level (`MemoryLevel`); handlers ask for the level where they would hold more.
+// The memory that this core holds for clients, in bytes by use. The figures are estimates of what a client can make the
+// broker store: payloads, names and filters count with their bytes, objects with a constant. They decide nothing by
+// themselves. The driver compares their sum and the memory of the process with the limit of the node, and reports the level
+// (`MemoryLevel`) to the core. Handlers check the level before they store more.
 //
 //   handlers -- add(use, bytes) --> cells (one shard's row, readable by other threads) --> driver --> level --> handlers
 
-/** A column each. */
+/** One column each. */
 export const memoryUses = [
   'topics',
   'aliases',
@@ -22,30 +22,30 @@ export const memoryUses = [
 export type MemoryUse = (typeof memoryUses)[number]
 
 /**
- * `normal`: no restriction. `soft`: of uses that take a large part of the memory each client may have a quarter of what it may
- * have else, so that the largest users are refused more (0x97). `hard`: new sessions and subscriptions are refused, and what
- * clients hold beyond a share that becomes smaller while the level lasts is taken from them.
+ * `normal`: no restriction. `soft`: for large uses each client may have a quarter of its usual limit, so that the
+ * largest users are refused more (0x97). `hard`: new sessions and subscriptions are refused, and clients must release
+ * what exceeds a share that decreases while the level lasts.
  */
 export type MemoryLevel = 'normal' | 'soft' | 'hard'
 
-/** Index with `memoryColumns` where a look-up by name would cost too much. */
+/** Index into the cells, for code where a look-up by name costs too much. */
 export const memoryColumns = Object.fromEntries(memoryUses.map((use, column) => [use, column])) as Readonly<
   Record<MemoryUse, number>
 >
 
-/** What of a byte limit of one client holds at this level. */
+/** Share of each byte limit of a client that remains at this level. */
 const shares: Readonly<Record<MemoryLevel, number>> = { normal: 1, soft: 1 / 4, hard: 1 / 16 }
-/** A use of less than this part of all is no reason to take something from a client. */
+/** A use below this part of the total is not restricted. */
 const largePart = 1 / 8
 
 export class MemoryAccount {
-  /** By the order of `memoryUses`; may lie in shared memory. */
+  /** In the order of `memoryUses`; may be shared memory. */
   readonly cells: Float64Array
-  /** `shareOf('queues')`, for the way of every message. */
+  /** `shareOf('queues')`, for the message path. */
   queuesShare = 1
   #level: MemoryLevel = 'normal'
   #step = 0
-  /** By the order of `memoryUses`. */
+  /** In the order of `memoryUses`. */
   #shares: readonly number[] = memoryUses.map(() => 1)
 
   constructor(cells: Float64Array = new Float64Array(memoryUses.length)) {
@@ -56,19 +56,19 @@ export class MemoryAccount {
     return this.#level
   }
 
-  /** How often in a row the level has been `hard` before. */
+  /** Number of consecutive earlier levels `hard`. */
   get step(): number {
     return this.#step
   }
 
-  /** Of a byte limit of one client: 1 at the level `normal`, and where the use is small. */
+  /** Share of a byte limit of one client: 1 at the level `normal`, and for small uses. */
   shareOf(use: MemoryUse): number {
     return this.#shares[memoryColumns[use]]
   }
 
   /**
-   * Which uses are large is as it is now. `step`: how often in a row the level `hard` has been found, from 0 on. Each time half
-   * as much is left to each client.
+   * Sets the level; which uses are large is determined now. `step` counts consecutive `hard` levels from 0. Each one
+   * halves the share of each client.
    */
   setLevel(level: MemoryLevel, step = 0): void {
     const share = level === 'hard' ? shares.hard / 2 ** step : shares[level]
@@ -79,12 +79,12 @@ export class MemoryAccount {
     this.queuesShare = this.shareOf('queues')
   }
 
-  /** `bytes` may be negative: what was added before is given back. */
+  /** Adds bytes; a negative number returns what was added before. */
   add(use: MemoryUse, bytes: number): void {
     this.cells[memoryColumns[use]] += bytes
   }
 
-  /** Of what is counted as a whole. */
+  /** Sets a use that is counted as a whole. */
   set(use: MemoryUse, bytes: number): void {
     this.cells[memoryColumns[use]] = bytes
   }

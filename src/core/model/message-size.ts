@@ -1,5 +1,5 @@
-// How much memory a message takes for what its publisher has chosen: payload, topic and properties. An estimate for limits and
-// for the memory account; objects are counted by their holders.
+// Memory of a message for what its publisher chose: payload, topic and properties. An estimate for limits and for the
+// memory account. Objects are counted by the structures that hold them.
 
 import type { MessageProperties } from '../../protocol/index.ts'
 

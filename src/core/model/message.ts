@@ -1,4 +1,4 @@
-// What people sent, once it has come off the wire. One object for each publication, however many receive it.
+// A message after it was decoded. Each publication has one object, regardless of the number of receivers.
 
 import {
   copyBytes,
@@ -12,21 +12,21 @@ import type { StoredMessage } from '../../records/index.ts'
 import type { Identity } from './identity.ts'
 import type { BufferPool } from './buffer-pool.ts'
 
-/** Retained messages up to this size are kept in compact form: the objects of a buffer take about 0.4 KiB. */
+/** Retained messages up to this size are stored in compact form, because the objects of a buffer take about 0.4 KiB. */
 export const maxSmallPayloadBytes = 512
 
 /** No expiry. */
 export const never = Infinity
 
 /**
- * Which versions can take the bytes of the frame as they are: 0: there is no frame, only a payload;
- * 4: without a property section (3.1, 3.1.1); 5: with one.
+ * Versions that can receive the bytes of the frame unchanged. 0: no frame, only a payload; 4: without properties (3.1,
+ * 3.1.1); 5: with properties.
  */
 export type FrameShape = 0 | 4 | 5
 
 /**
- * A message and where its bytes lie. While it is on its way through one turn they are the publisher's chunk
- * (`isOwned` false); what stays longer is copied by `own` first, or 64 bytes keep 64 KiB alive.
+ * A message and the place of its bytes. During one turn they are in the publisher's chunk (`isOwned` false). What is kept
+ * longer is copied first: otherwise 64 bytes would keep a chunk of 64 KiB in memory.
  *
  *   chunk:  ... | first byte | length | topic length | topic | packet id? | properties? | payload | ...
  *               ^ frameStart                                ^ packetIdAt                ^ payloadStart
@@ -39,15 +39,17 @@ export class Message {
   /** As published. */
   readonly retain: boolean
   readonly properties: MessageProperties | undefined
-  /** The client id of the publisher, '' where it is not a client. */
+  /** Client ID of the publisher, '' if it is not a client. */
   readonly publisher: string
-  /** Where it is known: of retained messages and wills. */
+  /** Set for retained messages and wills, if known. */
   publisherUsername: string | undefined
-  /** Its publisher is a superuser, or had a right of its own: known of retained messages and wills. */
+  /** The publisher is a superuser or has grants of its own. Set for retained messages and wills. */
   isByOwnRight: boolean
-  /** In front of its topic, and not said by its publisher; '' where nothing is: known of retained messages and wills. */
+  /**
+   * Mount point in the topic that the publisher did not send; '' if there is none. Set for retained messages and wills.
+   */
   publisherMountpoint: string
-  /** It came to this shard once before, and nobody knows whom it reached then: sent at QoS 1 it has DUP. */
+  /** The message came to this shard before, and its receivers are not known. At QoS 1 it is sent with DUP. */
   isRepeat: boolean
   readonly publishedAtMs: number
   /** `never` or a time. */
@@ -55,16 +57,16 @@ export class Message {
   chunk: Buffer
   frameShape: FrameShape
   frameStart: number
-  /** 0 where the frame has no packet id. */
+  /** 0 if the frame has no packet identifier. */
   packetIdAt: number
   payloadStart: number
   frameEnd: number
   isOwned: boolean
-  /** The id of the stored body that several queues share, 0 where there is none. */
+  /** ID of the stored payload that several queues share; 0 if there is none. */
   bodyId: number
-  /** Of retained messages that came as a publication in this life of the broker. */
+  /** Set for retained messages that were published since the start of the broker. */
   retainedOrigin: RetainedOrigin | undefined
-  /** Deliveries that hold it in memory: see `outgoing/held-bytes.ts`. */
+  /** Number of deliveries that hold it in memory: see `outgoing/held-bytes.ts`. */
   holders: number
 
   constructor(topic: Topic, from: MessageSource) {
@@ -104,11 +106,11 @@ export class Message {
   }
 }
 
-/** How it came to the shard that keeps it for its topic. */
+/** How a retained message came to the shard that owns its topic. */
 export interface RetainedOrigin {
   /** The shard on which it was published. */
   readonly shard: number
-  /** Which life of the link, if it is another one: numbers begin anew with each. */
+  /** The link, if it is not the current one: numbers restart with each link. */
   readonly link: object
   readonly number: number
 }
@@ -125,7 +127,7 @@ export interface MessageSource {
   payloadEnd: number
 }
 
-/** The message in a PUBLISH. `topic` is the packet's, or what its alias stands for. */
+/** Creates the message of a PUBLISH. `topic` is the packet's topic, or the one that its alias stands for. */
 export function messageFromPublish(
   packet: PublishPacket,
   topic: Topic,
@@ -144,7 +146,8 @@ export function messageFromPublish(
     payloadStart: packet.payloadStart,
     payloadEnd: packet.frameEnd,
   })
-  // An alias means nothing to others and an expiry counts down: with either of them the frame can not be passed on.
+  // The frame cannot be forwarded if it contains an alias, which is valid for one connection, or an expiry, which
+  // decreases.
   if (properties === undefined || (properties.topicAlias === undefined && expiry === undefined)) {
     message.frameShape = from.version === 5 ? 5 : 4
     message.frameStart = packet.frameStart
@@ -153,7 +156,7 @@ export function messageFromPublish(
   return message
 }
 
-/** Notes by what right it is published, for the day when that is looked at again. */
+/** Records the publisher's rights, for a later check of the retained message. */
 export function recordPublisherRights(
   message: Message,
   { username, isSuperuser, grants }: Identity,
@@ -164,14 +167,14 @@ export function recordPublisherRights(
   message.publisherMountpoint = mountpoint
 }
 
-/** What `noteRight` has noted of the one is noted of the other. */
+/** Copies the result of `recordPublisherRights`. */
 export function copyPublisherRights(message: Message, from: Message): void {
   message.publisherUsername = from.publisherUsername
   message.isByOwnRight = from.isByOwnRight
   message.publisherMountpoint = from.publisherMountpoint
 }
 
-/** What is known of a retained message beside what was published. Its bytes are its own. */
+/** Sets the fields of a retained message that are not part of the publication. Its bytes become its own. */
 export function copyRetainedFields(
   message: Message,
   from: Pick<Message, 'publisherUsername' | 'isByOwnRight' | 'publisherMountpoint' | 'retainedOrigin'>,
@@ -183,7 +186,7 @@ export function copyRetainedFields(
   message.isOwned = true
 }
 
-/** The same message, and the same bytes of its payload, under another topic. */
+/** Returns the same message with the same payload bytes and another topic. */
 export function withTopic(message: Message, topic: Topic): Message {
   const copy = new Message(topic, {
     qos: message.qos,
@@ -200,7 +203,7 @@ export function withTopic(message: Message, topic: Topic): Message {
   return copy
 }
 
-/** To be written anew where it goes, as something of it has changed. */
+/** Returns the message without its frame, because a field has changed. It is encoded for each receiver. */
 export function withoutFrame(message: Message): Message {
   message.frameShape = 0
   message.frameStart = message.payloadStart
@@ -230,7 +233,7 @@ function copyInto(message: Message, buffers: BufferPool, at: number): void {
   message.isOwned = true
 }
 
-/** Returns a copy for long-lived messages (delayed). Its payload has a buffer of just its size. */
+/** Returns a copy for long-lived messages (delayed). Its payload has a buffer of exactly its size. */
 export function copyAlone(message: Message, expiresAtMost: number): Message {
   return copyWithPayload(message, expiresAtMost, copyBytes(message.chunk, message.payloadStart, message.frameEnd))
 }
@@ -245,7 +248,7 @@ export function copyRetained(message: Message, expiresAtMost: number): Message {
 }
 
 function copyWithPayload(message: Message, expiresAtMost: number, payload: Buffer): Message {
-  // A topic of its own: the interned one keeps its route, which a million retained messages have no use for.
+  // A separate topic object: the interned one refers to its route, which retained messages do not need.
   const apart = new Message(new Topic(message.topic.name, message.topic.bytes), {
     qos: message.qos,
     retain: message.retain,
@@ -262,14 +265,14 @@ function copyWithPayload(message: Message, expiresAtMost: number, payload: Buffe
   return apart
 }
 
-/** The same, for what may stay for years: their bytes are in memory of their own. */
+/** Copies properties for messages that may be stored for years: their bytes get memory of their own. */
 export function copyProperties<P extends MessageProperties>(properties: P | undefined): P | undefined {
   const correlationData = properties?.correlationData
   if (properties === undefined || correlationData === undefined) return properties
   return { ...properties, correlationData: copyBytes(correlationData) }
 }
 
-/** Whole seconds that are left, a begun one counted as whole; undefined where it never expires. */
+/** Returns the remaining seconds, rounded up; undefined if the message never expires. */
 export function remainingSeconds(message: Message, nowMs: number): number | undefined {
   if (message.expiresAtMs === never) return undefined
   return Math.max(0, Math.ceil((message.expiresAtMs - nowMs) / 1_000))

@@ -1,10 +1,10 @@
-// What the broker wants done, in two lists by when it may be done:
+// The outputs of the core, in two lists by the time when they may be carried out:
 //
-//   sends               may leave at once
-//   batch.changes       to the disk, together; then
-//   batch.sendsAfterCommit   may leave, and `committed(batch.number)` is said
+//   sends                    may be sent at once
+//   batch.changes            are written together; then
+//   batch.sendsAfterCommit   may be sent, and the input `committed` reports batch.number
 //
-// and beside them questions, closings, and events for those who watch.
+// Further outputs are requests, closed connections, and events for monitoring.
 
 import type { ProtocolVersion, QoS, ReasonCode } from '../../protocol/index.ts'
 import type { StoredChange } from '../../records/index.ts'
@@ -20,36 +20,36 @@ export interface Outputs {
   readonly sends: SendList
   readonly requests: CoreRequest[]
   readonly closes: Close[]
-  /** Readers to stop and to let go on, in order; the last word for a connection holds. */
+  /** Connections to pause or resume, in order. The last entry of a connection applies. */
   readonly readScheduler: ReaderChange[]
   readonly events: BrokerEvent[]
-  /** For the links to other shards, in order. */
+  /** Messages for the links to peers, in order. */
   readonly peerSends: PeerSendList
 }
 
 /**
- * What is to be stored together. Taken with `takeBatch` when the disk is free; turns that happen meanwhile gather into
- * the next. One without changes needs no disk.
+ * Changes that are stored together. The driver takes a batch with `takeBatch` when the store is free; later turns add
+ * to the next one. A batch without changes needs no write.
  */
 export interface Batch {
   readonly number: number
-  /** A hole is a change that was struck: put and taken away before it was written. */
+  /** Undefined entries were cancelled: put and deleted before they were written. */
   readonly changes: (StoredChange | undefined)[]
   readonly sendsAfterCommit: SendList
-  /** When the driver took it; 0: it has not. */
+  /** Time when the driver took it; 0 before. */
   takenAtMs: number
-  /** How many holes there are. */
+  /** Number of undefined entries. */
   cancelled: number
-  /** Of the changes that are left: messages that a near client is about to acknowledge, which strikes them. */
+  /** Number of remaining changes that are messages which will soon be acknowledged, which cancels them. */
   deferred: number
-  /** Where nothing else is left: till then it may wait for that. */
+  /** If only deferred changes remain, the batch may wait for acknowledgements until this time. */
   waitsUntilMs: number
 }
 
-/** Close the stream once what was sent to it has left. */
+/** Close the stream after everything sent to it was written. */
 export interface Close {
   readonly connection: Connection
-  /** What is to be sent before may wait for this batch; 0: for none. */
+  /** Earlier packets may wait for this batch; 0: for none. */
   readonly afterBatch: number
 }
 
@@ -63,16 +63,16 @@ export type CoreRequest =
       readonly kind: 'may-connect'
       readonly question: RequestId
       readonly connection: Connection
-      /** The name of its session: with the namespace that the client belongs to. */
+      /** Name of its session, with the client's namespace. */
       readonly clientId: string
       readonly username: string | undefined
       readonly password: Buffer | undefined
       readonly version: ProtocolVersion
-      /** Enhanced authentication begins with CONNECT [MQTT5-4.12.0-1]; both undefined where it does not. */
+      /** Enhanced authentication starts with CONNECT [MQTT5-4.12.0-1]; otherwise both are undefined. */
       readonly authenticationMethod: string | undefined
       readonly authenticationData: Buffer | undefined
     }
-  /** AUTH from the client: a further step, or the first of a re-authentication. Answered by `connect-verdict`. */
+  /** AUTH from the client: the next step, or the start of a re-authentication. The response is `connect-verdict`. */
   | {
       readonly kind: 'authenticate'
       readonly question: RequestId
@@ -81,28 +81,28 @@ export type CoreRequest =
       readonly clientId: string
       readonly method: string
       readonly data: Buffer | undefined
-      /** 0x19: the client is in and shows again who it is. */
+      /** 0x19: a connected client re-authenticates. */
       readonly isReauthentication: boolean
     }
-  /** `permissions` has said `ask`. The same is asked of it again when this is answered, by `permission-ready`. */
+  /** `permissions` returned `ask`. After the response `permission-ready` the same check is made again. */
   | {
       readonly kind: 'may-do'
       readonly question: RequestId
       readonly connection: Connection
       readonly identity: Identity
       readonly action: 'publish' | 'subscribe'
-      /** A topic or a filter, as `permissions` was asked. */
+      /** A topic or a filter, as `permissions` was called. */
       readonly topic: string
       readonly qos: QoS
       readonly retain: boolean
     }
   /**
-   * Read the session's queued records from `fromSequence` on, at most `limit`, with bodies resolved. Batches up to
-   * `afterBatch` must be on disk before the reading begins.
+   * Reads the session's queued records from `fromSequence` on, at most `limit`, with payloads resolved. Batches up to
+   * `afterBatch` must be durable before the read starts.
    *
-   * A queue is read in parts, and `part` counts them: of part 1 and those that follow it is certain that no record has
-   * been deleted since part 0 was asked for without having been read, so these may be read as of an earlier moment as
-   * long as that has any. Undefined: this is no part of such a reading.
+   * A queue is read in parts, and `part` counts them. No record is deleted between part 0 and later parts without
+   * having been read, so later parts may be read from the snapshot of part 0 as long as that has records. Undefined if
+   * the read is not part of such a series.
    */
   | {
       readonly kind: 'load-queue'
@@ -113,15 +113,15 @@ export type CoreRequest =
       readonly part: number | undefined
       readonly afterBatch: number
     }
-  /** Read one message, whose record is durable. Answered by `message-loaded`. */
+  /** Reads one message whose record is durable. The response is `message-loaded`. */
   | { readonly kind: 'load-message'; readonly question: RequestId; readonly of: MessageRecordKey }
 
-/** The record of one message: a will or a retained message. */
+/** Key of the record of one message: a will or a retained message. */
 export type MessageRecordKey =
   | { readonly kind: 'will'; readonly clientId: string }
   | { readonly kind: 'retained'; readonly topic: string }
 
-/** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
+/** For logs, counters and lists of the management API. The broker does not depend on them. */
 export type BrokerEvent =
   /** CONNECT named a client ID whose session belongs to another identity. `client-refused` follows. */
   | {
@@ -140,13 +140,13 @@ export type BrokerEvent =
   | {
       readonly event: 'client-refused'
       readonly connection: Connection
-      /** Empty: the client was refused before its CONNECT was understood. */
+      /** Empty if the client was refused before its CONNECT was decoded. */
       readonly clientId: string
       readonly username: string | undefined
       readonly reason: ReasonCode
       /** Sent to a 5.0 client. */
       readonly text: string
-      /** For the log only; undefined: `text` says it all. */
+      /** For the log only; undefined if `text` is complete. */
       readonly cause: string | undefined
     }
   | {
@@ -156,11 +156,14 @@ export type BrokerEvent =
       readonly reason: ReasonCode
       readonly text: string
     }
-  /** Silent for longer than it said, but not for so long that it is given up. */
+  /** The client was silent for longer than its keep alive, but not long enough to be disconnected. */
   | { readonly event: 'keep-alive-gap'; readonly connection: Connection; readonly clientId: string }
   | { readonly event: 'session-taken-over'; readonly clientId: string }
   | { readonly event: 'session-ended'; readonly clientId: string }
-  /** A reading of its queue left out records that are on disk. They have been read again: nothing is lost, but a reader is wrong. */
+  /**
+   * A read of the queue skipped records that are on disk. They were read again, so nothing is lost, but the read has a
+   * defect.
+   */
   | { readonly event: 'queue-records-skipped'; readonly clientId: string; readonly fromSequence: number }
   | { readonly event: 'subscribed'; readonly clientId: string; readonly filter: string; readonly qos: QoS }
   | { readonly event: 'unsubscribed'; readonly clientId: string; readonly filter: string }
@@ -173,12 +176,12 @@ export type BrokerEvent =
   | { readonly event: 'command-done'; readonly question: RequestId; readonly result: CommandResult }
 
 export type CommandResult =
-  /** What it stands for is on disk, here and on other shards. `deliveries`: where they were asked for. */
+  /** All changes are durable, here and on peers. `deliveries` is set if it was requested. */
   | {
       readonly done: true
       readonly matched: number
       readonly deliveries?: DeliveryCounts
-      /** Of `keep-retained`. */
+      /** Result of `keep-retained`. */
       readonly kept?: ImportedMessages
     }
   | { readonly done: false; readonly why: CommandFailure }
@@ -190,41 +193,41 @@ export type CommandFailure =
   | 'not-allowed'
   /** Larger than mqtt.max_packet_size. */
   | 'too-large'
-  /** A stored session that is to have it holds as many messages as it may. */
+  /** The queue of a matching persistent session is full. */
   | 'receiver-full'
-  /** Another shard that is to have it takes no more for now, or has not said yet what it wants. */
+  /** The queue for a peer is full, or the peer has not sent its filters yet. */
   | 'shard-behind'
-  /** A setting says that there is no such thing here. */
+  /** The feature is disabled in the settings. */
   | 'not-available'
   | 'quota-exceeded'
 
-/** What became of messages that topics were to remember. */
+/** Results of an import of retained messages. */
 export interface ImportedMessages {
-  /** The topic had none. */
+  /** The topic had no retained message. */
   inserted: number
   /** The topic had another one. */
   updated: number
-  /** The topic has it already. */
+  /** The topic has the same one already. */
   unchanged: number
-  /** It is over. */
+  /** The message is expired. */
   expired: number
-  /** There is no room for it, or it is too large, or nothing may be retained here. */
+  /** A limit is reached, the message is too large, or retained messages are disabled. */
   refused: number
-  /** Of those that were refused or whose topics had others, the first ones. */
+  /** The first topics of messages that were refused or that replaced others. */
   readonly refusedTopics: string[]
   readonly updatedTopics: string[]
 }
 
-/** What became of a publication among the sessions of the shard that it was published on, but for the last part. */
+/** Deliveries of a publication to sessions of the shard on which it was published, and to shared subscriptions. */
 export interface DeliveryCounts {
   matched: number
-  /** On its way to its client. */
+  /** Sent to the client. */
   sent: number
-  /** Waiting for the client, or for room in its window. */
+  /** Queued until the client is connected or its in-flight window has space. */
   queued: number
-  /** Given up; where the oldest goes when a queue is full, that one counts. The rest of `matched` had QoS 0 and no client. */
+  /** Dropped, or the oldest dropped instead when a queue is full. The rest of `matched` had QoS 0 and no client. */
   dropped: number
-  /** Given to members of shared subscriptions on other shards: the client is there; it is not, and it waits. */
+  /** Sent to members of shared subscriptions on other shards: first of connected clients, then queued ones. */
   sentToShared: number
   queuedForShared: number
 }

@@ -1,23 +1,22 @@
-// How many queued records refer to each stored body. Body ids grow by one, and old ones go first, so counts stand in
-// pages that come and go:
+// Reference counts of stored payloads. Payload IDs grow by one and old ones are released first, so the counts are in pages:
 //
-//   pages:  (gone) | (gone) | [ 0 2 1 0 ... ] | [ 3 1 1 ... ] |
-//                             ids 8192..12287    ids 12288..16383
+//   pages:  (deleted) | (deleted) | [ 0 2 1 0 ... ] | [ 3 1 1 ... ] |
+//                                   ids 8192..12287   ids 12288..16383
 //
-// After a restart the counts of older bodies are not known until a sweep has read them. Until then a release counts
-// below zero, and the sweep's finding adds up with it.
+// After a restart the counts of older payloads are unknown until a background scan has read them. Until then releases count
+// below zero, and the result of the scan is added.
 
 const pageSize = 4_096
 
 interface Page {
   readonly counts: Int32Array
-  /** Ids of this page whose count is not zero. */
+  /** Number of IDs in this page whose count is not zero. */
   live: number
 }
 
 export class PayloadRefcounts {
   readonly #pages = new Map<number, Page>()
-  /** Bodies that the sweep has seen so far: who of them is at zero in the end is nobody's. */
+  /** Payloads found by the scan. Those with count zero at its end have no references. */
   #swept: number[] = []
 
   get(bodyId: number): number {
@@ -25,7 +24,7 @@ export class PayloadRefcounts {
     return page === undefined ? 0 : page.counts[bodyId % pageSize]
   }
 
-  /** Adds `change` and gives the new count. */
+  /** Adds `change` and returns the new count. */
   add(bodyId: number, change: number): number {
     const number = Math.floor(bodyId / pageSize)
     let page = this.#pages.get(number)
@@ -42,13 +41,13 @@ export class PayloadRefcounts {
     return after
   }
 
-  /** What the sweep found: so many records referred to the body when the broker started. */
+  /** Adds the result of the scan: the number of records that referred to the payload at start. */
   addSwept(bodyId: number, references: number): void {
     this.#swept.push(bodyId)
     this.add(bodyId, references)
   }
 
-  /** At the end of the sweep: the bodies that nobody refers to. */
+  /** Called at the end of the scan: returns the payloads without references. */
   takeUnreferenced(): number[] {
     const unreferenced = this.#swept.filter((bodyId) => this.get(bodyId) === 0)
     this.#swept = []

@@ -1,8 +1,8 @@
-// What the shards of one node say to each other. A link carries these in order, loses nothing while both ends live, and
-// is made anew, empty, when either end has died: `peer-joined` and `peer-left` say so.
+// Messages between the shards of a node. A link delivers them in order and without loss while both ends run. If a shard
+// fails, its links are opened again, empty: `peer-left` and `peer-joined` report it.
 //
-// Sessions never move: the shard of a client id is `shardOf(clientId)`, and a connection that the kernel dealt to another
-// shard is relayed to it byte by byte (room `links`). So the core needs no register of client ids and no hand-over.
+// Sessions never move: the shard of a client ID is `shardOf(clientId)`. A connection that the kernel gave to another shard is
+// relayed to it byte by byte (module `links`). So the core needs no registry of client IDs and no handover.
 //
 //   P (publisher's shard)                    B (a subscriber's shard)              O (owner of a retained topic)
 //        |<------------- interest v ---------------|
@@ -14,55 +14,61 @@
 //                                                  |-- retained-wanted after {P: m} ------->|
 //                                                  |<- retained-found ----------------------|
 //
-// Both ends of a link count the numbered messages (publish, release) that went each way since the link was made, from 1:
-// the number itself does not travel. `committed upTo n`: what the first n of them brought is on disk, or needs no disk.
+// Both ends of a link count the numbered messages (publish, release) in each direction since the link was opened, from 1;
+// the number itself is not sent. `committed upTo n`: the changes of the first n of them are durable, or need no write.
 
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { Message } from './message.ts'
 import { clientIdIn } from '../namespaces/internal-session-names.ts'
 
-/** Shards of one node by number, from 0. */
+/** Number of a shard of the node, from 0. */
 export type PeerNumber = number
 
-/** What the sessions of a shard want of one filter, all together. Replaces what was said of the filter before. */
+/** The interest of a shard in one filter, for all its sessions. Replaces the earlier interest in the filter. */
 export interface Interest {
   /** `$share/group/filter` is a filter of its own. */
   readonly filter: TopicFilter
-  /** Of a shared filter: members whose client is there. Nobody is left where this and `storedMembers` are 0. */
+  /** Of a shared filter: members with a connected client. If this and `storedMembers` are 0, there is no member. */
   readonly members: number
-  /** Members that are stored sessions: what they are to have at QoS 1 or 2 is acknowledged when it is on disk there. */
+  /**
+   * Members that are persistent sessions. Their messages with QoS 1 or 2 are acknowledged when they are durable there.
+   */
   readonly storedMembers: number
-  /** The highest QoS that a stored member was granted. */
+  /** Highest QoS granted to a persistent member. */
   readonly storedQoS: QoS
-  /** The highest QoS of all. */
+  /** Highest QoS of all members. */
   readonly qos: QoS
-  /** One of the stored sessions holds as many messages as it may: QoS 1 and 2 for it are to be refused. Not of shared filters. */
+  /** The queue of a persistent session is full: QoS 1 and 2 messages for it must be refused. Not for shared filters. */
   readonly isFull: boolean
 }
 
 export interface PeerPublish {
   readonly kind: 'publish'
   readonly message: Message
-  /** To the plain subscribers of the shard. */
+  /** For the non-shared subscribers of the shard. */
   readonly hasSubscribers: boolean
-  /** Into the memory of its topic, whose owner the receiver is; an empty payload empties it. */
+  /** The receiver owns the topic and stores the retained message; an empty payload deletes it. */
   readonly isRetained: boolean
-  /** Shared filters (`$share/...`) of which the receiver is to give it to one member each. */
+  /** Shared filters (`$share/...`) for each of which the receiver chooses one member. */
   readonly groups: readonly TopicFilter[] | undefined
-  /** Shards that found no member for it any more and passed it on, in that order: it does not come back to them. */
+  /** Shards that had no member for it any more and passed it on, in order. It is not sent to them again. */
   readonly tried?: readonly PeerNumber[] | undefined
   /** The sender waits for `committed`. */
   readonly isAwaited: boolean
-  /** It was sent on a link that broke: the receiver may have passed it on before it died. */
+  /** It was sent on a link that failed: the receiver may have passed it on before the failure. */
   readonly isRepeat?: boolean | undefined
   /**
-   * QoS 2 that must not come twice whatever dies: the publisher and its packet id, or a name for this message alone. The receiver stores the pair with what the
-   * message brings, and passes over a message whose pair it has, until `release`.
+   * A QoS 2 message that must not be delivered twice after any failure: the publisher with its packet identifier, or a
+   * unique name of the message. The receiver stores the pair with the message, and ignores messages with a known pair
+   * until `release`.
    */
   readonly exactlyOnce: { readonly publisher: string; readonly packetId: PacketId } | undefined
 }
 
-/** PUBREL has come, or nobody sends it again: the pair of an `exactlyOnce` is forgotten. Numbered and awaited: the id is free when it is gone. */
+/**
+ * PUBREL arrived, or the message will not be sent again: the pair of `exactlyOnce` is deleted. Numbered and awaited,
+ * because the packet identifier is free only after that.
+ */
 export interface PeerRelease {
   readonly kind: 'release'
   readonly publisher: string
@@ -73,9 +79,9 @@ export interface PeerInterest {
   readonly kind: 'interest'
   /** Grows by one. */
   readonly version: number
-  /** Everything that was said before is forgotten first: the first of a link. */
+  /** The first message of a link: all earlier interest is deleted. */
   readonly isFirst: boolean
-  /** All that there was when the link was made has been said with this. */
+  /** All interest that existed when the link was opened has been sent with this message. */
   readonly isComplete: boolean
   readonly changes: readonly Interest[]
 }
@@ -83,27 +89,30 @@ export interface PeerInterest {
 export interface PeerInterestSeen {
   readonly kind: 'interest-seen'
   readonly version: number
-  /** How many numbered messages the sender had sent to each shard when it took the interest in, by shard number. */
+  /** By shard number: numbered messages that the sender had sent to that shard when it applied the interest. */
   readonly sent: readonly number[]
 }
 
 export interface PeerCommitted {
   readonly kind: 'committed'
   readonly upTo: number
-  /** Among those that this answers, what was not taken, and why (0x97: a stored session is full). */
+  /** Messages in this range that were refused, and why (0x97: a persistent session is full). */
   readonly refused: readonly { readonly number: number; readonly reason: ReasonCode }[] | undefined
-  /** Not safe yet though they are not above `upTo`, all of them: they were passed on, and wait for another shard. Undefined: none. */
+  /**
+   * Messages up to `upTo` that are not durable yet: they were passed on and wait for another shard. Undefined if there
+   * are none.
+   */
   readonly uncommitted: readonly number[] | undefined
 }
 
-/** A session has subscribed: the receiver's retained topics that match, a slice at a time. */
+/** A session subscribed: requests the matching retained messages of the receiver, one slice at a time. */
 export interface PeerRetainedRequest {
   readonly kind: 'retained-wanted'
-  /** Chosen by the asker, not used twice in the life of a link. */
+  /** Chosen by the requesting shard; unique for the link. */
   readonly question: number
-  /** Undefined: the next slice of a question that was asked before. */
+  /** Undefined: requests the next slice of an earlier request. */
   readonly filter: TopicFilter | undefined
-  /** Answer only when so many numbered messages of each shard have been taken in, by shard number. */
+  /** By shard number: the receiver responds only after it handled this number of messages of each shard. */
   readonly after: readonly number[]
   readonly limit: number
 }
@@ -115,13 +124,13 @@ export interface PeerRetainedResponse {
   readonly isEnd: boolean
 }
 
-/** Nobody waits for the rest of it any more. */
+/** The rest of the request is no longer needed. */
 export interface PeerRetainedCancelled {
   readonly kind: 'retained-cancelled'
   readonly question: number
 }
 
-/** `$exclusive/topic` is held by one session of the node at a time; the owner of the topic keeps the book. */
+/** `$exclusive/topic` is held by one session of the node at a time. The owner shard of the topic has the registry. */
 export interface PeerExclusive {
   readonly kind: 'exclusive-wanted' | 'exclusive-given-back'
   readonly question: number
@@ -136,8 +145,9 @@ export interface PeerExclusiveResponse {
 }
 
 /**
- * Has the session that published this, to be found by `shardOf` its client ID, released the packet identifier? If so, or if
- * it is gone, `release` is sent. Otherwise nothing is: the identifier stays known here as long as the session has it.
+ * Asks the shard of the publishing session (`shardOf` its client ID) whether it released the packet identifier. If so,
+ * or if the session ended, it sends `release`. Otherwise it sends nothing: the identifier stays known here as long as
+ * the session uses it.
  */
 export interface PeerReleaseRequest {
   readonly kind: 'release-wanted'
@@ -158,7 +168,7 @@ export type PeerMessage =
   | PeerExclusive
   | PeerExclusiveResponse
 
-/** As little as can be wanted of a message: it goes to the plain subscribers there, and nobody waits for it. */
+/** Returns the simplest form of a message: for non-shared subscribers, without a confirmation. */
 export function plainPublish(message: Message): PeerPublish {
   return {
     kind: 'publish',
@@ -173,13 +183,13 @@ export function plainPublish(message: Message): PeerPublish {
   }
 }
 
-/** To be handed to the link in this order, within the turn: messages in it may lie in chunks that are used again. */
+/** Passed to the link in this order, within the turn: the bytes may be in chunks that are used again. */
 export interface PeerSend {
   readonly to: PeerNumber
   readonly message: PeerMessage
 }
 
-/** Which shards there are and which of them this core is. */
+/** The number of shards, and the number of this core's shard. */
 export interface ShardPlace {
   readonly own: PeerNumber
   /** 1: there are no peers. */
@@ -187,22 +197,22 @@ export interface ShardPlace {
 }
 
 /**
- * The shard of a client id: where its session is, wherever its connection came in. What is stored under a name that was reserved
- * for a client belongs there as well, also after `node.shards` has changed.
+ * Returns the shard of a client ID: the place of its session, whichever shard accepts the connection. Records under
+ * reserved names follow the same rule, also after `node.shards` has changed.
  */
 export function shardOf(clientId: string, shards: number): PeerNumber {
   return shards === 1 ? 0 : hashOf(clientIdIn(clientId)) % shards
 }
 
-/** The shard that keeps the retained message of a topic. */
+/** Returns the shard that stores the retained message of a topic. */
 export function ownerOf(topic: string, shards: number): PeerNumber {
   return shards === 1 ? 0 : hashOf(topic) % shards
 }
 
-/** FNV-1a over UTF-16 code units: spreads ids that differ in their last digit, and is the same in every life. */
+/** FNV-1a over UTF-16 code units: distributes IDs that differ in the last digit, and never changes. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
-  // The lowest bits of FNV are its worst: they are mixed with the highest before anybody divides.
+  // The lowest bits of FNV are the weakest, so they are mixed with the highest before the division.
   return (hash ^ (hash >>> 15)) >>> 0
 }

@@ -1,40 +1,42 @@
-// What goes to other shards, in order, as columns instead of objects, as in send-list.ts: nearly all of it is messages
-// that somebody subscribes to there, and these need not even an object that says so.
+// Messages for peers, in order, as columns instead of objects, as in send-list.ts. Nearly all are publications for the
+// subscribers of a peer, which need no object of their own.
 //
 //   to:    shard | shard | ...
-//   what:  Message (plain, see `PeerLine`) or PeerMessage | ...
+//   what:  Message (plain, see `PeerSender`) or PeerMessage | ...
 //   end:   of a run: where the frame of its last message ends | 0 | ...
 //
-// Plain messages whose frames lie one behind the other in the chunk of their publisher are a *run*: one entry, which is
-// its first message. The others are let go at once, so that the collector never sees them.
+// Plain messages whose frames are adjacent in the publisher's chunk form a *run*: one entry, the first message. The objects of
+// the others are released at once, so that the garbage collector does not visit them.
 
 import { Message, never } from './message.ts'
 import type { PeerMessage, PeerNumber, PeerSend } from './peer-messages.ts'
 
-/** The way to one shard. */
+/** Sends messages to one shard. */
 export interface PeerSender {
   send(message: PeerMessage): void
-  /** What `plainPublish` makes of the message, without the making: to the plain subscribers there, and nobody waits for it. */
+  /**
+   * Sends a message to the non-shared subscribers, without a confirmation. The same as `plainPublish`, without its
+   * object.
+   */
   sendPlain(message: Message): void
   /**
-   * The same of each message of a run, of which there is nothing to say that is not in its frame: of `first`, and of those
-   * behind it in its chunk up to `end`.
+   * Sends a run: `first` and the messages after it in its chunk up to `end`. Everything about them is in their frames.
    */
   sendRun(first: Message, end: number): void
 }
 
-/** A run is cut here: what carries it has room for so many bytes. */
+/** Maximum bytes of a run: the space of its carrier. */
 const longestRunBytes = 32_768
-/** Columns longer than this are given up when they are emptied. */
+/** Columns longer than this are replaced when they are emptied. */
 const longestKept = 65_536
 
 export class PeerSendList {
-  /** Only the first `length` entries of each column mean anything. */
+  /** Only the first `length` entries of each column are valid. */
   #to: PeerNumber[] = []
   #what: (PeerMessage | Message | undefined)[] = []
   #end: number[] = []
   #length = 0
-  /** By shard: the last entry for it, if that is a run; else -1. */
+  /** By shard: index of the last entry for it if that is a run, else -1. */
   readonly #lastRun: number[] = []
 
   get length(): number {
@@ -46,7 +48,7 @@ export class PeerSendList {
     this.#lastRun[to] = -1
   }
 
-  /** See `PeerLine`. */
+  /** See `PeerSender`. */
   sendPlain(to: PeerNumber, message: Message): void {
     const index = this.#lastRun[to] ?? -1
     if (index >= 0 && continuesRun(this.#what[index] as Message, this.#end[index], message)) {
@@ -58,7 +60,7 @@ export class PeerSendList {
     this.#add(to, message, isAll ? message.frameEnd : 0)
   }
 
-  /** Says everything in order. What is for a shard that has no line is said to nobody. */
+  /** Sends everything in order. Messages for a shard without a sender are dropped. */
   drainTo(lineTo: (peer: PeerNumber) => PeerSender | undefined): void {
     for (let index = 0; index < this.#length; index++) {
       const line = lineTo(this.#to[index])
@@ -70,7 +72,7 @@ export class PeerSendList {
     }
   }
 
-  /** Empties the list but keeps its room, as `SendList.clear` does. */
+  /** Empties the list and keeps its memory, as `SendList.clear` does. */
   clear(): void {
     const length = this.#length
     if (length === 0) return
@@ -103,7 +105,7 @@ function continuesRun(first: Message, end: number, next: Message): boolean {
   )
 }
 
-/** There is nothing to say of it that is not in its frame. */
+/** Returns whether the frame contains everything about the message. */
 export function isAllFrame(message: Message): boolean {
   return (
     message.frameShape !== 0 &&

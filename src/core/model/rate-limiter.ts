@@ -1,17 +1,17 @@
-// How much one client may send: a bucket that fills evenly and holds what may be sent in one second. A message is taken
-// as it comes, even where it leaves less than nothing in the bucket; the next one waits until that is made up for.
+// Rate limit of one client: a token bucket that fills evenly and holds the tokens of one second. A message is always
+// accepted, even if it makes the bucket negative; the next message waits until the bucket has tokens again.
 //
-//   tokens:  perSecond ─── full: a burst of one second may come at once
-//            0         ─── from here on the client is not read from ...
-//            below     ─── ... until the bucket has a little again (`smallestRefillMs`), so that it does not stop and go
-//                          for every message
+//   tokens:  perSecond ─── full: a burst of one second is allowed
+//            0         ─── from here on reading from the client pauses ...
+//            below     ─── ... until the bucket has tokens for `smallestRefillMs`, so that reading does not pause and
+//                          resume for every message
 
-/** A client that was stopped may send for so long when it goes on. */
+/** After a pause a client may send for at least this time. */
 const smallestRefillMs = 50
 
 export interface RemainingRate {
   readonly perSecond: number
-  /** What may come at once. */
+  /** Tokens left. */
   readonly left: number
 }
 
@@ -31,7 +31,7 @@ class Bucket {
     return { perSecond: this.#perSecond, left: Math.floor(Math.max(0, Math.min(this.#perSecond, filled))) }
   }
 
-  /** For how long nothing more may come, in milliseconds; 0: it may. */
+  /** Takes tokens. Returns the time in milliseconds for which reading must pause; 0: none. */
   take(amount: number, nowMs: number): number {
     const filled = this.#tokens + ((nowMs - this.#atMs) * this.#perSecond) / 1_000
     this.#atMs = nowMs
@@ -53,18 +53,18 @@ export class RateLimiter {
     this.#bytes = bytesPerSecond === undefined ? undefined : new Bucket(bytesPerSecond, nowMs)
   }
 
-  /** undefined: no limit. */
+  /** Undefined: no limit. */
   left(nowMs: number): { readonly messages: RemainingRate | undefined; readonly bytes: RemainingRate | undefined } {
     return { messages: this.#messages?.left(nowMs), bytes: this.#bytes?.left(nowMs) }
   }
 
-  /** One message of so many bytes. For how long nothing more may come, in milliseconds; 0: it may. */
+  /** Counts one message of this size. Returns the time in milliseconds for which reading must pause; 0: none. */
   take(bytes: number, nowMs: number): number {
     return Math.max(this.#messages?.take(1, nowMs) ?? 0, this.#bytes?.take(bytes, nowMs) ?? 0)
   }
 }
 
-/** Undefined where there is no limit, and nothing is counted. */
+/** Returns undefined if there is no limit. */
 export function rateLimiterFor(
   listener: { readonly messagesPerSecond?: number | undefined; readonly bytesPerSecond?: number | undefined },
   nowMs: number,

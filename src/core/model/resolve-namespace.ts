@@ -1,40 +1,40 @@
-// Which namespace a client belongs to: said by its listener, by its user name or by its certificate, whichever is asked
-// first and has an answer. It is settled when CONNECT is there, before anybody is asked whether the client may come in,
-// as the name of its session depends on it (and with several shards the place of its session).
+// Determines the namespace of a client from its listener, its user name or its certificate: the first configured source
+// that has one. This happens at CONNECT, before authentication, because the name of the session, and with several
+// shards its owner shard, depend on it.
 
 import type { ConnectionOrigin, ListenerTraits } from './connection.ts'
 import { isNamespaceName } from '../namespaces/namespaced-names.ts'
 
 export type NamespaceSource = 'listener' | 'username' | 'certificate'
 
-/** The namespace in a user name: between `before` and `after`; where one of them is open more may stand beyond it. */
+/** A pattern for user names: the namespace is between `before` and `after`. An open side may have further text. */
 export interface NamespacePattern {
   readonly before: string
   readonly after: string
-  /** `acme@`, `x/acme@` ...: not both. */
+  /** `acme@` or `x/acme@`: only one side can be open. */
   readonly isOpenBefore: boolean
   readonly isOpenAfter: boolean
 }
 
 export interface NamespaceSettings {
-  /** In the order in which they are asked. */
+  /** In order of precedence. */
   readonly sources: readonly NamespaceSource[]
-  /** Undefined: user names say nothing. */
+  /** Undefined: user names do not set the namespace. */
   readonly usernamePattern: NamespacePattern | undefined
-  /** The attribute of the subject of a certificate; undefined: certificates say nothing. */
+  /** Attribute of the certificate subject; undefined: certificates do not set the namespace. */
   readonly certificateField: 'cn' | 'o' | 'ou' | undefined
-  /** Who belongs to none is not let in. */
+  /** A client without a namespace is refused. */
   readonly isRequired: boolean
 }
 
-/** What is known of somebody who comes. */
+/** What is known of a connecting client. */
 export interface NamespaceEvidence {
   readonly listener: Pick<ListenerTraits, 'namespace' | 'isBridge'>
   readonly arrival: ConnectionOrigin | undefined
   readonly username: string | undefined
 }
 
-/** Undefined: it belongs to none, as a bridge does, which carries what its configuration says. */
+/** Returns undefined if the client has no namespace. A bridge has none: its topics are those of its configuration. */
 export function resolveNamespace(settings: NamespaceSettings, signs: NamespaceEvidence): string | undefined {
   if (signs.listener.isBridge === true) return undefined
   for (const source of settings.sources) {
@@ -79,8 +79,9 @@ function partOfUsername(username: string, pattern: NamespacePattern): string | u
 }
 
 /**
- * RFC 4514: `CN=device-7,OU=Plant`. The first of that name; what is escaped can be no namespace anyway. A backslash belongs to
- * what stands behind it, be that one more: a name that ends in one hides nothing behind it.
+ * Returns the first attribute of that name in an RFC 4514 subject such as `CN=device-7,OU=Plant`. Escaped values are
+ * never namespaces. A backslash escapes the next character, also another backslash, so a value that ends in one hides
+ * nothing.
  */
 function attributeOf(subject: string, field: 'cn' | 'o' | 'ou'): string | undefined {
   for (const part of subject.match(/(?:\\.|[^\\,+])+/gs) ?? []) {

@@ -1,14 +1,14 @@
-// What is in memory of a retained message. There may be a million: each field and each object counts.
+// Forms of a retained message in memory. There may be a million: each field and each object counts.
 //
 //   SmallRetained    about 0.4 KiB: the payload is a string of one byte per character, the topic a name
-//   Message          above `maxSmallPayloadBytes`: as it came, with buffers of its own
-//   StoredRetained   above retainer.max_size_in_memory: the payload and the properties are on disk only
+//   Message          above `maxSmallPayloadBytes`: unchanged, with buffers of its own
+//   StoredRetained   above retainer.max_size_in_memory: payload and properties are on disk only
 
 import { Topic, type MessageProperties, type QoS, type TopicName } from '../../protocol/index.ts'
 import { copyRetainedFields, Message, never, type RetainedOrigin } from './message.ts'
 import { messageSize } from './message-size.ts'
 
-/** What is needed to list a retained message, to expire it, and to decide which client may have it. */
+/** What is needed to list a retained message, to expire it, and to decide which client may receive it. */
 class RetainedMetadata {
   readonly topicName: TopicName
   readonly qos: QoS
@@ -17,7 +17,7 @@ class RetainedMetadata {
   readonly isByOwnRight: boolean
   readonly publisherMountpoint: string
   readonly publishedAtMs: number
-  /** Undefined: never. A number that is none of V8's small integers takes 16 bytes more in each object. */
+  /** Undefined: never. A number that is not a small integer of V8 takes 16 further bytes in each object. */
   readonly #expiresAtMs: number | undefined
   readonly retainedOrigin: RetainedOrigin | undefined
 
@@ -37,16 +37,16 @@ class RetainedMetadata {
     return this.#expiresAtMs ?? never
   }
 
-  /** Made for each caller. */
+  /** Created at each call. */
   get topic(): Topic {
     return new Topic(this.topicName, Buffer.from(this.topicName))
   }
 }
 
-/** Its payload is on disk only, and its properties with it. */
+/** Its payload and its properties are on disk only. */
 export class StoredRetained extends RetainedMetadata {
   readonly payloadBytes: number
-  /** Of the whole message, as limits count it. */
+  /** Size of the whole message, as limits count it. */
   readonly size: number
 
   constructor(message: Message) {
@@ -56,7 +56,7 @@ export class StoredRetained extends RetainedMetadata {
   }
 }
 
-/** In memory whole, in as few objects as possible: a Buffer for the payload and one for the topic took 0.8 KiB. */
+/** In memory with as few objects as possible: buffers for the payload and the topic took 0.8 KiB. */
 export class SmallRetained extends RetainedMetadata {
   readonly properties: MessageProperties | undefined
   readonly retain: boolean
@@ -75,7 +75,7 @@ export class SmallRetained extends RetainedMetadata {
     return this.#payload.length
   }
 
-  /** The message, made for each caller. */
+  /** Creates the message at each call. */
   message(): Message {
     const chunk = Buffer.from(this.#payload, 'latin1')
     const message = new Message(this.topic, {
@@ -94,7 +94,7 @@ export class SmallRetained extends RetainedMetadata {
   }
 }
 
-/** The message, unless its payload has to be read. */
+/** Returns the message of a form that has its payload in memory. */
 export function wholeMessage(retained: Message | SmallRetained): Message {
   return retained instanceof SmallRetained ? retained.message() : retained
 }

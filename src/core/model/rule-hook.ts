@@ -1,5 +1,5 @@
-// Rules, as far as the core knows them: entries of the match plan, and the interface by which they run and act. The
-// language and the actions are not its concern.
+// Rules, as the core knows them: entries of the match plan, and the interface through which they run and act. The rule
+// language and the actions are in other modules.
 
 import type { QoS, MessageProperties } from '../../protocol/index.ts'
 import type { Message } from './message.ts'
@@ -8,7 +8,7 @@ import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 /** A rule that a topic filter leads to. */
 export interface MatchedRule {
   readonly id: string
-  /** Client IDs of the sessions that store what its actions send. */
+  /** Client IDs of the action queues that its actions use. */
   readonly spools: readonly string[]
 }
 
@@ -21,7 +21,7 @@ export interface RulePublication {
   readonly properties: MessageProperties | undefined
 }
 
-/** Why an action of a rule did nothing. */
+/** Why an action of a rule failed. */
 export type RuleActionFailure =
   | 'invalid-topic'
   | 'too-large'
@@ -29,24 +29,29 @@ export type RuleActionFailure =
   | 'storage-failing'
   | 'receiver-full'
   | 'shard-behind'
-  /** The session that stores for the action holds as many messages as it may. */
+  /** The action queue is full. */
   | 'spool-full'
   /** There is no such session. */
   | 'no-spool'
 
-/** What the actions of rules do in the core, within the turn of the message that they run for. */
+/** Effects of rule actions in the core, within the turn of the message that triggered the rule. */
 export interface RuleActions {
-  /** Publishes a message of its own. It is durable with the message that the rule ran for. Undefined: done. */
+  /**
+   * Publishes a message. It becomes durable together with the triggering message. Returns undefined if it succeeded.
+   */
   publish(publication: RulePublication): RuleActionFailure | undefined
-  /** Stores a message in the session `clientId`, whatever that subscribes to. Undefined: done. */
+  /** Stores a message in the session `clientId`, whatever that subscribes to. Returns undefined if it succeeded. */
   spool(clientId: string, publication: RulePublication): RuleActionFailure | undefined
 }
 
-/** Runs rules. Must not throw. */
+/** Runs the rules for `message`, as it was published. Its bytes may be in a chunk that is used again after the call. */
 export interface RuleHook {
-  /** `message`: as it was published; its bytes may belong to a chunk that is reused after the call. */
+  /**
+   * Runs rules for triggers, in order. Returns the number handled in the available time, at least one. The others are
+   * passed again later.
+   */
   run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): void
-  /** Runs rules for triggers, in order. Returns for how many it had time: the others come again. At least one. */
+  /** Reports triggers that were dropped because they arrived faster than rules ran. */
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number
   /** So many came faster than rules ran for them, and are lost. */
   noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void

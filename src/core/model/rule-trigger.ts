@@ -1,5 +1,5 @@
-// What rules run for beside messages: something has happened to a client, a delivery or the node. The core records only
-// what a rule has asked for.
+// Events other than publications for which rules run: of a client, a delivery or the node. The core records only events
+// that a rule uses.
 
 import type {
   AckProperties,
@@ -33,24 +33,24 @@ export const ruleTriggerKinds = [
 
 export type RuleTriggerKind = (typeof ruleTriggerKinds)[number]
 
-/** A client, as it was when it happened. */
+/** The client at the time of the event. */
 interface ClientTrigger {
   readonly atMs: number
   /** Name of its session. */
   readonly clientId: string
   readonly username: string | undefined
-  /** Undefined: it is not connected. */
+  /** Undefined if the client is not connected. */
   readonly connection: Connection | undefined
 }
 
-/** CONNECT was answered. */
+/** CONNECT was accepted or refused. */
 export interface ConnectTrigger extends ClientTrigger {
   readonly kind: 'client-connected' | 'client-connack'
   readonly connection: Connection
   readonly reason: ReasonCode
-  /** Undefined: it was refused before it was read. */
+  /** Undefined if the client was refused before its CONNECT was decoded. */
   readonly connect: ConnectPacket | undefined
-  /** In force, which may be other values than CONNECT has. */
+  /** The keep alive in use, which may differ from that of CONNECT. */
   readonly keepAliveSeconds: number | undefined
   readonly expirySeconds: number | undefined
 }
@@ -59,7 +59,7 @@ export interface DisconnectTrigger extends ClientTrigger {
   readonly kind: 'client-disconnected'
   readonly connection: Connection
   readonly reason: ReasonCode
-  /** What reason codes do not tell; undefined: the reason code is all. */
+  /** Details that the reason code does not contain; undefined if there are none. */
   readonly cause: 'discarded' | 'lost' | undefined
   readonly properties: DisconnectProperties | undefined
   readonly connectedAtMs: number | undefined
@@ -69,7 +69,7 @@ export interface AuthenticationTrigger extends ClientTrigger {
   readonly kind: 'authentication'
   readonly connection: Connection
   readonly reason: ReasonCode
-  /** Undefined: it was refused. */
+  /** Undefined if the client was refused. */
   readonly identity: Identity | undefined
 }
 
@@ -89,7 +89,7 @@ export interface SubscriptionTrigger extends ClientTrigger {
   readonly properties: SubscribeProperties | UnsubscribeProperties | undefined
 }
 
-/** A message and the client that was to have it. */
+/** A message and the client to which it was delivered or not. */
 export interface DeliveryTrigger extends ClientTrigger {
   readonly kind: 'message-delivered' | 'message-acked' | 'delivery-dropped'
   readonly message: Message
@@ -98,11 +98,11 @@ export interface DeliveryTrigger extends ClientTrigger {
   readonly retain: boolean
   /** Of an acknowledgement. */
   readonly properties: AckProperties | undefined
-  /** Undefined: it was not dropped. */
+  /** Undefined if it was not dropped. */
   readonly reason: DropReason | 'no-local' | 'not-connected' | undefined
 }
 
-/** Nobody got the message. */
+/** A message that no client received. */
 export interface MessageDroppedTrigger {
   readonly kind: 'message-dropped'
   readonly atMs: number
@@ -116,7 +116,7 @@ export interface AlarmTrigger {
   readonly name: string
   readonly message: string
   readonly activatedAtMs: number
-  /** Undefined: it holds. */
+  /** Undefined while the alarm is active. */
   readonly deactivatedAtMs: number | undefined
   readonly occurrences: number
 }

@@ -1,29 +1,29 @@
-// What is to be sent, in order, as columns instead of objects: at millions of messages a second an object for each
-// sending was a tenth of the time.
+// Packets to send, in order, as columns instead of objects. At millions of messages per second an object for each packet
+// took a tenth of the time.
 //
 //   to:    connection | connection | ...
 //   what:  Message    | ControlPacket or undefined | ...
-//   head:  kind, flags and packet id packed into one small integer | ...
+//   head:  kind, flags and packet identifier packed into one small integer | ...
 //   extra: PublishExtra or undefined | ...
 
 import { failedAssertion, type ControlPacket, type PacketId, type QoS } from '../../protocol/index.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 
-/** Kinds of sending. The four acknowledgements are here without reason and properties; with them they are packets. */
+/** Kinds of entries. The four acknowledgements have neither reason nor properties here; with these they are packets. */
 export const sendKinds = { publish: 0, puback: 1, pubrec: 2, pubrel: 3, pubcomp: 4, packet: 5 } as const
 export type SendKind = (typeof sendKinds)[keyof typeof sendKinds]
 
-/** What few sendings carry beyond message and head. */
+/** Fields of a PUBLISH that only few entries need beyond message and head. */
 export interface PublishExtra {
   readonly subscriptionIdentifiers: readonly number[] | undefined
   /** 0: none. */
   readonly topicAlias: number
-  /** The alias is known to the client: the topic is left out. */
+  /** The client knows the alias, so the topic is omitted. */
   readonly topicIsOmitted: boolean
 }
 
-/** bits 0-2 kind, 3 retain, 4 dup, 5-6 qos, 8-23 packet id */
+/** Bits 0-2: kind, 3: retain, 4: dup, 5-6: QoS, 8-23: packet identifier. */
 export const headBits = {
   kind: (head: number): SendKind => (head & 7) as SendKind,
   retain: (head: number): boolean => (head & 8) !== 0,
@@ -35,17 +35,19 @@ export const headBits = {
 export const publishHead = (qos: QoS, flags: { retain: boolean; dup: boolean }, packetId: PacketId): number =>
   sendKinds.publish | (flags.retain ? 8 : 0) | (flags.dup ? 16 : 0) | (qos << 5) | (packetId << 8)
 
-/** Columns longer than this are given up when they are emptied: one great fan-out does not keep its room for ever. */
+/**
+ * Columns longer than this are replaced when they are emptied: one large fan-out must not occupy the memory forever.
+ */
 const longestKept = 65_536
 
 export class SendList {
-  /** Only the first `length` entries of each column mean anything. */
+  /** Only the first `length` entries of each column are valid. */
   to: (Connection | undefined)[] = []
   what: (Message | ControlPacket | undefined)[] = []
   head: number[] = []
   extra: (PublishExtra | undefined)[] = []
   #length = 0
-  /** Some entry has an `extra`; else that column, which few need, is not touched. */
+  /** Whether an entry has an `extra`. If not, that column is not touched. */
   #hasExtras = false
 
   get length(): number {
@@ -65,13 +67,13 @@ export class SendList {
     this.#add(connection, packet, sendKinds.packet, undefined)
   }
 
-  /** Adds all that is in the other list, in its order. */
+  /** Adds all entries of the other list, in its order. */
   append(other: SendList): void {
     for (let index = 0; index < other.length; index++)
       this.#add(other.connectionAt(index), other.what[index], other.head[index], other.extra[index])
   }
 
-  /** The connection that the entry is for. */
+  /** Returns the connection of the entry. */
   connectionAt(index: number): Connection {
     const connection = this.to[index]
     if (connection === undefined) throw failedAssertion(`there is no sending ${index}`)
@@ -79,9 +81,9 @@ export class SendList {
   }
 
   /**
-   * Empties the list but keeps its room: an array that is cut to nothing and filled again is made anew each time. What
-   * it referred to is let go, or a chunk would live until its place is taken. By hand: a list is emptied after each chunk,
-   * has few entries then, and `fill` leaves JavaScript for each column.
+   * Empties the list and keeps its memory, because an array that is cut and refilled is allocated again each time.
+   * References are cleared, otherwise chunks would live until their entry is overwritten. The loop is faster than
+   * `fill`: lists are emptied after each chunk and have few entries, and `fill` leaves JavaScript for each column.
    */
   clear(): void {
     const length = this.#length

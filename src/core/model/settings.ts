@@ -1,43 +1,46 @@
-// The limits and choices of the core, by the names that they have in the configuration (`mqtt.*`, `retainer.*`).
+// The settings of the core, by their names in the configuration (`mqtt.*`, `retainer.*`).
 
 import type { QoS } from '../../protocol/index.ts'
 import type { RewriteRule } from './topic-rewrites.ts'
 
-/** What to do with one message more than a session may have waiting in memory, where nothing is stored for it. */
+/** Which message is dropped when the queue of a clean session is full. */
 export type QueueFullPolicy = 'drop-newest' | 'drop-oldest'
 
 export interface CoreSettings {
-  /** rewrite; undefined: no topic is replaced. */
+  /** rewrite; undefined: no topic is rewritten. */
   topicRewrites: readonly RewriteRule[] | undefined
-  /** delayed.enable: messages to `$delayed/...` are published later; if false, such a topic is one like others. */
+  /** delayed.enable: messages to `$delayed/...` are published later; if false, this is an ordinary topic. */
   delaysMessages: boolean
-  /** delayed.max_delayed_messages, of all shards together; undefined: no limit. */
+  /** delayed.max_delayed_messages, for all shards together; undefined: no limit. */
   maxDelayedMessages: number | undefined
-  /** mqtt.max_packet_size, in bytes: told in CONNACK, refused beyond. */
+  /** mqtt.max_packet_size, in bytes: sent in CONNACK; larger packets are rejected. */
   maxPacketBytes: number
-  /** mqtt.max_mqueue_len: messages waiting in memory for each session. */
+  /** mqtt.max_mqueue_len: queued messages in memory for each session. */
   maxQueuedMessages: number
-  /** mqtt.max_mqueue_bytes: what these messages take in memory. */
+  /** mqtt.max_mqueue_bytes: memory of these messages. */
   maxQueuedBytes: number
   /** mqtt.mqueue_full_policy */
   queueFullPolicy: QueueFullPolicy
-  /** mqtt.max_stored_messages: messages waiting on disk for each session. */
+  /** mqtt.max_stored_messages: queued messages on disk for each session. */
   maxStoredMessages: number
   /** mqtt.max_inflight_window: unacknowledged QoS 1 and 2 messages towards each client. */
   maxInflightMessages: number
-  /** mqtt.max_inflight_bytes: what these messages take in memory; one alone may take more. */
+  /** mqtt.max_inflight_bytes: memory of these messages; a single one may take more. */
   maxInflightBytes: number
-  /** mqtt.receive_maximum: unacknowledged QoS 1 and 2 messages from each client, told in CONNACK. */
+  /** mqtt.receive_maximum: unacknowledged QoS 1 and 2 messages from each client, sent in CONNACK. */
   receiveMaximum: number
-  /** mqtt.max_awaiting_rel: QoS 2 packets that a client may leave unreleased. */
+  /** mqtt.max_awaiting_rel: QoS 2 packets without PUBREL, for each client. */
   maxAwaitingRelease: number
-  /** mqtt.await_rel_timeout: an unreleased QoS 2 packet identifier of this age may be freed, at the limit. 0: never. */
+  /**
+   * mqtt.await_rel_timeout: age at which a QoS 2 packet identifier without PUBREL may be freed when the limit is
+   * reached; 0: never.
+   */
   awaitReleaseTimeoutMs: number
   /** mqtt.retry_interval: unacknowledged packets are sent again to 3.1 and 3.1.1 clients; 0: never. */
   retryIntervalMs: number
   /** mqtt.keepalive_multiplier */
   keepAliveMultiplier: number
-  /** mqtt.server_keepalive: what clients are told to use; undefined: what they ask for. */
+  /** mqtt.server_keepalive: the keep alive that the broker requires; undefined: the client's. */
   serverKeepAliveSeconds: number | undefined
   /** mqtt.idle_timeout: silence before CONNECT. */
   idleTimeoutMs: number
@@ -51,7 +54,7 @@ export interface CoreSettings {
   sharedSubscriptionAvailable: boolean
   /** mqtt.exclusive_subscription */
   exclusiveSubscriptionAvailable: boolean
-  /** mqtt.validate_payload_format: a payload that says it is UTF-8 and is not is refused. */
+  /** mqtt.validate_payload_format: a payload that is declared UTF-8 and is not is rejected. */
   validatesPayloadFormat: boolean
   /** mqtt.max_topic_levels */
   maxTopicLevels: number
@@ -59,19 +62,19 @@ export interface CoreSettings {
   maxTopicBytes: number
   /** mqtt.max_clientid_len, in bytes of UTF-8. */
   maxClientIdBytes: number
-  /** mqtt.strict_clientid_31: client ids of MQTT 3.1 have at most 23 characters. */
+  /** mqtt.strict_clientid_31: client IDs of MQTT 3.1 have at most 23 characters. */
   limitsClientIdsOf31: boolean
-  /** auth.client_id_binding: a session is for the identity that created it, and refused to others. */
+  /** auth.client_id_binding: only the identity that created a session may resume it. */
   bindsClientIds: boolean
-  /** mqtt.max_topic_alias_bytes: names of the topics that they stand for, in each direction of one connection. */
+  /** mqtt.max_topic_alias_bytes: bytes of the topic names with aliases, in each direction of a connection. */
   maxTopicAliasBytes: number
-  /** mqtt.max_topic_alias: aliases that a client may use towards us, and at most we towards it. */
+  /** mqtt.max_topic_alias: maximum number of aliases in each direction. */
   maxTopicAlias: number
-  /** mqtt.session_expiry_interval: of 3.1 and 3.1.1 sessions that are not clean. */
+  /** mqtt.session_expiry_interval: for persistent sessions of 3.1 and 3.1.1. */
   sessionExpirySeconds: number
-  /** mqtt.max_session_expiry_interval: what a 5.0 client may ask for at most; undefined: anything. */
+  /** mqtt.max_session_expiry_interval: maximum for 5.0 clients; undefined: no limit. */
   maxSessionExpirySeconds: number | undefined
-  /** mqtt.upgrade_qos: deliver at the QoS of the subscription even where the message came with less. */
+  /** mqtt.upgrade_qos: deliver with the QoS of the subscription even if the message was published with a lower one. */
   upgradeQoS: boolean
   /** mqtt.max_subscriptions: subscriptions of one session. */
   maxSubscriptions: number
@@ -79,13 +82,13 @@ export interface CoreSettings {
   maxSubscriptionBytes: number
   /** mqtt.max_overlapping_subscriptions: subscriptions of one session that one topic can match. */
   maxOverlappingSubscriptions: number
-  /** mqtt.max_unsent_bytes: for each connection; beyond it QoS 0 is dropped, QoS 1 and 2 wait in the session. */
+  /** mqtt.max_unsent_bytes: for each connection; beyond it QoS 0 is dropped, and QoS 1 and 2 wait in the session. */
   maxUnsentBytes: number
   /** mqtt.max_will_size_in_memory: topic, payload and properties of a will; a larger will is on disk only. */
   maxWillBytesInMemory: number
-  /** mqtt.max_parked_packets: packets of one connection that wait while its CONNECT is being decided. */
+  /** mqtt.max_parked_packets: packets of one connection that wait until its CONNECT is accepted. */
   maxParkedPackets: number
-  /** mqtt.max_unconfirmed_messages: kept for one other shard until it has them on disk; then publishers wait. */
+  /** mqtt.max_unconfirmed_messages: messages stored for one peer until it confirms them; beyond it, publishers wait. */
   maxUnconfirmedMessages: number
   /** mqtt.max_unconfirmed_bytes: the same, in bytes of payload. */
   maxUnconfirmedBytes: number
@@ -95,7 +98,7 @@ export interface CoreSettings {
   maxRetainedPayloadBytes: number
   /** retainer.max_size_in_memory: topic, payload and properties of a retained message; of a larger one only the metadata is in memory. */
   maxRetainedBytesInMemory: number
-  /** retainer.msg_expiry_interval; 0: retained messages without an expiry of their own stay for ever. */
+  /** retainer.msg_expiry_interval; 0: retained messages without their own expiry do not expire. */
   retainedExpiryMs: number
 }
 

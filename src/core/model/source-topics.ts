@@ -1,5 +1,5 @@
-// Messages of sources (`$bridges/mqtt:NAME` after FROM) are for rules alone. They are publications of the source's own client,
-// below a topic that nobody else publishes to and nobody is subscribed to.
+// Messages of sources (`$bridges/mqtt:NAME` after FROM), which only rules receive. The client of the source publishes
+// them below a topic that clients can neither publish nor subscribe to.
 
 import { bridgeClientId } from './bridge-client-id.ts'
 
@@ -7,22 +7,25 @@ const root = '$bridges/'
 const sourceNamePrefix = '$source/'
 const dollar = 36
 
-/** The name of the bridge that receives for a source, and of its session. `source`: `type:name`. */
+/**
+ * Returns the name of the bridge that receives for a source, which is also that of its session. `source` is
+ * `type:name`.
+ */
 export function sourceBridgeName(source: string): string {
   return sourceNamePrefix + source
 }
 
-/** `type:name`; undefined: the bridge is none of a source. */
+/** Returns `type:name`; undefined if the bridge does not belong to a source. */
 export function sourceOfBridge(name: string): string | undefined {
   return name.startsWith(sourceNamePrefix) ? name.slice(sourceNamePrefix.length) : undefined
 }
 
-/** In front of the topics that messages of a source have at their origin. */
+/** Returns the prefix of topics of a source's messages. */
 export function sourceTopicPrefix(source: string): string {
   return `${root}${source}/`
 }
 
-/** The source, and the topic that the message has at its origin. */
+/** Returns the source and the original topic of the message. */
 export function splitSourceTopic(topic: string): { readonly source: string; readonly topic: string } | undefined {
   if (!isSourceTopic(topic)) return undefined
   const end = topic.indexOf('/', root.length)

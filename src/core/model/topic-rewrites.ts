@@ -1,5 +1,5 @@
-// Topics that clients say and that the broker takes for others: `rewrite` of the configuration. The first rule whose filter
-// matches decides; access rules see what the client says.
+// Rewriting of topics by the setting `rewrite`. The first rule whose filter matches applies. Access rules see the topic
+// of the client, before it is rewritten.
 
 import {
   bareFilter,
@@ -19,7 +19,10 @@ export interface RewriteRule {
   readonly dest_topic: string
 }
 
-/** Groups of the match, the whole match first. Undefined: no match. The shard brings it: its time is bounded. */
+/**
+ * Returns the groups of the match, the whole match first; undefined if there is no match. The shard provides it with a
+ * time limit.
+ */
 export type MatchRegex = (pattern: string, text: string) => readonly (string | undefined)[] | undefined
 
 interface Who {
@@ -27,19 +30,19 @@ interface Who {
   readonly username: string | undefined
 }
 
-/** Rules and what runs them. */
+/** Rules and the function that matches their expressions. */
 export interface Rewriting {
   readonly rules: readonly RewriteRule[]
   readonly matchRegex: MatchRegex
 }
 
-/** The topic in place of one that a client publishes to. What would be no topic name stays as it is. */
+/** Returns the rewritten topic of a publication. If the result is not a valid topic name, the topic stays unchanged. */
 export function rewriteTopic(rewriting: Rewriting, topic: TopicName, who: Who): TopicName {
   const text = rewrite(rewriting, 'publish', topic, who)
   return text === undefined ? topic : (parseTopicName(text) ?? topic)
 }
 
-/** The same for a filter; what stands in front of a shared one stays. An exclusive one stays as it is. */
+/** Does the same for a filter; the prefix of a shared filter stays. Exclusive filters are not rewritten. */
 export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, who: Who): TopicFilter {
   if (filter.startsWith('$exclusive/')) return filter
   const bare = bareFilter(filter)
@@ -61,7 +64,7 @@ function rewrite(
   return rule === undefined || groups === undefined ? undefined : filled(rule.dest_topic, groups, who)
 }
 
-/** Undefined: there is no value for a placeholder. */
+/** Undefined if a placeholder has no value. */
 function filled(template: string, groups: readonly (string | undefined)[], who: Who): string | undefined {
   let isComplete = true
   const text = template.replaceAll(/\$(?:(\d)|\{(clientid|username)\})/g, (whole, group?: string, name?: string) => {

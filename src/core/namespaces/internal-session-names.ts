@@ -1,24 +1,24 @@
-// Names in place of a client id, for what outlives its session on disk and must not meet the next session of the same client:
-// its queue (`shared/expired-session-redelivery.ts`), a will that is owed (`sessions/stored-wills.ts`), a delayed message
+// Names in place of a client ID, for records that outlive a session and must not be mixed with the next session of the same
+// client: its queue (`shared/expired-session-redelivery.ts`), a pending will (`sessions/stored-wills.ts`), a delayed message
 // (`publish/delay-message.ts`).
 //
-//   ␀l3k9.7 plant␀c1     of this broker's life l3k9 the seventh, and of client c1 of namespace plant
+//   ␀l3k9.7 plant␀c1     the seventh name of the broker start l3k9, for client c1 of namespace plant
 
-/** No client can say this character [MQTT-1.5.3-2] [MQTT5-1.5.4-2], and a namespace has something in front of it. */
+/** A client cannot send this character [MQTT-1.5.3-2] [MQTT5-1.5.4-2]. Names of namespaces do not start with it. */
 const mark = '\0'
 
-/** Behind the serial number of a delayed message. It is none of the characters of identities and numbers. */
+/** Follows the serial number of a delayed message. It does not occur in identifiers and numbers. */
 const delayedMark = '+'
 
-/** A shard in one life of the broker. */
+/** A shard since one start of the broker. */
 export interface InternalNameSource {
   readonly identity: string
   nextSerial(): number
-  /** What is kept under this name is this shard's. */
+  /** Returns whether this shard owns the records under this name. */
   isOwn(name: string): boolean
 }
 
-/** Of this shard, and like no other in all lives of the broker. */
+/** Returns a name that this shard owns and that was never used before, also before restarts. */
 export function reserveInternalName(giver: InternalNameSource, clientId: string): string {
   let name
   do name = `${mark}${giver.identity}.${giver.nextSerial().toString(36)} ${clientId}`
@@ -26,7 +26,7 @@ export function reserveInternalName(giver: InternalNameSource, clientId: string)
   return name
 }
 
-/** The same, for a delayed message. */
+/** Does the same for a delayed message. */
 export function reserveDelayedName(giver: InternalNameSource, clientId: string): string {
   let name
   do name = `${mark}${giver.identity}.${giver.nextSerial().toString(36)}${delayedMark} ${clientId}`
@@ -38,22 +38,25 @@ export function isDelayedName(name: string): boolean {
   return isInternalName(name) && name[name.indexOf(' ') - 1] === delayedMark
 }
 
-/** In place of the client ID of its publisher where delayed messages wait for each other. No client has it. */
+/**
+ * Returns a name in place of the publisher's client ID, under which delayed messages are ordered. No client can have
+ * it.
+ */
 export function delayedPublisher(clientId: string): string {
   return `${mark}${delayedMark} ${clientId}`
 }
 
-/** What the API calls a delayed message by. */
+/** Returns the ID of a delayed message in the API. */
 export function delayedIdIn(name: string): string {
   return name.slice(mark.length, name.indexOf(delayedMark))
 }
 
-/** Such a name, and no client id. */
+/** Returns whether this is an internal name, not a client ID. */
 export function isInternalName(name: string): boolean {
   return name.startsWith(mark)
 }
 
-/** The client id that a name was reserved for, or what is one itself. */
+/** Returns the client ID for which a name was reserved, or the name itself if it is a client ID. */
 export function clientIdIn(name: string): string {
   return isInternalName(name) ? name.slice(name.indexOf(' ') + 1) : name
 }

@@ -1,6 +1,6 @@
-// A mount point is put before the topics of the clients of a listener: they live in a part of the topic tree and take it
-// for the whole. Everything in the broker (subscriptions, queues, retained messages, records) has the topics with it; it
-// is put on where a packet comes in, and taken off where one goes out.
+// A mount point is a prefix of all topics of a listener's clients: they use a part of the topic tree as if it were the whole.
+// Inside the broker (subscriptions, queues, retained messages, records) all topics include it. It is added to received
+// packets and removed from sent ones.
 //
 //   client: PUBLISH lamp  ──►  site-7/lamp  ──►  client of the same mount point: lamp,  other clients: site-7/lamp
 
@@ -16,9 +16,9 @@ import {
 const placeholders = /\$\{(clientid|username)\}/g
 
 /**
- * The mount point of one client; undefined where a placeholder has no value, or one with `+`, `#` or `/` in it, with
- * which the client would get into the part of another; or one that begins with `$` at the very front, with which it would
- * get among what is the broker's.
+ * Returns the mount point of one client. Undefined if a placeholder has no value, or if its value contains `+`, `#` or
+ * `/`, which would give access to other clients' topics, or makes the topic start with `$`, which would give access to
+ * topics of the broker.
  */
 export function mountpointFor(
   pattern: string,
@@ -34,20 +34,22 @@ export function mountpointFor(
   return isSound && !isAmongOwn ? filled : undefined
 }
 
-/** Undefined where both together are longer than a topic may be. */
+/** Undefined if the result exceeds the length of a topic. */
 export function mountedTopic(topics: TopicTable, mountpoint: string, topic: Topic): Topic | undefined {
   const name = parseTopicName(mountpoint + topic.name)
   return name === undefined ? undefined : topics.named(name)
 }
 
-/** Behind `$share/group/` and `$exclusive/`. Undefined where both together are longer than a filter may be. */
+/**
+ * Adds the mount point after `$share/group/` or `$exclusive/`. Undefined if the result exceeds the length of a filter.
+ */
 export function mountedFilter(mountpoint: string, filter: TopicFilter): TopicFilter | undefined {
   if (mountpoint === '') return filter
   const bare = bareFilter(filter)
   return parseTopicFilter(`${filter.slice(0, filter.length - bare.length)}${mountpoint}${bare}`)
 }
 
-/** As a client of this mount point knows the topic; one that lies elsewhere has its whole name. */
+/** Returns the topic without the mount point; a topic outside of it stays complete. */
 export function topicBelow(topics: TopicTable, mountpoint: string, topic: Topic): Topic {
   if (mountpoint === '' || !topic.name.startsWith(mountpoint)) return topic
   const name = parseTopicName(topic.name.slice(mountpoint.length))

@@ -1,14 +1,17 @@
-// What a namespace as a whole may have. The shards of a node count together, so the core asks somebody who knows of all.
+// Limits of a namespace as a whole. All shards of a node count together, so the counters are outside of the core.
 
-/** Names of namespaces, as everywhere. */
+/** All parameters are names of namespaces. */
 export interface NamespaceQuotas {
-  /** One client more; false: there is no place left. `isInPlaceOfAnother`: one of the namespace goes for it, so there is. */
+  /**
+   * Counts one more client; false if the limit is reached. `isInPlaceOfAnother`: it replaces a client, so it is always
+   * accepted.
+   */
   takeClient(namespace: string, isInPlaceOfAnother: boolean): boolean
   giveBackClient(namespace: string): void
-  /** Whether one more of its topics may have a message. */
+  /** Returns whether another topic of the namespace may have a retained message. */
   hasRoomForRetained(namespace: string): boolean
-  /** A topic has a message from now on (1), or none (-1). */
+  /** Counts a new (1) or deleted (-1) retained message. */
   countRetained(namespace: string, change: 1 | -1): void
-  /** One message was published. For how long its publisher may publish no more, in milliseconds; 0: it may. */
+  /** Counts one published message. Returns the time in milliseconds for which its publisher must wait; 0: none. */
   takeMessage(namespace: string, nowMs: number): number
 }

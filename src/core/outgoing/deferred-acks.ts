@@ -1,5 +1,4 @@
-// Answers that stand for something on other shards: they leave when that is true everywhere, in the order in which
-// their packets came.
+// Acknowledgements that wait for commits on peers. They are sent in the order of the packets that they acknowledge.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
@@ -9,7 +8,10 @@ import { reasonCodes, type ControlPacket } from '../../protocol/index.ts'
 import { recordAck } from './handle-commit.ts'
 import { sendAck, sendPacket } from './send-to-client.ts'
 
-/** As `sendAck` and `sendPacket`, once the vow is kept. `waits`: what is in the batch that gathers is part of it. */
+/**
+ * Does what `sendAck` and `sendPacket` do, after the barrier is complete. `waits`: the packet confirms changes of the
+ * open batch, too.
+ */
 export function ackWhenCommitted(
   state: BrokerState,
   connection: Connection,
@@ -22,7 +24,7 @@ export function ackWhenCommitted(
   barrier.whenComplete(() => release(state, connection))
 }
 
-/** The vow waits for what is on its way to the disk as well, if anything is. */
+/** Adds the open batch, or the last one that is not committed, to the barrier. */
 export function deferUntilBatch(state: BrokerState, barrier: CommitBarrier): void {
   const batch = state.batches.lastOpenNumber
   if (batch <= state.committedBatch) return
@@ -30,7 +32,10 @@ export function deferUntilBatch(state: BrokerState, barrier: CommitBarrier): voi
   state.barriersByBatch.push({ batch, barrier })
 }
 
-/** Nothing may follow our DISCONNECT, and nobody can say how long another shard takes: the client asks again. */
+/**
+ * Called before the broker's DISCONNECT, which nothing may follow: the time of a peer is unknown, so the client sends
+ * its packets again after it reconnects.
+ */
 export function dropDeferredAcks(connection: Connection): void {
   connection.deferredAcks = undefined
 }
@@ -44,16 +49,16 @@ function release(state: BrokerState, connection: Connection): void {
   connection.deferredAcks = undefined
   for (const answer of held.slice(0, count)) send(state, connection, answer)
   if (count < held.length) connection.deferredAcks = held.slice(count)
-  // Its client has said good-bye meanwhile: that was the last of it.
+  // The client sent DISCONNECT meanwhile, and this was its last acknowledgement.
   else if (connection.now.state === 'closing') closeStream(state, connection)
 }
 
-/** Ends the stream behind what was sent to it. */
+/** Closes the stream after everything sent to it was written. */
 export function closeStream(state: BrokerState, connection: Connection): void {
   state.closes.push({ connection, afterBatch: deferredUntil(state, connection) })
 }
 
-/** The batch that what was sent to it waits for; 0: it has left. */
+/** Returns the batch that the packets sent to it wait for; 0: none. */
 export function deferredUntil(state: BrokerState, connection: Connection): number {
   const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
   return held > state.committedBatch ? held : 0
@@ -65,6 +70,6 @@ function send(state: BrokerState, connection: Connection, { ack, barrier, batch 
   const reason = barrier?.refusal ?? ack.reason
   const isHeld = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })
   const isAnswer = ack.type === 'puback' || (ack.type === 'pubrec' && !connection.canRefuseMessages)
-  // What waits for the disk now is counted when that has it.
+  // An acknowledgement that waits for a commit is counted after the commit.
   if (isAnswer && !isHeld && connection.unacknowledgedPublishes > 0) recordAck(state, connection)
 }

@@ -1,4 +1,5 @@
-// A batch is on disk: what waited for it leaves, which the driver sees to, and those who waited count it as answered.
+// A batch was committed. The driver sends the packets that waited for it; the core counts the acknowledgements among
+// them.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
@@ -16,7 +17,7 @@ export function handleCommitted(state: BrokerState, number: number): void {
   for (const { link } of state.peerTable?.peers ?? []) link?.acks.committed(number)
 }
 
-/** What waits for other shards as well waits for them alone now. */
+/** Barriers that also wait for peers now wait for these only. */
 function markCommitted({ barriersByBatch }: BrokerState, number: number): void {
   for (let next = barriersByBatch.peek(); next !== undefined && next.batch <= number; next = barriersByBatch.peek()) {
     barriersByBatch.shift()
@@ -24,7 +25,7 @@ function markCommitted({ barriersByBatch }: BrokerState, number: number): void {
   }
 }
 
-/** PUBACK ends a QoS 1 exchange; for a 3.x client, and for a bridge, PUBREC ends what may hold up its reader. */
+/** PUBACK ends a QoS 1 exchange. For 3.x clients and bridges, PUBREC ends what may pause reading. */
 function countAnswered(state: BrokerState, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
@@ -45,14 +46,17 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
   return what !== undefined && 'type' in what && what.type === type
 }
 
-/** One PUBLISH less waits for its answer. */
+/** Counts one acknowledged PUBLISH. */
 export function recordAck(state: BrokerState, connection: Connection): void {
   connection.unacknowledgedPublishes--
   const mayGoOn = connection.unacknowledgedPublishes * 2 <= state.settings.receiveMaximum
   if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unanswered)
 }
 
-/** resolutions: 3.x clients know no Receive Maximum, and who is behind a bridge may not either; one that is ahead of the disk is not read from for a while. */
+/**
+ * resolutions: 3.x clients have no Receive Maximum, and clients behind a bridge may not have one. Reading pauses while
+ * too many of their messages wait for the disk.
+ */
 export function countUnacknowledged(state: BrokerState, connection: Connection): void {
   connection.unacknowledgedPublishes++
   if (connection.canRefuseMessages || connection.unacknowledgedPublishes <= state.settings.receiveMaximum) return

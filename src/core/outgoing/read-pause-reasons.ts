@@ -1,25 +1,25 @@
-// Why a client is not read from. Several reasons may hold at once; it is read from again when the last one is gone.
+// Reasons for which the broker does not read from a client. Several may apply; reading resumes when none is left.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 
-/** As bits of `Connection.holds`. */
+/** Bits of `Connection.readPauseReasons`. */
 export const readPauseReasons = {
-  /** The disk fails, and a 3.x client can not be told to come again. */
+  /** The store fails, and a 3.x client cannot be told to retry. */
   storage: 1,
-  /** A 3.x client is ahead of the disk: it knows no Receive Maximum. */
+  /** Too many messages of a 3.x client wait for the disk; it has no Receive Maximum. */
   unanswered: 2,
-  /** A packet waits for somebody to say whether it is allowed. */
+  /** A packet waits for an authorization. */
   permission: 4,
-  /** Another shard takes less than is published for it. */
+  /** A peer receives more slowly than clients publish for it. */
   peers: 8,
-  /** It has sent more than its listener grants it in so short a time. */
+  /** The client exceeded the rate limit of its listener. */
   rate: 16,
-  /** It has said as much behind its CONNECT as may wait until that is decided. */
+  /** The maximum of packets after CONNECT waits for its authentication. */
   verdict: 32,
-  /** The memory of the node is short, and its client sends much. */
+  /** Memory is short, and the client sends much. */
   memory: 64,
-  /** The action of a rule that its message matches stores as much as it may. */
+  /** The action queue of a rule that matches its message is full. */
   actions: 128,
 } as const
 export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
@@ -36,7 +36,7 @@ export function resumeReading(state: BrokerState, connection: Connection, reason
   connection.readPauseReasons &= ~reason
   if (connection.readPauseReasons !== 0) return
   connection.isPaused = false
-  // [MQTT5-3.1.2-22] It could not be heard until now, so its silence begins now.
+  // [MQTT5-3.1.2-22] Nothing was read until now, so the keep alive starts again.
   connection.lastPacketAtMs = state.nowMs
   state.readers.push({ connection, isPaused: false })
 }

@@ -1,4 +1,4 @@
-// The last step inside the core: which of the two lists a sending goes to. Order is kept here and nowhere else.
+// The last step in the core: selects the list for each packet. Only this file decides the order of packets.
 
 import type { ControlPacket, QoS } from '../../protocol/index.ts'
 import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
@@ -10,12 +10,12 @@ import { topicBelow } from '../namespaces/mountpoint.ts'
 import { headBits, sendKinds, type PublishExtra, type SendList } from '../model/send-list.ts'
 import { aliasFor } from './topic-aliases.ts'
 
-/** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
+/** Returns the list for packets that confirm nothing: immediate, or after the batch that this connection waits for. */
 export function sendsOf(state: BrokerState, connection: Connection): SendList {
   return connection.sendsDeferredUntilBatch > state.committedBatch ? sendAllAfterCommit(state, connection) : state.sends
 }
 
-/** From here on everything for this connection waits for the batch that is being gathered. */
+/** From now on all packets of this connection wait for the open batch. */
 export function sendAllAfterCommit(state: BrokerState, connection: Connection): SendList {
   connection.sendsDeferredUntilBatch = state.openBatch.number
   return state.openBatch.sendsAfterCommit
@@ -26,7 +26,7 @@ export function sendPublish(list: SendList, connection: Connection, message: Mes
   list.publish(connection, message, head, undefined)
 }
 
-/** As `sendPublish`, for the few that need subscription identifiers or have topic aliases or a mount point. */
+/** Does what `sendPublish` does, for connections with subscription identifiers, topic aliases or a mount point. */
 export function sendPublishWithExtra(
   state: BrokerState,
   connection: Connection,
@@ -35,7 +35,8 @@ export function sendPublishWithExtra(
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
   const told = asToldTo(state, connection, message)
-  // An alias counts from the packet that introduces it: what waits for the disk may be passed, so it has none.
+  // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
+  // have none.
   const mayHaveAlias = how.list === state.sends && hasRoomForAlias(state, connection, told, how)
   const alias = mayHaveAlias ? aliasFor(state, connection, told) : undefined
   const extra: PublishExtra = {
@@ -46,13 +47,13 @@ export function sendPublishWithExtra(
   how.list.publish(connection, told, how.head, extra)
 }
 
-/** The message with the topic as this client knows it. The bytes are the same ones. */
+/** Returns the message with the topic as this client knows it. The bytes are shared. */
 function asToldTo(state: BrokerState, connection: Connection, message: Message): Message {
   const topic = topicBelow(state.topics, connection.mountpoint, message.topic)
   return topic === message.topic ? message : withTopic(message, topic)
 }
 
-/** What makes a PUBLISH of one client larger than that of another. */
+/** Properties that change the size of a PUBLISH for one client. */
 interface SizeTraits {
   readonly qos: QoS
   readonly subscriptionIdentifiers: readonly number[] | undefined
@@ -66,7 +67,7 @@ export function fits(state: BrokerState, connection: Connection, message: Messag
   return bytesOf(state, connection, told, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
 }
 
-/** The same of QoS 0; with nothing but arguments, as it is on the way of every message. */
+/** Does the same for QoS 0, with plain arguments, because it is on the path of every message. */
 export function fitsAtMostOnce(
   state: BrokerState,
   connection: Connection,
@@ -77,7 +78,7 @@ export function fitsAtMostOnce(
   return fits(state, connection, message, { qos: 0, subscriptionIdentifiers })
 }
 
-/** What only fits without an alias goes without one. */
+/** A message that is too large with an alias is sent without one. */
 function hasRoomForAlias(
   state: BrokerState,
   connection: Connection,
@@ -90,7 +91,7 @@ function hasRoomForAlias(
   return bytesOf(state, connection, told, traits) <= maximumPacketBytes
 }
 
-/** Of the whole packet, its topic written out. `topicAlias` 0: there is none. */
+/** Returns the size of the packet with its complete topic. `topicAlias` 0: none. */
 function bytesOf(
   state: BrokerState,
   connection: Connection,
@@ -125,8 +126,8 @@ const kindOfAck = {
 } as const
 
 /**
- * Acknowledgements leave a connection in the order in which its packets came: none passes one that waits. True if it
- * waits itself.
+ * Sends acknowledgements in the order of the received packets: none overtakes one that waits. Returns true if this one
+ * waits as well.
  */
 export function sendAck(state: BrokerState, connection: Connection, ack: Ack): boolean {
   if (connection.deferredAcks !== undefined) return holdBehind(state, connection.deferredAcks, ack)
@@ -153,7 +154,7 @@ function listForAck(state: BrokerState, connection: Connection, waits: boolean):
   return state.openBatch.sendsAfterCommit
 }
 
-/** SUBACK, UNSUBACK, CONNACK: `waits` where it stands for stored state; then nothing may pass it. */
+/** Sends SUBACK, UNSUBACK or CONNACK. `waits`: it confirms stored state, and nothing may overtake it. */
 export function sendPacket(state: BrokerState, connection: Connection, packet: ControlPacket, waits: boolean): void {
   if (connection.deferredAcks !== undefined) {
     connection.deferredAcks.push({ ack: packet, barrier: undefined, batch: waits ? state.openBatch.number : 0 })

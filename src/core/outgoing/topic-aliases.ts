@@ -1,5 +1,5 @@
-// Topic aliases of one connection, in both directions. Each keeps its topic as long as the connection lasts, so that the names
-// are bounded in bytes (mqtt.max_topic_alias_bytes), and not only the aliases in number.
+// Topic aliases of one connection, in both directions. Each keeps its topic until the connection ends. So
+// mqtt.max_topic_alias_bytes limits the bytes of the names, in addition to the number of aliases.
 
 import type { Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -8,7 +8,7 @@ import type { Message } from '../model/message.ts'
 
 /** A topic without its name, and its entry. */
 const entryBytes = 256
-/** The name is there as a text and as bytes. */
+/** The name is stored as text and as bytes. */
 const copiesOfName = 2
 
 /** In each direction of one connection. */
@@ -16,7 +16,7 @@ export function maxAliasNameBytes({ settings, memory }: BrokerState): number {
   return Math.floor(settings.maxTopicAliasBytes * memory.shareOf('aliases'))
 }
 
-/** First come, first served: the first topics of a connection get the client's aliases [MQTT5-3.1.2-26]. */
+/** The first topics of a connection get the aliases of the client [MQTT5-3.1.2-26]. */
 export function aliasFor(
   state: BrokerState,
   connection: Connection,
@@ -27,7 +27,7 @@ export function aliasFor(
   const known = aliases.get(topic)
   if (known !== undefined) return { topicAlias: known, isKnown: true }
   const nameBytes = connection.outgoingAliasNameBytes + topic.bytes.length
-  // Nothing depends on an alias of ours: without one the topic is written out.
+  // Aliases of the broker are optional: without one the topic is sent in full.
   if (aliases.size >= connection.outgoingAliasMaximum || nameBytes > maxAliasNameBytes(state)) return undefined
   aliases.set(topic, aliases.size + 1)
   connection.outgoingAliasNameBytes = nameBytes
@@ -35,7 +35,7 @@ export function aliasFor(
   return { topicAlias: aliases.size, isKnown: false }
 }
 
-/** From here on the alias of the client stands for the topic. False: the names of its topics have too many bytes already. */
+/** Assigns the client's alias to the topic. Returns false if the limit for the bytes of names is reached. */
 export function setIncomingAlias(
   state: BrokerState,
   connection: Connection,
@@ -52,7 +52,7 @@ export function setIncomingAlias(
   return true
 }
 
-/** The connection has ended. */
+/** Frees the aliases of a closed connection. */
 export function forgetAliases(state: BrokerState, connection: Connection): void {
   count(state, connection, -connection.aliasBytes)
   connection.incomingAliasNameBytes = 0
@@ -65,7 +65,7 @@ function count(state: BrokerState, connection: Connection, bytes: number): void 
   state.memory.add('aliases', bytes)
 }
 
-/** Other connections may use the same topic, which then counts for each of them. */
+/** A topic that several connections use counts for each of them. */
 function bytesOf(topic: Topic): number {
   return entryBytes + copiesOfName * topic.bytes.length
 }

@@ -1,14 +1,15 @@
-// Memory that wills take: counted for the shard as the use 'wills'. A large will leaves memory when its record is durable.
+// Memory of wills: counted for the shard as the use 'wills'. A large will is removed from memory when its record is
+// durable.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 
-/** The objects of one will without what its client has chosen, measured with 10,000 of them. */
+/** The objects of one will without its topic, payload and properties, measured with 10,000 wills. */
 const willObjectBytes = 200
 
-/** Counts the bytes that the will takes in memory now. */
+/** Counts the memory of the will. */
 export function countWill(state: BrokerState, will: SessionWill): void {
   changeHeld(state, will, willObjectBytes + will.name.length + sizeOf(will.message))
 }
@@ -33,12 +34,12 @@ export function releaseWrittenWills(state: BrokerState, number: number): void {
   }
 }
 
-/** The will is no longer the session's: it is published or deleted. */
+/** Stops counting a will that was published or deleted. */
 export function releaseWill(state: BrokerState, will: SessionWill): void {
   changeHeld(state, will, 0)
 }
 
-/** Bytes of a will that was published and is kept until every shard has it. */
+/** Returns the bytes of a published will that is kept until every shard has it. */
 export function pendingWillBytes(message: Message): number {
   return willObjectBytes + sizeOf(message)
 }

@@ -1,4 +1,4 @@
-// PUBACK, PUBREC, PUBCOMP for what we sent; PUBREL for what we received.
+// PUBACK, PUBREC and PUBCOMP for messages that the broker sent; PUBREL for messages that it received.
 
 import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -34,7 +34,8 @@ export function handleAck(state: BrokerState, connection: Connection, session: S
 
 function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing?.get(packet.packetId)
-  // Acknowledged before, or in an earlier life of the session; or it is on its way from disk, and is sent once more.
+  // A duplicate acknowledgement, or one for an earlier session, or for a message that is being read from disk and will
+  // be sent again.
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
   if (session.ackLatency !== undefined) session.ackLatency.note(state.nowMs - delivery.sentAtMs, state.nowMs)
@@ -42,7 +43,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   finish(state, session, delivery)
 }
 
-/** For rules, which run before the batch with the end of the delivery is taken. */
+/** Records the delivery for rules, which run before the batch with its end is taken. */
 function recordAcked(
   state: BrokerState,
   session: Session,
@@ -58,7 +59,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   const delivery = session.outgoing?.get(packetId)
   if (delivery === undefined || delivery.stage === 'waiting') {
     if (packet.reasonCode >= firstError) return freeGivenUp(state, session, packetId)
-    // [MQTT5-4.3.3: PUBREL with 0x92] Nothing of ours has this id; the client is told, so that it can let go of it.
+    // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown; the client is told so that it can free it.
     const isKnown = session.outgoing?.isAbandoned(packetId) === true
     const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
     sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
@@ -67,13 +68,13 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   if (delivery.qos !== 2) return misfit(state, connection, 'PUBREC for a QoS 1 message')
   if (delivery.stage === 'sent' && state.ruleTriggers.wanted['message-acked'])
     recordAcked(state, session, delivery, packet)
-  // [MQTT5-4.3.3-4] With an error the exchange is over: the client does not want the message.
+  // [MQTT5-4.3.3-4] An error code ends the exchange: the client does not want the message.
   if (packet.reasonCode >= firstError) return finish(state, session, delivery)
   if (delivery.stage === 'sent') markReceived(state, session, delivery)
   sendAck(state, connection, { type: 'pubrel', packetId, waits: session.stored !== undefined })
 }
 
-/** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept, but for a bridge. */
+/** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
 function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const staysWhole = session.spool !== undefined
   if (!staysWhole) lightenDelivery(state, session, delivery)
@@ -100,13 +101,16 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
   finish(state, session, delivery)
 }
 
-/** Of what was sent on an earlier connection, and not again as its client may not have it any more. */
+/**
+ * Frees an identifier of an earlier connection whose message is not sent again, because the client may no longer
+ * receive it.
+ */
 function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
   if (session.outgoing?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
   deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
-/** The exchange is over: room for the next. */
+/** The exchange is complete: the in-flight window has space for the next message. */
 function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   session.outgoing?.remove(delivery)
   releaseDelivery(state, session, delivery)
@@ -116,7 +120,7 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
     if (delivery.qos === 2)
       deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
-  // Looked at here because most often nothing waits, and this is the way of every acknowledgement.
+  // Checked here because usually no message waits, and each acknowledgement takes this path.
   if (
     session.postponed !== undefined ||
     session.pending !== undefined ||
@@ -133,7 +137,7 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
     const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
     const released = releaseOnPeers(state, session, packetId)
     if (released !== undefined) return ackWhenCommitted(state, connection, { what, barrier: released, waits: false })
-    // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients are answered all the same, or they would ask for ever.
+    // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients get a PUBCOMP anyway; otherwise they would repeat PUBREL forever.
     sendAck(state, connection, what)
     return
   }
@@ -146,7 +150,7 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
   else answerAfter(state, connection, what, released)
 }
 
-/** [MQTT5-4.3.3] The packet id is the client's again when no shard has any use for it. */
+/** [MQTT5-4.3.3] PUBCOMP frees the packet identifier, so it waits until no shard needs it. */
 function answerAfter(state: BrokerState, connection: Connection, what: Ack, barrier: CommitBarrier): void {
   const both = new CommitBarrier()
   both.expect()
@@ -156,9 +160,9 @@ function answerAfter(state: BrokerState, connection: Connection, what: Ack, barr
 }
 
 /**
- * An answer that does not belong to what has its packet id. Where something was sent again while the connection stood
- * (mqtt.retry_interval) a client that takes its time answers twice: the second answer may come when the first has ended the
- * exchange and the id is another message's.
+ * Handles an acknowledgement of the wrong type for its packet identifier. After a repeated packet (mqtt.retry_interval)
+ * a slow client acknowledges twice. The second acknowledgement may arrive when the identifier belongs to another
+ * message, so it is then ignored.
  */
 function misfit(state: BrokerState, connection: Connection, text: string): void {
   if (!connection.hasRedelivered) breach(state, connection, text)

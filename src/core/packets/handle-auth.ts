@@ -1,6 +1,6 @@
-// Enhanced authentication [MQTT5-4.12]: CONNECT names a method, AUTH goes to and fro, CONNACK ends it. Whoever answers the
-// questions knows the method; here only the order of packets is kept. A client that is in may show again who it is
-// (0x19); what else it sends goes on meanwhile.
+// Enhanced authentication [MQTT5-4.12]: CONNECT names a method, AUTH packets go in both directions, CONNACK ends it. An
+// authenticator knows the method; this file checks only the order of packets. A connected client may re-authenticate (0x19);
+// its other packets are handled meanwhile.
 //
 //   CONNECT ──► may-connect ──not yet──► AUTH 0x18 ──► client ──AUTH 0x18──► authenticate ──...──► CONNACK
 //   AUTH 0x19 ──► authenticate ──not yet──► AUTH 0x18 ──► client ──AUTH 0x18──► authenticate ──...──► AUTH 0x00
@@ -24,10 +24,10 @@ import {
 } from '../state/connection-state.ts'
 import { dropAuthorizationResponses } from '../connect/authorization-wait.ts'
 
-/** AUTH packets of a client in one authentication: no method in use needs more than two. */
+/** Maximum number of AUTH packets of a client in one authentication. Supported methods need at most two. */
 export const maxAuthenticationSteps = 16
 
-/** Authentication of a CONNECT, or of a later AUTH, needs a further step of the client. */
+/** Sends AUTH: a CONNECT, or a later re-authentication, needs another step of the client. */
 export function askForAuth(
   state: BrokerState,
   connection: Connection,
@@ -48,7 +48,7 @@ export function askForAuth(
   resumeReading(state, connection, readPauseReasons.verdict)
 }
 
-/** AUTH before CONNACK. */
+/** Handles AUTH before CONNACK. */
 export function handleAuthBeforeConnack(
   state: BrokerState,
   connection: Connection,
@@ -88,7 +88,7 @@ export function handleAuthBeforeConnack(
   })
 }
 
-/** AUTH of a client that is in: the first of a re-authentication, or a further step of one. */
+/** Handles AUTH of a connected client: the start of a re-authentication, or its next step. */
 export function handleAuth(state: BrokerState, connection: Connection, open: Open, packet: AuthPacket): void {
   const { authenticationMethod: method, reauthentication: going } = open
   const expected = going === undefined ? reasonCodes.reAuthenticate : reasonCodes.continueAuthentication
@@ -116,7 +116,8 @@ export function handleReauthenticationResult(
   verdict: AuthenticationResult,
 ): void {
   const now = stateOf(connection)
-  if (now.state !== 'open' || now.reauthentication?.question !== question) return // It has left, or begun anew.
+  // The client disconnected, or started another one.
+  if (now.state !== 'open' || now.reauthentication?.question !== question) return
   if (verdict.allowed === false) {
     const text = verdict.reasonString ?? 'it could not show again who it is'
     const reason = reasonToEndWith(verdict.reason)
@@ -143,7 +144,7 @@ export function handleReauthenticationResult(
   dropAuthorizationResponses(now)
 }
 
-/** mqtt.idle_timeout holds for the steps of a re-authentication as it does for CONNECT. */
+/** mqtt.idle_timeout applies to the steps of a re-authentication as to CONNECT. */
 export function endReauthentication(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'open' || now.reauthentication === undefined) return
@@ -159,7 +160,7 @@ function faultOf(packet: AuthPacket, method: string | undefined, expected: Reaso
   return undefined
 }
 
-/** 0x87 and 0x8C are the refusals of CONNACK that DISCONNECT knows too [MQTT5-3.14.2.1]. */
+/** 0x87 and 0x8C are the CONNACK codes that DISCONNECT has as well [MQTT5-3.14.2.1]. */
 function reasonToEndWith(reason: ReasonCode): ReasonCode {
   return reason === reasonCodes.badAuthenticationMethod ? reason : reasonCodes.notAuthorized
 }

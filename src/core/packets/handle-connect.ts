@@ -1,5 +1,5 @@
-// CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
-// answer the connection has a named state, and what the client sends meanwhile is parked in order.
+// The steps of CONNECT. The authentication is requested, not awaited: until the response the connection has a named
+// state, and further packets of the client are parked in order.
 
 import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
@@ -22,7 +22,7 @@ import { endConnection } from '../connect/close-connection.ts'
 import { continueTakeoverWait } from '../connect/takeover-wait.ts'
 import { askForAuth } from './handle-auth.ts'
 
-/** MQTT 3.1 allows client ids of 1 to 23 characters. */
+/** MQTT 3.1 allows client IDs of 1 to 23 characters. */
 const maxClientIdCharacters31 = 23
 
 export function handleConnect(state: BrokerState, connection: Connection, connect: ConnectPacket): void {
@@ -47,7 +47,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   const own = ownNameOf(connection, connect)
   const clientId = own === '' ? state.assignClientId(namespace) : namespacedName(namespace, own)
   if (namespaces !== undefined && !state.isOwn(clientId)) {
-    // Another shard has found another namespace: listeners are being changed at this moment.
+    // The other shard found another namespace, because listeners are being changed at this moment.
     const reason = reasonCodes.serverUnavailable
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'try again' })
   }
@@ -83,8 +83,8 @@ export function handleAuthenticationResult(
   handlePacket: HandlePacket,
 ): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict') return // It left before the answer came: nothing to undo.
-  // The broker may have begun to stop while it waited for the answer.
+  if (now.state !== 'awaiting-verdict') return // The client disconnected before the response: nothing to undo.
+  // The broker may have started to stop meanwhile.
   const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
   if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
@@ -100,7 +100,7 @@ export function handleAuthenticationResult(
   })
 }
 
-/** For rules. */
+/** Records the authentication for rules. */
 function recordAuthentication(
   state: BrokerState,
   connection: Connection,
@@ -114,19 +114,19 @@ function recordAuthentication(
   state.ruleTriggers.add({ kind: 'authentication', ...who, reason, atMs: state.nowMs })
 }
 
-/** Somebody has said whether the will of a client is allowed. */
+/** Continues after the response to the authorization of the will. */
 export function handleWillAuthorization(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || !acceptAfterWait(state, connection, true)) return
   handleParked(state, connection, now, handlePacket)
 }
 
-/** What a client said on its older connection has been heard, or it has waited long enough for that. */
+/** Continues after the older connection of the client was read to its end, or after the maximum wait. */
 export function handleTakeoverWait(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || continueTakeoverWait(state, connection)) return
   if (state.willLoads.has(now.clientId)) {
-    // The disk does not answer. Let in now, the client would be overtaken by its own earlier will.
+    // The read takes too long. If the client were accepted now, its earlier will would follow its new messages.
     const text = 'the will of an earlier connection cannot be read from disk; try again'
     return refuseConnection(state, connection, now.clientId, { reason: reasonCodes.serverUnavailable, text })
   }
@@ -143,12 +143,12 @@ function handleParked(
   resumeReading(state, connection, readPauseReasons.verdict)
 }
 
-/** What the transport has found out about a client (in its certificate) counts more than what it says. */
+/** The client ID that the transport found (in a certificate) replaces that of CONNECT. */
 function ownNameOf(connection: Connection, connect: ConnectPacket): string {
   return connection.origin?.clientId ?? connect.clientId
 }
 
-/** The first of these that finds something wrong has the word. */
+/** Returns the first reason to refuse the client. */
 function refusalOf(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
   return (
     refuseWhileNotServing(state) ??
@@ -163,16 +163,16 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
   const clientId = ownNameOf(connection, connect)
   const reason = reasonCodes.clientIdentifierNotValid
   if (clientId === '') {
-    // [MQTT-3.1.3-8] A server that assigns ids can not resume a session for one; 3.1 knows no empty ids.
+    // [MQTT-3.1.3-8] A session with an assigned client ID cannot be resumed; 3.1 has no empty client IDs.
     const mayBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
     return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
   }
   const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
   if (isTooLongFor31 && state.settings.limitsClientIdsOf31)
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
-  // Its name is not one that somebody has chosen for a client.
+  // The client ID was not chosen by a user.
   if (connection.listener.isBridge === true) return undefined
-  // Whoever had one would be given everything that waits for the bridge.
+  // A client with such a client ID would receive everything that waits for the bridge.
   if (isBridgeClient(clientId))
     return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
   const { maxClientIdBytes } = state.settings
@@ -182,7 +182,7 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
   return undefined
 }
 
-/** [MQTT5-3.2.2-12, -13] What a message may not be, a will may not be either. */
+/** [MQTT5-3.2.2-12, -13] A will has the restrictions of a message. */
 function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
   const { will } = connect
   if (will === undefined) return undefined
@@ -198,7 +198,7 @@ function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undef
   return undefined
 }
 
-/** While the disk fails a session that is to be kept can not be promised. */
+/** While the store fails, a persistent session cannot be promised. */
 function refuseWithoutStorage(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
   if (state.storageIsHealthy) return undefined
   const isToBeKept =

@@ -1,4 +1,4 @@
-// DISCONNECT: the client says good-bye, perhaps with a last word on its session or its will.
+// DISCONNECT of the client, possibly with a new session expiry or a request to publish its will.
 
 import { reasonCodes, type DisconnectPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -17,13 +17,13 @@ export function handleDisconnect(
   const expiry = packet.properties?.sessionExpiryIntervalSeconds
   if (expiry !== undefined) {
     if (!asksForExpiry && expiry > 0) {
-      // [MQTT5-3.14.2-2] A session that was to end with its connection can not be given a longer life now.
+      // [MQTT5-3.14.2-2] A session that ends with its connection cannot become persistent in DISCONNECT.
       const text = 'a session expiry for a session without one'
       return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
     }
     changeExpiry(state, session, expiry)
   }
-  // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] The will goes with a normal good-bye, unless the client asks for it.
+  // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] A normal DISCONNECT deletes the will, unless the client asks to publish it.
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
   const { reasonCode: reason, properties } = packet
   detachConnection(state, connection, { reason, text: 'the client has disconnected', publishWill, properties })
@@ -31,7 +31,7 @@ export function handleDisconnect(
 }
 
 function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {
-  // Of one that was given none nothing is on disk: it ends with its connection, whatever is allowed since.
+  // A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile.
   if (session.expirySeconds === 0) return
   session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)
   if (session.expirySeconds > 0) startStoring(state, session)

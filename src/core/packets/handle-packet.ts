@@ -1,4 +1,4 @@
-// Every packet of every client comes through here: by the state of its connection, then by its type.
+// Every packet of every client is handled here: first by the state of its connection, then by its type.
 
 import { reasonCodes, type Packet } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -37,18 +37,19 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
       return
     case 'closing':
     case 'closed':
-      return // It has been told good-bye; what it still says is not heard [MQTT-3.1.4-5].
+      return // After DISCONNECT of the broker further packets are ignored [MQTT-3.1.4-5].
     default:
       now satisfies never
   }
 }
 
-/** AUTH of any method in use is far smaller; DISCONNECT, the only other packet that may come then, is too. */
+/** AUTH of all supported methods is much smaller; so is DISCONNECT, the only other packet allowed at that time. */
 const mostBytesOfAuth = 262_144
 
 /**
- * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] In the midst of a packet nothing else can be said: who goes on with it is not silent. `bytes`
- * of it are here. A stranger is not given the room for a large one: the rest is read when it is decided who that is.
+ * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] A client that is sending a packet cannot send another, so it is not silent. `bytes`
+ * of the packet have arrived. An unauthenticated client gets no memory for a large packet: reading pauses until it is
+ * authenticated.
  */
 export function recordPartialPacket(state: BrokerState, connection: Connection, bytes: number): void {
   if (bytes === 0) return
@@ -91,7 +92,9 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
   }
 }
 
-/** [MQTT5-3.1.2-30] Whoever names an authentication method says nothing but AUTH and DISCONNECT until CONNACK comes. */
+/**
+ * [MQTT5-3.1.2-30] With an authentication method in CONNECT, the client sends only AUTH and DISCONNECT until CONNACK.
+ */
 function handleBeforeConnack(
   state: BrokerState,
   connection: Connection,
@@ -113,8 +116,8 @@ function sendPingresp(state: BrokerState, connection: Connection): void {
 }
 
 /**
- * [MQTT-3.1.4-5] Packets behind CONNECT wait for its authentication. Unauthenticated clients must not use memory without bound, so
- * reading from a client that sends more pauses until then.
+ * [MQTT-3.1.4-5] Packets after CONNECT wait for its authentication. Unauthenticated clients must not use memory without
+ * limit, so reading from a client that sends more pauses until then.
  */
 function parkBeforeVerdict(
   state: BrokerState,
@@ -128,7 +131,7 @@ function parkBeforeVerdict(
   if (isEnough) pauseReading(state, connection, readPauseReasons.verdict)
 }
 
-/** For one of many that are parked for a stranger. */
+/** Maximum size of a packet that is parked for an unauthenticated client together with many others. */
 const largeBytes = 8_192
 const largeCount = 64
 
@@ -151,24 +154,24 @@ function breach(state: BrokerState, connection: Connection, text: string): void 
   endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
 }
 
-/** The disk serves again: what was parked is handled, then the client is read from again. */
+/** The store works again: parked packets are handled, then reading resumes. */
 export function resumeAfterStorage(state: BrokerState): void {
   resume(state, state.waitingForStorage, readPauseReasons.storage)
 }
 
-/** A peer takes more again, or is gone: whoever waited tries again. */
+/** A peer can receive again, or has failed: parked packets are handled again. */
 export function resumeWaitingForPeers(state: BrokerState): void {
   if (state.peerTable !== undefined) resume(state, state.peerTable.waitingForPeers, readPauseReasons.peers)
 }
 
-/** A session that stores for the actions of rules has room again. */
+/** An action queue has space again. */
 export function resumeWaitingForActions(state: BrokerState): void {
   state.hasActionRoom = false
   resume(state, state.waitingForActions, readPauseReasons.actions)
 }
 
 function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseReason): void {
-  // Some of them may have to wait again, and are not asked twice.
+  // A copy, because connections that must wait again are added to `waiting` during the loop.
   const again = [...waiting]
   for (const connection of again) {
     waiting.delete(connection)
@@ -179,7 +182,7 @@ function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseR
   }
 }
 
-/** What waited behind its first packet, and that packet. One that has to wait again has the others wait with it. */
+/** Handles the parked packets in order. If one must wait again, the later ones stay parked. */
 export function handleParked(state: BrokerState, connection: Connection, open: Open): void {
   for (const packet of open.parked.splice(0)) handlePacket(state, connection, packet)
 }

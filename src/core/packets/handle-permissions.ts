@@ -1,7 +1,9 @@
-// The access room knows more than before: what waited for it goes on, what rests on older answers is looked at again.
+// Access decisions changed or arrived: waiting packets continue, and state that depends on earlier decisions is checked
+// again.
 //
-// Plans are forgotten at once, and so is what connections remember (by the epoch). What waits in queues and what topics
-// remember is asked about when it leaves. Who may not stay is found by going through the sessions, a slice for each tick.
+// Match plans and the decisions cached by connections (by the epoch) are dropped at once. Queued and retained messages
+// are checked when they are sent. To disconnect clients that are no longer allowed, the core visits all sessions, one
+// slice per tick.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -13,23 +15,23 @@ import { handleWillAuthorization } from './handle-connect.ts'
 import { handlePacket, handleParked } from './handle-packet.ts'
 import { recordAuthorization } from '../connect/authorization-wait.ts'
 
-/** Sessions that one slice looks at. */
+/** Sessions that are checked in one slice. */
 const sliceSessions = 1_000
 
-/** The answer to `may-do`. */
+/** Handles the response to `may-do`. */
 export function handleAuthorization(state: BrokerState, connection: Connection, question: RequestId): void {
   const now = stateOf(connection)
   if (now.state === 'awaiting-verdict') return handleWillAuthorization(state, connection, handlePacket)
   if (now.state !== 'open' || !recordAuthorization(state, connection, now, question)) return
   handleParked(state, connection, now)
-  // Unless it waits again the packet is done with, and the same bytes another time are another packet.
+  // Unless the packet waits again it is complete. A later packet with the same bytes is a different packet.
   if (now.waiting?.questions.size === 0) now.waiting = undefined
 }
 
 export function handlePermissionsChanged(state: BrokerState): void {
   state.router.forgetPlans()
   if (state.accessChecks === undefined) state.accessChecks = { sessions: state.sessions.values(), isStale: false }
-  // Begun anew each time it would never come to an end while changes keep coming.
+  // A restart at each change would never reach the end while changes arrive.
   else state.accessChecks.isStale = true
 }
 
@@ -44,7 +46,7 @@ export function continueAccessChecks(state: BrokerState): void {
     }
     const { connection, identity } = next.value
     if (connection === undefined || state.permissions.canStay(identity)) continue
-    // [MQTT5-3.14.2.1] 0x8A (banned) is a word of CONNACK only.
+    // [MQTT5-3.14.2.1] 0x8A (banned) is allowed in CONNACK only.
     const text = 'the client may not stay any longer'
     endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   }

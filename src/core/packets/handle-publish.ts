@@ -1,4 +1,4 @@
-// PUBLISH from a client. One function decides, step by step; what is refused is refused before anybody has heard it.
+// PUBLISH from a client. Each step may refuse the message; only after all of them it is delivered.
 
 import {
   isUtf8,
@@ -41,7 +41,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   session.receivedMessages++
   const named = resolveTopic(state, connection, open, packet)
   if (named === undefined) return
-  // All that delayed messages cost others is this look at a field of the topic.
+  // If delayed messages are not used, they cost only this check of a field.
   const isDelayed = named.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
   if (isDelayed && !canDelay(state, connection, session, { packet, delay })) return
@@ -69,7 +69,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   )
     return
   if (packet.qos > 0 && state.fullSessions.size > 0 && !isDenied && !isDelayed && isBlockedByActions(state, target)) {
-    // It comes a second time.
+    // The packet will be handled a second time.
     state.counts.publishesReceived--
     session.receivedMessages--
     state.waitingForActions.add(connection)
@@ -81,9 +81,9 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     nowMs: state.nowMs,
   })
   const accept = delay === undefined ? routeMessage : delayUntil(delay.dueAtMs)
-  // Its frame can not be passed on: it has the client's topic.
+  // The frame contains the client's topic, so it cannot be forwarded.
   if (target !== named) withoutFrame(message)
-  // Only what is published later, or given to later subscribers, is asked about again: whether its publisher may still be heard.
+  // The publisher's rights are recorded only for delayed and retained messages, which are checked again later.
   if (packet.retain || isDelayed) recordPublisherRights(message, session.identity, connection.mountpoint)
   if (packet.qos === 0) {
     if (refusalOf(state, message, isDenied) === undefined) accept(state, message, session, 0)
@@ -94,7 +94,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   else acceptExactlyOnce(state, connection, session, packet, message, isDenied, accept)
 }
 
-/** The topic that the message goes to, in place of the one that its publisher says. Bridges bring messages of other brokers. */
+/** Returns the rewritten topic of the message. Topics of bridges are not rewritten. */
 function rewritten(
   { matchRegex, topics }: BrokerState,
   { listener }: Connection,
@@ -107,7 +107,7 @@ function rewritten(
   return name === topic.name ? topic : topics.named(name)
 }
 
-/** What is done with a message that is taken. Returns how many get it. */
+/** Handles an accepted message. Returns the number of receivers. */
 type Accept = typeof routeMessage
 
 function delayUntil(dueAtMs: number): Accept {
@@ -117,14 +117,17 @@ function delayUntil(dueAtMs: number): Accept {
   }
 }
 
-/** Whether there is a time and room for it; else it is refused. A client that cannot be told so is disconnected: its message is not acknowledged. */
+/**
+ * Checks the delay and the limit of delayed messages; otherwise the message is refused. A client that cannot be told is
+ * disconnected without an acknowledgement.
+ */
 function canDelay(
   state: BrokerState,
   connection: Connection,
   session: Session,
   { packet, delay }: { readonly packet: PublishPacket; readonly delay: Delay | undefined },
 ): boolean {
-  // [MQTT-4.3.3-2] It was taken before.
+  // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && session.incoming?.has(packet.packetId) === true) return true
   if (delay !== undefined && !hasMaxDelayed(state) && state.storageIsHealthy) return true
   const [reason, text] =
@@ -137,7 +140,10 @@ function canDelay(
   return false
 }
 
-/** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end, which a bridge is spared: it is not its own. */
+/**
+ * [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A QoS 0 PUBLISH can only be answered by closing the connection. Bridges are
+ * exempt, because their messages come from other clients.
+ */
 function hasValidPayloadFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
   const { chunk, payloadStart, frameEnd, properties } = packet
   const isChecked = state.settings.validatesPayloadFormat && properties?.payloadFormatIndicator === 1
@@ -150,7 +156,10 @@ function hasValidPayloadFormat(state: BrokerState, connection: Connection, packe
   return false
 }
 
-/** Where the client has limits, a namespace or a mount point: counted, and the topic as the broker knows it. */
+/**
+ * For clients with rate limits, a namespace or a mount point: counts the message and returns its topic inside the
+ * broker.
+ */
 function prepare(state: BrokerState, connection: Connection, packet: PublishPacket, topic: Topic): Topic | undefined {
   countPublish(state, connection, packet)
   return connection.mountpoint === '' ? topic : mount(state, connection, topic)
@@ -165,7 +174,7 @@ function mount(state: BrokerState, connection: Connection, topic: Topic): Topic 
   return mounted
 }
 
-/** Whether it may be published; undefined where the packet waits for an answer or the connection is being closed. */
+/** Returns the permission to publish; undefined if the packet waits or the connection is being closed. */
 function permissionFor(
   state: BrokerState,
   connection: Connection,
@@ -174,13 +183,13 @@ function permissionFor(
   topic: Topic,
 ): 'allow' | 'deny' | undefined {
   const { session } = open
-  // [MQTT-4.3.3-2] It was taken before, and this is no other message.
+  // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && isDuplicate(session, packet.packetId)) return 'allow'
   const known = authorizePublish(state, connection, session.identity, topic, packet)
   const permission = known === 'ask' ? resolvedPermission(open, packet, topic.name, known) : known
   if (permission === 'allow' || permission === 'deny') return permission
   if (permission === 'ask') {
-    // It comes a second time when it is answered.
+    // The packet is handled a second time after the response.
     state.counts.publishesReceived--
     session.receivedMessages--
     const { qos, retain } = packet
@@ -194,13 +203,16 @@ function permissionFor(
   return undefined
 }
 
-/** Nobody hears it again. What was taken in an earlier life of this shard may go to others, and was perhaps never allowed. */
+/**
+ * A duplicate is not delivered again. One that was accepted before the restart of this shard may still have to go to
+ * peers, and its permission is not known.
+ */
 function isDuplicate(session: Session, packetId: PacketId): boolean {
   const mayGoOn = session.forwardedPacketIds?.get(packetId)?.isOfEarlierLife === true
   return !mayGoOn && session.incoming?.has(packetId) === true
 }
 
-/** [MQTT5-3.3.2-8, -9] The topic, or what its alias stands for; undefined once the connection is being closed for it. */
+/** [MQTT5-3.3.2-8, -9] Returns the topic, or that of the alias; undefined if the connection is closed because of it. */
 function resolveTopic(
   state: BrokerState,
   connection: Connection,
@@ -218,7 +230,7 @@ function resolveTopic(
   const { topic } = packet
   if (topic !== undefined) {
     if (setIncomingAlias(state, connection, open.incomingAliases, { alias, topic })) return topic
-    // No acknowledgement could say that the alias was not taken, and with its next packet the client would rely on it.
+    // No acknowledgement can refuse an alias, and the next packet of the client would use it.
     const text = `the topics of its aliases have more than ${maxAliasNameBytes(state)} bytes`
     endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
     return undefined
@@ -235,8 +247,8 @@ function resolveTopic(
 }
 
 /**
- * [MQTT5-3.2.2-11, -14] What CONNACK said is not available is a protocol error to use. The QoS of what a bridge brings is the remote
- * broker's; its subscribers are granted less.
+ * [MQTT5-3.2.2-11, -14] Using a feature that CONNACK excluded is a protocol error. A bridge may exceed the maximum QoS,
+ * because the remote broker sets it; subscribers get a lower one.
  */
 function isWithinLimits(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
   const { settings } = state
@@ -264,7 +276,7 @@ function exceedsTopicLimits({ settings }: BrokerState, topic: Topic): boolean {
   return topic.levels > settings.maxTopicLevels || topic.bytes.length > settings.maxTopicBytes
 }
 
-/** [MQTT5-3.4.2.1, 3.5.2.1] A PUBLISH of QoS 0, or of a client before 5.0, has no acknowledgement with a reason code. */
+/** [MQTT5-3.4.2.1, 3.5.2.1] A QoS 0 PUBLISH, or one before 5.0, has no acknowledgement with a reason code. */
 function refuseTopic(state: BrokerState, connection: Connection, packet: PublishPacket): void {
   const reason = reasonCodes.topicNameInvalid
   if (packet.qos > 0 && connection.version === 5) return refusePublish(state, connection, packet, reason)
@@ -273,7 +285,7 @@ function refuseTopic(state: BrokerState, connection: Connection, packet: Publish
   endConnection(state, connection, { reason, text, publishWill: true })
 }
 
-/** Room for one more unanswered PUBLISH, and the disk if it needs one. */
+/** Checks the limits for unacknowledged messages, and the store if the message needs it. */
 function canAcceptPublish(
   state: BrokerState,
   connection: Connection,
@@ -287,7 +299,8 @@ function canAcceptPublish(
     connection.canRefuseMessages &&
     connection.unacknowledgedPublishes >= state.settings.receiveMaximum
   ) {
-    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 know no such limit: their reader is slowed down by the disk alone.
+    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 have no Receive Maximum: only the disk slows down reading from
+    // them.
     endConnection(state, connection, {
       reason: reasonCodes.receiveMaximumExceeded,
       text: `more than ${state.settings.receiveMaximum} unacknowledged PUBLISH packets`,
@@ -300,7 +313,7 @@ function canAcceptPublish(
     refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
     return false
   }
-  // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
+  // A duplicate needs no write. If it were refused, its packet identifier would remain in use forever.
   if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
   if (connection.canRefuseMessages) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
@@ -308,8 +321,8 @@ function canAcceptPublish(
 }
 
 /**
- * mqtt.max_awaiting_rel, of a session over all its connections. A 3.x client cannot be refused, and if it were only paused,
- * its PUBREL would wait behind the packets it has sent already: it may have 65,535 packet identifiers.
+ * mqtt.max_awaiting_rel, for a session over all its connections. A 3.x client cannot be refused. If reading only
+ * paused, its PUBREL would wait behind packets that it has sent already: it may have 65,535 packet identifiers.
  */
 function hasMaxAwaitingRelease(state: BrokerState, connection: Connection, session: Session): boolean {
   const { maxAwaitingRelease } = state.settings
@@ -322,13 +335,13 @@ function isKept(state: BrokerState, session: Session, packet: PublishPacket, mes
   return (packet.qos === 2 && session.stored !== undefined) || packet.retain || needsStorage(state, message)
 }
 
-/** A 3.1 or 3.1.1 client can not be told to come again: it is not read from until the disk serves. */
+/** A 3.1 or 3.1.1 client cannot be told to retry: reading pauses until the store works. */
 function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.waitingForStorage.add(connection)
   pauseUntil(state, connection, open, { packet, reason: readPauseReasons.storage })
 }
 
-/** Not read from any more until somebody lets it go on. */
+/** Pauses reading until the reason ends. */
 function pauseUntil(
   state: BrokerState,
   connection: Connection,
@@ -339,7 +352,7 @@ function pauseUntil(
   pauseReading(state, connection, reason)
 }
 
-/** No other shard that is to have it is in the way. */
+/** Returns whether no peer delays the message. */
 function isUnblockedByPeers(
   state: BrokerState,
   connection: Connection,
@@ -354,7 +367,7 @@ function isUnblockedByPeers(
   if (passage === 'refuse' && connection.canRefuseMessages) {
     refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
-    // It comes a second time.
+    // The packet will be handled a second time.
     state.counts.publishesReceived--
     open.session.receivedMessages--
     peerTable.waitingForPeers.add(connection)
@@ -369,25 +382,26 @@ function permitOf(
   { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
 ): PublishPermit {
   const forwarded = packet.qos === 2 ? session.forwardedPacketIds?.get(packet.packetId) : undefined
-  // What came before only wants its answer; and an id that is given up here is given up everywhere before it is used.
+  // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
+  // reused before all peers have released it.
   if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
   return publishPermitFor(state, peerTable, { topic, qos: packet.qos, retain: packet.retain })
 }
 
-/** Why nobody is to hear it, if so. */
+/** Returns why the message is not delivered, or undefined. */
 function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
   const { name } = message.topic
   if (isDenied || (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher))) {
     state.countDrop(undefined, message, 'not-allowed')
     return reasonCodes.notAuthorized
   }
-  // Looked at here because most often nobody is full, and this is the way of every message.
+  // Checked here because usually no session is full, and every message takes this path.
   if (state.fullSessions.size === 0 && state.peerTable === undefined) return undefined
   const isFull = matchesFullSession(state, message) || matchesFullPeerSession(state, message)
   return isFull ? reasonCodes.quotaExceeded : undefined
 }
 
-/** A publisher that cannot be told is not refused: its message is delivered, and the topic has no retained message then. */
+/** If the publisher cannot be told, the message is delivered and not retained. */
 function retainRefusalOf(state: BrokerState, message: Message): ReasonCode | undefined {
   return message.retain && exceedsRetainedPayload(state, message) ? reasonCodes.quotaExceeded : undefined
 }
@@ -425,7 +439,7 @@ function acceptExactlyOnce(
   const incoming = session.unreleased()
   if (incoming.has(packetId)) {
     if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
-    // What is delayed has not gone to other shards: they are not asked again.
+    // A delayed message was not sent to peers, so they are not asked again.
     const isRefused = accept !== routeMessage || refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
@@ -443,13 +457,13 @@ function acceptExactlyOnce(
   acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
 }
 
-/** For rules. */
+/** Records the drop for rules. */
 function recordDropped(state: BrokerState, message: Message, reason: MessageDroppedTrigger['reason']): void {
   const { ruleTriggers, nowMs } = state
   if (ruleTriggers.wanted['message-dropped']) ruleTriggers.addMessageDropped(message, reason, nowMs)
 }
 
-/** A bridge is told what is not allowed: that is counted, and passes no one by. */
+/** A bridge is told when its message is not authorized: it counts that and continues. */
 function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boolean {
   return connection.canRefuseMessages || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
 }

@@ -35,7 +35,7 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
-/** The only failure that a 3.1.1 SUBACK knows [MQTT-3.9.3-2]. */
+/** The only failure code of a 3.1.1 SUBACK [MQTT-3.9.3-2]. */
 const subackFailure311 = 0x80
 
 export function handleSubscribe(state: BrokerState, connection: Connection, open: Open, packet: SubscribePacket): void {
@@ -46,7 +46,8 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   if (held === undefined) return
   const { session } = open
   const identifier = packet.properties?.subscriptionIdentifier
-  // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] One after the other, as if each had come alone: the first may take the last place.
+  // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] Filters are handled one after the other, as in separate packets: the first may reach
+  // a limit.
   const outcomes = packet.subscriptions.map((request, place) => {
     const filter = exceedsFilterLimits(state, request.filter)
       ? undefined
@@ -81,7 +82,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   }
 }
 
-/** The filter in place of the one that the client says. */
+/** Returns the rewritten filter. */
 function rewritten(
   { settings: { topicRewrites: rules }, matchRegex }: BrokerState,
   { listener }: Connection,
@@ -93,7 +94,7 @@ function rewritten(
   return rewriteFilter({ rules, matchRegex }, filter, who)
 }
 
-/** For rules. */
+/** Records the subscription for rules. */
 export function recordSubscription(
   state: BrokerState,
   kind: SubscriptionTrigger['kind'],
@@ -104,22 +105,26 @@ export function recordSubscription(
   state.ruleTriggers.add({ kind, clientId, username, connection, ...what, atMs: state.nowMs })
 }
 
-/** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group of a shared filter are not among its levels. */
+/** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group do not count as levels. */
 function exceedsFilterLimits({ settings }: BrokerState, filter: TopicFilter): boolean {
   const levels = countLevels(splitSharedFilter(filter)?.filter ?? filter)
   return levels > settings.maxTopicLevels || Buffer.byteLength(filter) > settings.maxTopicBytes
 }
 
 /**
- * MQTT 3.1 knows no failure. A client of it that may not subscribe is granted what it asks for and gets nothing; where the
- * broker can not keep its word it is told the code of 3.1.1 all the same, which most of them understand.
+ * A SUBACK of MQTT 3.1 has no failure code. A 3.1 client without permission gets the requested QoS and receives
+ * nothing. If the broker cannot make the subscription, it sends the code of 3.1.1, which most of these clients
+ * understand.
  */
 function failureFor(connection: Connection, request: SubscriptionRequest, reason: number): number {
   if (connection.version === 5) return reason
   return connection.version === 3 && reason === reasonCodes.notAuthorized ? request.qos : subackFailure311
 }
 
-/** [MQTT5-3.1.2-24] A client that can not be sent the answer is not served half: it is told so and closed. */
+/**
+ * [MQTT5-3.1.2-24] If the SUBACK exceeds the client's Maximum Packet Size, no subscription is made and the connection
+ * is closed with the reason.
+ */
 function canSendResponse(
   state: BrokerState,
   connection: Connection,
@@ -134,7 +139,7 @@ function canSendResponse(
   return false
 }
 
-/** Why a session can not have this subscription, if so: a reason code of SUBACK. */
+/** Returns the reason code of SUBACK for a refused subscription, or undefined. */
 export function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
   const { settings } = state
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
@@ -161,12 +166,12 @@ function optionsOf(
   const noLocal = request.noLocal || hasNoLocal
   const retainAsPublished = request.retainAsPublished || hasNoLocal
   const options = { qos, noLocal, retainAsPublished, retainHandling }
-  // What a bridge says with an identifier: see bridge-client-id.ts.
+  // Bridges use the identifier for other purposes: see bridge-client-id.ts.
   if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
   return { ...options, identifier, raisesTo: 0 }
 }
 
-/** [MQTT-3.8.4-3] [MQTT5-3.8.4-3] The same filter again replaces what it was. */
+/** [MQTT-3.8.4-3] [MQTT5-3.8.4-3] A subscription to the same filter replaces the earlier one. */
 export function subscribe(
   state: BrokerState,
   session: Session,
@@ -196,7 +201,7 @@ function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOp
   return { kind: 'subscription', clientId: session.clientId, filter, ...kept, identifier }
 }
 
-/** It has to do with an exclusive subscription, or may. */
+/** Returns whether the filter is exclusive, or may conflict with an exclusive one. */
 function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
   return state.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
 }
@@ -232,7 +237,7 @@ export function handleUnsubscribe(
   )
 }
 
-/** True if there was such a subscription. */
+/** Returns true if the subscription existed. */
 export function unsubscribe(
   state: BrokerState,
   session: Session,

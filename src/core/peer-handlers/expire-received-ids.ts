@@ -1,5 +1,5 @@
-// Packet identifiers of QoS 2 messages from clients of other shards whose release has not arrived, because a shard failed
-// before it sent it. After a long time the shard of the client is asked, which knows whether its session still has them.
+// Packet identifiers of QoS 2 messages from clients of other shards whose release has not arrived, because a shard
+// failed before it sent it. After a long time this shard asks the client's shard whether the session still uses them.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { clientIdOfPeerName, peerNameOf, sendRelease } from '../peers/qos2-forwarding.ts'
@@ -11,7 +11,7 @@ import type { Peer } from '../state/peers/peer.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
 const timeoutsUntilForgotten = 3
-/** So many in one tick, each a record or a message to a peer. The next part follows so much later. */
+/** Maximum in one tick; each is a record or a message to a peer. The next part follows after this delay. */
 const maxExpiriesPerTick = 1_000
 const untilNextPartMs = 1_000
 const subject = 'received elsewhere'
@@ -23,7 +23,7 @@ export function scheduleExpiry(state: BrokerState): void {
   state.deadlines.set('forget-received', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
-/** Expires or asks about the packet identifiers that have been here for three times mqtt.await_rel_timeout. */
+/** Expires packet identifiers older than three times mqtt.await_rel_timeout, or asks their shard about them. */
 export function expireReceivedIds(state: BrokerState): void {
   const { peerTable } = state
   if (peerTable === undefined) return
@@ -44,18 +44,18 @@ interface Exchange {
   readonly packetId: PacketId
 }
 
-/** A client may send its PUBLISH again as long as its session lives: the shard of the session says whether that is over. */
+/** A client may send its PUBLISH again as long as its session exists, so the shard of the session decides. */
 function expireReceivedId(state: BrokerState, peerTable: PeerTable, exchange: Exchange): void {
   const { publisher, packetId } = exchange
   const clientId = clientIdOfPeerName(publisher)
   if (clientId === undefined) return void removeReceivedId(state, peerTable, exchange)
   const owner = shardOf(clientId, peerTable.shard.count)
   if (owner === peerTable.shard.own) {
-    // After a change of node.shards the session may be here.
+    // After a change of node.shards the session may be on this shard.
     if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, peerTable, exchange)
     return
   }
-  // Asked again after as long a time, and not in each tick until the answer is here.
+  // The age starts again, so that the next request follows after the same time, not at each tick.
   peerTable.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
   if (peerTable.peer(owner).link !== undefined)
     state.peerSends.push({ to: owner, message: { kind: 'release-wanted', publisher, packetId } })
@@ -79,8 +79,9 @@ function holdsPacketId(state: BrokerState, clientId: string, { publisher, packet
 }
 
 /**
- * The message will not come again. `batch`: with which it is off the disk here, 0: it is. `vow`: where it went on to other
- * shards it is kept when these have forgotten it, too; until then it is known here, or nobody would tell them.
+ * Removes a packet identifier whose message will not come again. `batch`: the batch that deletes its record here, 0 if
+ * there is none. If the message went on to other shards, the barrier completes only after they removed it too. Until
+ * then the identifier stays known here, so that a later release reaches them.
  */
 export function removeReceivedId(
   state: BrokerState,

@@ -1,4 +1,4 @@
-// The book of exclusive subscriptions: asked by other shards, and answers for sessions here.
+// The registry of exclusive subscriptions: requests from other shards, and responses for sessions of this shard.
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -11,8 +11,8 @@ import { ownerOf, type PeerExclusive, type PeerExclusiveResponse } from '../mode
 
 export function handleExclusive(state: BrokerState, peerTable: PeerTable, peer: Peer, message: PeerExclusive): void {
   const { kind, question, filter, clientId } = message
-  // Before all others have said what they hold, nobody can be told that something is free. What is given back meanwhile
-  // may be what has not been given yet: it keeps its place behind that.
+  // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
+  // waiting, so it waits behind it.
   if (!peerTable.isReady && (kind === 'exclusive-given-back' || question !== announcement)) {
     peerTable.exclusiveDeferred.push({ peer: peer.number, message })
     return
@@ -23,7 +23,7 @@ export function handleExclusive(state: BrokerState, peerTable: PeerTable, peer: 
   state.peerSends.push({ to: peer.number, message: { kind: 'exclusive-verdict', question, isGranted } })
 }
 
-/** This shard knows what the others hold. */
+/** All peers have announced what they hold. */
 export function answerDeferredExclusive(state: BrokerState, peerTable: PeerTable): void {
   if (peerTable.exclusiveDeferred.length === 0 || !peerTable.isReady) return
   for (const { peer, message } of peerTable.exclusiveDeferred.splice(0)) {
@@ -53,8 +53,8 @@ export function handleExclusiveResponse(
 }
 
 /**
- * It keeps a part of the book, and is new: what sessions here hold of that is said first of all, with what they have been
- * given and have not made use of yet.
+ * A new peer owns a part of the registry. First of all it gets the filters that sessions of this shard hold, and those
+ * that were granted and are not used yet.
  */
 export function announceHeldFilters(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   const announce = (filter: TopicFilter, clientId: string): void => {
@@ -69,7 +69,7 @@ export function announceHeldFilters(state: BrokerState, peerTable: PeerTable, pe
     for (const filter of given) announce(filter, clientId)
 }
 
-/** What it was asked nobody answers any more. */
+/** Requests to the failed shard will have no response. */
 export function dropExclusiveRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   const { count } = peerTable.shard
   peerTable.exclusive.suspectShard(peer.number)

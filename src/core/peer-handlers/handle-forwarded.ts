@@ -1,5 +1,5 @@
-// A publication that began on another shard: to the sessions here, and no further. What it brings is on its way to the
-// disk when this is done; its sender is told when it is there.
+// A publication from another shard is delivered to the sessions of this shard only. Its changes are in a batch
+// afterwards, and the sender is told when that is durable.
 
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -30,18 +30,19 @@ export function handleForwarded(
   else if (send.isRetained && link.retainedAgain?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
   const dealing = assignAll(state, peerTable, send, { link, number })
-  // What empties an empty topic changes nothing, and would empty it again after a crash, when a later message fills it.
+  // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
+  // message.
   const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
   const isStored = state.openBatch.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
     storeReceivedId(state, peerTable, exactlyOnce, { isStored, dealt: dealing.dealt })
-  // It was here before: what it brought may still be on its way to the disk.
+  // A duplicate: its changes may be in a batch that is not committed yet.
   const batch = isStored ? state.openBatch.number : isKnown ? lastOpenBatch(state) : 0
   link.acks.note(number, { batch, isAwaited, barrier: dealing.barrier })
   dealing.barrier?.arrive()
 }
 
-/** To those whom it is new to. */
+/** Delivers to the receivers that have not had the message. */
 function deliverNew(
   state: BrokerState,
   { message, hasSubscribers, isRetained, isRepeat, exactlyOnce }: PeerPublish,
@@ -51,11 +52,15 @@ function deliverNew(
   if (hasSubscribers) deliverFromPeer(state, message)
   if (!isRetained) return
   retainForTopic(state, message, { shard: from, link, number })
-  // Of what comes behind it again QoS 2 is known here, and is to be the last that the topic gets all the same.
+  // Retained messages sent again after this one may be known duplicates (QoS 2), and still the last of one must be
+  // stored for the topic.
   if (isRepeat === true && exactlyOnce === undefined) (link.retainedAgain ??= new Set()).add(message.topic.name)
 }
 
-/** What nobody there waits for, and is for plain subscribers alone. One of them may be stored all the same, since a moment. */
+/**
+ * Handles a message for non-shared subscribers without a confirmation. A subscriber may have become persistent a moment
+ * ago.
+ */
 export function handlePlainPublish(state: BrokerState, link: LinkState, message: Message): void {
   const number = ++link.received
   if (message.qos === 0) {
@@ -70,15 +75,15 @@ export function handlePlainPublish(state: BrokerState, link: LinkState, message:
 
 type RefuseMessage = (why: ReasonCode) => void
 
-/** What became of a message that came for shared subscriptions. */
+/** What happened to a message for shared subscriptions. */
 interface SharedDealing {
-  /** Made with its maker's mark; undefined: nothing has to be waited for. */
+  /** The creator has not arrived yet; undefined if nothing must be waited for. */
   barrier: CommitBarrier | undefined
-  /** Of QoS 2 that must not come twice: where it went, now and before. */
+  /** For QoS 2 messages that must not be duplicated: the shards that they went to, now and before. */
   dealt: SharedAssignments | undefined
-  /** For one of its shared subscriptions it had not been dealt before. */
+  /** The message is new for at least one of its shared subscriptions. */
   isNew: boolean
-  /** It goes on to another shard, when it is on disk to which. */
+  /** It goes on to another shard after this choice is durable. */
   isDecidedNow: boolean
 }
 
@@ -91,7 +96,8 @@ function assignAll(
   const { exactlyOnce, groups, isAwaited, tried } = send
   const known = exactlyOnce && peerTable.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
   const dealing: SharedDealing = { barrier: undefined, dealt: known, isNew: false, isDecidedNow: false }
-  // Who has published is answered all the same; a session that has passed it on keeps what nobody may have.
+  // The publisher is acknowledged in any case. A session that passed the message on stores it if no member can receive
+  // it.
   const isPassedOn = isAwaited && tried !== undefined
   const onRefused: RefuseMessage | undefined = isPassedOn ? (why) => link.acks.refuse(number, why) : undefined
   for (const filter of groups ?? []) {
@@ -107,7 +113,9 @@ function assignAll(
   return dealing
 }
 
-/** To a member here, or on. What has to be waited for; undefined: nothing. */
+/**
+ * Gives the message to a member here, or passes it on. Returns the barrier; undefined if nothing must be waited for.
+ */
 function assignOne(
   state: BrokerState,
   peerTable: PeerTable,
@@ -129,7 +137,7 @@ function assignOne(
   const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
   const to = chooseOtherShard(state, peerTable, wanted)
   if (to === undefined) {
-    // Who keeps it has not lost it.
+    // If the sender still stores the message, it is not lost.
     if (onRefused === undefined) state.countDrop(undefined, message, 'session-ended')
     else onRefused(reasonCodes.noMatchingSubscribers)
     return undefined
@@ -147,7 +155,10 @@ function note(dealing: SharedDealing, filter: TopicFilter, dealt: SharedAssignme
   dealing.isNew = true
 }
 
-/** What is here was stored with the word of it. What went on goes on to the same shard, should that not have had it. */
+/**
+ * Deliveries here were stored together with their assignment. A message that was passed on goes to the same shard
+ * again, in case it did not arrive.
+ */
 function repeatAssignment(
   state: BrokerState,
   peerTable: PeerTable,
@@ -161,13 +172,13 @@ function repeatAssignment(
   return barrier
 }
 
-/** What was stored so far is safe with this batch; 0: it is. */
+/** The batch with which all changes so far are durable; 0 if they are. */
 function lastOpenBatch(state: BrokerState): number {
   const last = state.batches.lastOpenNumber
   return last > state.committedBatch ? last : 0
 }
 
-/** With what it brought, or not at all: a crash leaves both or neither. */
+/** Stored in the batch of the message: after a crash both exist or neither. */
 function storeReceivedId(
   state: BrokerState,
   peerTable: PeerTable,
@@ -180,7 +191,7 @@ function storeReceivedId(
   scheduleExpiry(state)
 }
 
-/** The id is its client's again: the next message under it is another. */
+/** The client may reuse the packet identifier: the next message with it is a different one. */
 export function handleReleased(
   state: BrokerState,
   peerTable: PeerTable,

@@ -1,4 +1,4 @@
-// What another shard wants, as it tells it; and its word that it has seen what we want.
+// The interest of a peer, as it reports it, and its confirmations of this shard's interest.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -12,7 +12,8 @@ export function handleInterest(
   { peer, link }: { peer: Peer; link: LinkState },
   message: PeerInterest,
 ): void {
-  // What it wanted in its earlier life holds until it has told everything, or its stored sessions would miss something.
+  // The interest from before its restart stays valid until it has reported everything; otherwise its persistent
+  // sessions would miss messages.
   if (message.isFirst) peer.telling++
   for (const interest of message.changes) applyInterest(state, peer, interest)
   if (message.isComplete) {
@@ -41,14 +42,14 @@ function removeInterest(state: BrokerState, peer: Peer, filter: TopicFilter): vo
   if (peer.known.delete(filter)) state.router.setInterest(peer, filter, undefined)
 }
 
-/** It was so in its earlier life and is not said any more. */
+/** Removes interest from before the restart that the peer did not report again. */
 function removeUnconfirmedInterest(state: BrokerState, peer: Peer): void {
   for (const { interest, telling } of knownOf(peer)) {
     if (telling !== peer.telling) removeInterest(state, peer, interest.filter)
   }
 }
 
-/** It has died: of its sessions the stored ones come back. */
+/** The peer has failed: only its persistent sessions will return. */
 export function removeCleanInterest(state: BrokerState, peer: Peer): void {
   for (const { interest } of knownOf(peer)) {
     if (interest.storedMembers === 0) removeInterest(state, peer, interest.filter)

@@ -1,4 +1,4 @@
-// Another shard has on disk what we sent it: what waited for that goes on.
+// A peer has committed messages of this shard: what waited for them continues.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
@@ -13,6 +13,6 @@ export function handlePeerCommit(state: BrokerState, peer: Peer, committed: Peer
     barrier?.arrive(refusal?.reason)
     hasReleased ||= message.kind === 'release'
   }
-  // A publisher may wait for room, or for its packet id.
+  // Publishers may wait for space in the outbox, or for their packet identifier.
   if (resumeAfterBackpressure(state, peer) || hasReleased) resumeWaitingForPeers(state)
 }

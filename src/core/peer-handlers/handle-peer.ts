@@ -1,4 +1,4 @@
-// What comes from the other shards of the node: see peer-messages.ts for the play.
+// Messages from other shards of the node: peer-messages.ts describes the exchange.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { assert, failedAssertion } from '../../protocol/index.ts'
@@ -51,7 +51,7 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
   }
 }
 
-/** What nearly every message is that comes from another shard. */
+/** Handles the most frequent message from a peer. */
 export function handlePlainFromPeer(state: BrokerState, from: PeerNumber, message: Message): void {
   const { peerTable } = state
   assert(peerTable !== undefined, 'the only shard of a node has no peers')
@@ -60,7 +60,7 @@ export function handlePlainFromPeer(state: BrokerState, from: PeerNumber, messag
   handlePlainPublish(state, link, message)
 }
 
-/** Everything begins anew: what it is told, what both count, and what it has not confirmed. */
+/** A new link: interest is sent again, numbers restart, and unconfirmed messages are sent again. */
 function join(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   if (peer.link !== undefined) leave(state, peerTable, peer)
   peer.link = new LinkState(peerTable.interest.walk(), peerTable.interest.version)
@@ -70,7 +70,7 @@ function join(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   repeatRetainedRequests(state, peerTable, peer)
 }
 
-/** What its stored sessions want stays, and is kept for them. */
+/** The interest of its persistent sessions stays; messages for them are stored in the outbox. */
 function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
@@ -79,7 +79,7 @@ function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   removeCleanInterest(state, peer)
   dropRetainedRequests(state, peerTable, peer)
   dropExclusiveRequests(state, peerTable, peer)
-  // Before it has clients again it learns all of our interest.
+  // The peer gets the whole interest before it accepts clients again.
   for (const { barrier } of link.awaited.takeAll()) barrier.arrive()
   resumeWaitingForPeers(state)
 }

@@ -1,5 +1,5 @@
-// What topics here remember, for a session of another shard: see retained-from-peers.ts for why an answer waits, and what it
-// leaves out.
+// Retained messages of this shard for a session of another shard: retained-from-peers.ts says why a response waits and
+// what it omits.
 
 import { failedAssertion } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -10,11 +10,11 @@ import type { Peer } from '../state/peers/peer.ts'
 import type { RetainedRequest } from '../state/peers/retained-request.ts'
 import type { PeerRetainedResponse, PeerRetainedRequest } from '../model/peer-messages.ts'
 
-/** Topics that one slice looks at, and bytes that one answer holds at most beyond its first message. */
+/** Topics in one slice, and maximum bytes of one response after its first message. */
 const sliceTopics = 1_000
 const maxAnswerBytes = 256 * 1_024
 
-/** A shard that has died counts anew: what it had sent before it is waited for no longer than this. */
+/** Numbers of a failed shard restart at 0. Messages that it sent before are awaited at most this long. */
 const longestWaitMs = 1_000
 
 export const requestKey = ({ number }: Peer, question: number): string => `${number} ${question}`
@@ -49,7 +49,7 @@ export function handleRetainedRequest(
   asked.wanted = limit
 }
 
-/** Some of what was asked can be answered now. */
+/** Returns whether a waiting request can be answered now. */
 export function canAnswer(state: BrokerState, peerTable: PeerTable): boolean {
   for (const asked of peerTable.receivedRetainedRequests.values()) {
     if (asked.wanted > 0 && !asked.isReading && isReady(state, peerTable, asked)) return true
@@ -62,7 +62,7 @@ function isReady(state: BrokerState, peerTable: PeerTable, { after, giveUpAtMs }
   return peerTable.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
 }
 
-/** One slice for each question. */
+/** Sends one slice for each request. */
 export function answerRetainedRequests(state: BrokerState, peerTable: PeerTable): void {
   for (const [key, asked] of peerTable.receivedRetainedRequests) {
     if (asked.wanted === 0 || asked.isReading || !isReady(state, peerTable, asked)) continue
@@ -89,8 +89,8 @@ function look(peerTable: PeerTable, asked: RetainedRequest): void {
 }
 
 /**
- * The messages of one answer, or none while one of them is being read (`isReading`). Only where there is no room to read the next
- * one, what is there is given first: it would keep the room that others wait for.
+ * Returns the messages of one response, or none while one of them is being read (`isReading`). If there is no memory to
+ * read the next one, the messages found so far are sent first, because they occupy memory that other requests wait for.
  */
 function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
   const messages: Message[] = []
@@ -115,7 +115,7 @@ function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
   return messages
 }
 
-/** It is answered, or nobody waits for the answer any more. */
+/** Removes a request that was answered or canceled. */
 export function cancelRequest(state: BrokerState, peerTable: PeerTable, key: string): void {
   const asked = peerTable.receivedRetainedRequests.get(key)
   if (asked === undefined) return
@@ -123,7 +123,7 @@ export function cancelRequest(state: BrokerState, peerTable: PeerTable, key: str
   stopReading(state, asked)
 }
 
-/** The shard that asked has died: its questions with it, and what it was asked is asked again when it is back. */
+/** The shard that asked has failed: its requests are removed. Requests to it are sent again when it is back. */
 export function dropRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   for (const [key, asked] of peerTable.receivedRetainedRequests)
     if (asked.peer === peer.number) cancelRequest(state, peerTable, key)
@@ -135,7 +135,7 @@ export function handleRetainedResponse(
   { question, messages, isEnd }: PeerRetainedResponse,
 ): void {
   const asking = peerTable.retainedRequests.get(question)
-  if (asking === undefined || 'cursor' in asking.scan.source) return // Its client has gone, or wants it no more.
+  if (asking === undefined || 'cursor' in asking.scan.source) return // The client disconnected or unsubscribed.
   const { session, scan } = asking
   asking.scan.source.isAsked = false
   asking.scan.source.hasBegun = true

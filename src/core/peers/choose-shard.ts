@@ -1,10 +1,10 @@
-// A shared subscription with members on several shards: which shard gets a message, by how many members each has. The
-// shard itself then picks the member.
+// A shared subscription with members on several shards: selects the shard that gets a message, in proportion to the number of
+// members. That shard then selects the member.
 //
-//   members whose client is there:   here 2   shard 1: 3   shard 2: 0          turn 4 of 5 ──► shard 1
-//                                    0  1     2  3  4
+//   members with a connected client:   here 2   shard 1: 3   shard 2: 0          turn 4 of 5 ──► shard 1
+//                                      0  1     2  3  4
 //
-// Where no client is there at all, stored members count instead: they can wait.
+// If no member is connected, persistent members count instead, because their messages can wait.
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -16,17 +16,17 @@ export interface ShardChoice {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
   readonly elsewhere: SharedGroup<Peer, Interest>
-  /** Whose turn it is: any number from 0 on. */
+  /** Number of the turn: any number from 0 on. */
   readonly turn: number
-  /** This shard may be chosen too. */
+  /** This shard can be selected too. */
   readonly mayBeHere: boolean
-  /** Shards that were tried in vain, by number. */
+  /** Numbers of shards that had no member. */
   readonly except: ReadonlySet<number> | undefined
-  /** QoS 1 or 2: stored members whose client is not there can have it. */
+  /** QoS 1 or 2: persistent members without a client can receive it. */
   readonly mayBeStored: boolean
 }
 
-/** Undefined: nobody can have it. */
+/** Returns undefined if no member can receive the message. */
 export function chooseShard(peerTable: PeerTable, hand: ShardChoice): Peer | 'here' | undefined {
   return choose(peerTable, hand, 'present') ?? (hand.mayBeStored ? choose(peerTable, hand, 'stored') : undefined)
 }

@@ -1,10 +1,10 @@
-// Exclusive subscriptions, `$exclusive/filter`: no two sessions hold the same one at a time. A session may hold a filter
-// exclusively or as everybody does; the later SUBSCRIBE replaces the earlier, of whichever kind it was.
+// Exclusive subscriptions, `$exclusive/filter`: no two sessions hold the same one at a time. A session has a filter either
+// exclusively or normally; the later SUBSCRIBE replaces the earlier one of the other kind.
 //
-//   book:  filter without `$exclusive/` ──► the session that holds it
+//   registry:  filter without `$exclusive/` ──► the session that holds it
 //
-// The book is made of the subscriptions themselves: what is restored with a session is in it again. Where the node has
-// several shards this is what the sessions of one hold; the whole book is kept in parts by all (exclusive-registry.ts).
+// The registry is built from the subscriptions, so it is complete after a restart. With several shards this one contains the
+// filters of one shard; the registry of the node is divided among all shards (exclusive-registry.ts).
 
 import { splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -12,7 +12,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-/** False: another session has it. True for every filter that is not exclusive. */
+/** Returns false if another session holds the filter. True for filters that are not exclusive. */
 export function canHold(state: BrokerState, session: Session, filter: TopicFilter): boolean {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return true
@@ -36,10 +36,10 @@ export function releaseExclusive(state: BrokerState, session: Session, filter: T
   if (state.peerTable !== undefined) releaseAtOwner(state, state.peerTable, bare, session.clientId)
 }
 
-/** `question` of what nobody asks: a shard says what it holds. */
+/** Request ID of announcements, which no request asked for. */
 export const announcement = 0
 
-/** To the shard that keeps this part of the book, on which all shards agree. One that is away hears it when it is back. */
+/** Releases a filter at the shard that owns this part of the registry. A failed shard learns it when it is back. */
 export function releaseAtOwner(state: BrokerState, peerTable: PeerTable, filter: TopicFilter, clientId: string): void {
   const { own, count } = peerTable.shard
   const owner = ownerOf(filter, count)
@@ -49,7 +49,7 @@ export function releaseAtOwner(state: BrokerState, peerTable: PeerTable, filter:
   state.peerSends.push({ to: owner, message })
 }
 
-/** The subscription of the other kind to the same filter, which goes when this one comes; undefined where there is none. */
+/** Returns the subscription of the other kind to the same filter, which is replaced; undefined if there is none. */
 export function counterpart(session: Session, filter: TopicFilter): TopicFilter | undefined {
   const { subscriptions } = session
   if (subscriptions === undefined || subscriptions.size === 0) return undefined

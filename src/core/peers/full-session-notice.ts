@@ -1,23 +1,26 @@
-// A session here holds as many messages as it may: each shard tells the others which of its filters lead to one, so that
-// what cannot be kept is refused before anybody has heard it (`meetsFullSessionElsewhere`). News takes a moment: what is
-// published meanwhile is refused with the answer of this shard.
+// When the queue of a session is full, its shard tells the peers which filters lead to it. So they refuse messages that
+// cannot be stored, before delivery (`matchesFullPeerSession`). Messages published before the notice arrives are
+// refused with the response of this shard.
 
 import { splitExclusiveFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 
-/** The part of its room that has to be free again before others are told: who is full all the time is told of once. */
+/**
+ * The part of the queue that must be free before peers are told. It prevents frequent changes for a session that stays
+ * full.
+ */
 const freePart = 1 / 64
 
-/** The others are to know, if they do not. */
+/** Tells the peers, unless they know. */
 export function announceFull(state: BrokerState, session: Session, stored: PersistentQueue): void {
   if (state.peerTable === undefined || stored.isFullAnnounced) return
   stored.isFullAnnounced = true
   changeFullness(state.peerTable, session, 1)
 }
 
-/** Something has gone out of a session of which the others know that it is full. `max`: the messages that it may hold. */
+/** Called when a message left a queue that the peers know as full. `max`: the limit of the queue. */
 export function announceRoom(state: BrokerState, session: Session, stored: PersistentQueue, max: number): void {
   if (stored.count > max - Math.max(1, Math.floor(max * freePart))) return
   stored.isFullAnnounced = false

@@ -1,5 +1,5 @@
-// A peer that takes less than is published for it: those who publish for it wait, and nobody else. One that is away
-// takes nothing until it is back; what is kept for it meanwhile has a limit.
+// Backpressure from a peer that receives more slowly than clients publish for it: only those clients wait. A failed
+// peer receives nothing until it is back; the messages stored for it have a limit.
 
 import type { QoS, Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -7,10 +7,10 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 
-/** `wait`: until a peer takes more. `refuse`: nobody knows when it will. */
+/** `wait`: until a peer can receive. `refuse`: the time is unknown. */
 export type PublishPermit = 'go' | 'wait' | 'refuse'
 
-/** Whether a client may publish on this topic now, as far as it concerns other shards. */
+/** Returns whether peers allow a client to publish on this topic now. */
 export function publishPermitFor(
   state: BrokerState,
   peerTable: PeerTable,
@@ -27,7 +27,7 @@ export function publishPermitFor(
   return passage
 }
 
-/** Nobody has to wait for any of them: nearly always so. */
+/** Returns whether no peer requires waiting, which is the usual case. */
 export function everyPeerTakes(state: BrokerState, peerTable: PeerTable, qos: QoS): boolean {
   for (const peer of peerTable.peers) if (permitForPeer(state, peer, qos) !== 'go') return false
   return true
@@ -59,7 +59,7 @@ function isConcerned(
   )
 }
 
-/** It takes more again, after others had to wait for it. */
+/** Returns whether the peer can receive again after publishers had to wait for it. */
 export function resumeAfterBackpressure(state: BrokerState, peer: Peer): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
   const { length, bytes } = unconfirmedOf(peer)

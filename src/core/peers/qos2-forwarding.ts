@@ -1,6 +1,6 @@
-// QoS 2 on its way to other shards: each message of a client is known there by the name of its session and its packet
-// id, and taken once, whatever dies, until the id is released. The id is the client's again only when it is forgotten
-// everywhere, or a new message under it would be taken for the old one.
+// QoS 2 messages to other shards. A peer identifies a message of a client by the name of its session and its packet
+// identifier, and accepts it once, despite failures, until the identifier is released. The client may reuse the
+// identifier only after all shards removed it; otherwise a new message would be taken for the old one.
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -12,31 +12,31 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { sendInTurn, sendNext } from './send-to-peer.ts'
 
 /**
- * No other session has this name, not even a later one of the same client: what was never released of a session that is
- * gone must not swallow a message of the next.
+ * Returns a name that no other session has, not even a later session of the same client: an identifier of an ended
+ * session that was never released must not suppress a message of the next session.
  */
 export function peerNameOf(state: BrokerState, session: Session): string {
-  // A stored session is the same after a restart, and so is its name. Others do not outlive this life of the shard.
+  // A persistent session keeps its name after a restart. Other sessions do not survive the shard.
   if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
   session.peerName ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
   return session.peerName
 }
 
-/** The client ID in `peerNameOf`; undefined: the name of one message without a session (send-to-peer.ts). */
+/** Returns the client ID in `peerNameOf`; undefined for the name of one message without a session (send-to-peer.ts). */
 export function clientIdOfPeerName(name: string): string | undefined {
   const space = name.indexOf(' ')
   return space === -1 ? undefined : name.slice(space + 1)
 }
 
-/** The peer has been told of this packet id. */
+/** Records that the peer knows this packet identifier. */
 export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
   session.forwardedPacketIds ??= new ForwardedPacketIds()
   session.forwardedPacketIds.of(packetId).peers.add(peer.number)
 }
 
 /**
- * Tells all who have heard of the packet id that it is over. The vow is kept when they have it on disk; undefined: nobody
- * has heard of it, and it may be used again at once.
+ * Tells all peers that know the packet identifier to remove it. The barrier completes when they committed that;
+ * undefined if no peer knows it, so that it may be reused at once.
  */
 export function releaseOnPeers(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const { peerTable } = state
@@ -46,7 +46,7 @@ export function releaseOnPeers(state: BrokerState, session: Session, packetId: P
     if (known.isBeingReleased) return known.barrier
     return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => peerTable.peer(one)) })
   }
-  // It may be of an earlier life of this shard, in which its release may not have reached everybody.
+  // The message may be from before the restart of this shard, and the release may not have reached all peers.
   return session.isRestored ? sendReleased(state, session, { packetId, peers: peerTable.peers }) : undefined
 }
 
@@ -71,8 +71,9 @@ function sendReleased(
 }
 
 /**
- * To each of the peers; the vow waits for them. Not before `behind` is kept, which says that they have what they were sent under the
- * packet id: were both under way, a peer could take in both and die before it says so, and be sent both again.
+ * Sends the release to each peer; the barrier waits for them. The release waits for `behind`, which says that the peers
+ * have the messages with this identifier. If both were under way, a peer could commit both, fail before it confirms
+ * them, and get both again.
  */
 export function sendRelease(
   state: BrokerState,
@@ -92,7 +93,7 @@ export function sendRelease(
   all.arrive()
 }
 
-/** In its place: what nobody waits for may not have left yet. */
+/** In order: messages without confirmation may still wait in the outbox. */
 function release(state: BrokerState, peer: Peer, message: PeerRelease, barrier: CommitBarrier): void {
   barrier.expect()
   sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
@@ -101,7 +102,7 @@ function release(state: BrokerState, peer: Peer, message: PeerRelease, barrier: 
   })
 }
 
-/** The session is over: nothing of it is to be remembered anywhere. */
+/** The session ended: no peer must remember its identifiers. */
 export function releaseAllOnPeers(state: BrokerState, session: Session): void {
   for (const packetId of session.forwardedPacketIds?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
 }

@@ -1,4 +1,4 @@
-// The last step towards another shard: numbered, at once where that may be, else behind what waits in its outbox.
+// The last step towards a peer: messages are numbered, and sent at once or after those that wait in its outbox.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { copyOut, type Message } from '../model/message.ts'
@@ -6,7 +6,7 @@ import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { PeerPublish, PeerRelease } from '../model/peer-messages.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
-/** What nobody keeps: gone with the link if that breaks. */
+/** Sends a message that is not stored: it is lost if the link fails. */
 export function sendNumbered(
   state: BrokerState,
   peer: Peer,
@@ -17,15 +17,16 @@ export function sendNumbered(
   state.peerSends.push({ to: peer.number, message })
 }
 
-/** The same of a plain message (`PeerLine`): it needs nothing said beside it. */
+/** Does the same for a plain message (`PeerSender`), which needs no other fields. */
 export function sendPlainNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
   link.sent++
   state.peerSends.sendPlain(peer.number, message)
 }
 
 /**
- * Kept until the peer has it on disk, and sent at once or behind what still waits for the peer to come back. The vow waits
- * for it, where there is one. False: there was no room, and it is dropped and counted.
+ * Stores the message in the outbox until the peer committed it, and sends it at once, or after earlier messages when
+ * the peer is back. The barrier, if there is one, waits for it. Returns false if the outbox is full: the message is
+ * dropped and counted.
  */
 export function storeAndSend(
   state: BrokerState,
@@ -34,7 +35,7 @@ export function storeAndSend(
   barrier: CommitBarrier | undefined,
 ): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
+  // Clients already wait because of backpressure. This message is a will, a command, or was passed on by a session.
   if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2) {
     state.countDrop(undefined, send.message, 'peer-behind')
     return false
@@ -47,12 +48,13 @@ export function storeAndSend(
   return true
 }
 
-/** Of the one message that a name stands for: its sender needs no second one. */
+/** A unique name stands for one message, which needs one identifier only. */
 const onlyPacketId = 1
 
 /**
- * QoS 2 of nobody who would send it again (an operator, a will) goes twice all the same, where the peer dies that has it
- * on disk and has not said so. So it has a name there like that of a client, which is over once the peer has it.
+ * A QoS 2 message of a sender that would not send it again (the API, a will) could be delivered twice if the peer fails
+ * after the commit and before the confirmation. So it gets a unique name, which is released when the peer has confirmed
+ * it.
  */
 function storeUnderOwnName(
   state: BrokerState,
@@ -71,8 +73,8 @@ function storeUnderOwnName(
 }
 
 /**
- * `leave` is called at once, or behind what does not leave yet for the peer. `isDecided`: nothing of the batch that gathers
- * has to be on disk before.
+ * Calls `leave` at once, or after the messages that wait for the peer. `isDecided`: no change of the open batch must be
+ * durable first.
  */
 export function sendInTurn(
   state: BrokerState,
@@ -89,7 +91,7 @@ export function sendInTurn(
   state.barriersByBatch.push({ batch: state.openBatch.number, barrier: onDisk })
 }
 
-/** What was just put into the outbox leaves at once, if nothing is in front of it. */
+/** Sends the last message of the outbox at once, if no other waits before it. */
 export function sendNext(state: BrokerState, peer: Peer): void {
   const { link, outbox } = peer
   if (link === undefined || peer.isCongested || outbox.unsentCount !== 1) return

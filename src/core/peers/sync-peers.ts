@@ -1,12 +1,12 @@
-// What is said to the other shards once in a turn and not for each message: which filters sessions here hold, how far
-// what came from them is safe, and what was kept for one that is back.
+// Messages to peers that are sent once per turn, not once per message: the filters of sessions of this shard, the
+// commits of the peers' messages, and stored messages for a peer that is back.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest } from '../model/peer-messages.ts'
 
-/** So many filters in one telling of everything at most, and so many kept messages to one peer; then the others turn. */
+/** Maximum number of filters and of stored messages for one peer in one turn; then the other peers follow. */
 const maxFiltersAtOnce = 1_000
 const maxKeptAtOnce = 256
 
@@ -28,7 +28,7 @@ export function syncPeers(state: BrokerState, peerTable: PeerTable): void {
   }
 }
 
-/** `tellPeers` is to be called again soon: not everything has been said. */
+/** Returns whether `syncPeers` must be called again soon. */
 export function hasUnsentState(peerTable: PeerTable): boolean {
   return peerTable.peers.some(
     ({ link, outbox, isCongested }) =>
@@ -46,7 +46,7 @@ function sendInterest(
   state.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
 }
 
-/** The next slice of everything, for a peer that is new. The first is the first word on its link. */
+/** Sends the next slice of all filters to a new peer. The first slice is the first message on its link. */
 export function continueFullSync(state: BrokerState, peer: Peer, link: LinkState): void {
   const changes: Interest[] = []
   while (changes.length < maxFiltersAtOnce) {

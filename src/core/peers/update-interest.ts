@@ -1,5 +1,5 @@
-// What sessions here subscribe to is news for the other shards: a SUBACK says that the subscription holds wherever
-// somebody publishes, so it waits until all of them have seen it.
+// Reports the filters of sessions of this shard to the peers. SUBACK confirms a subscription on all shards, so it waits
+// until all peers have it.
 
 import { splitExclusiveFilter, type SubackPacket, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -12,7 +12,7 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 
-/** SUBACK: with the disk if the session is stored, and when every shard knows of what was granted. */
+/** Sends SUBACK after the commit if the session is persistent, and after every peer has the granted filters. */
 export function sendSubackWhenSeen(
   state: BrokerState,
   connection: Connection,
@@ -25,7 +25,7 @@ export function sendSubackWhenSeen(
   barrier.arrive()
 }
 
-/** Undefined where everybody has seen these filters already; with its maker's mark to come. */
+/** Undefined if all peers have these filters; otherwise its creator has not arrived yet. */
 export function barrierForFilters(peerTable: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
   const version = Math.max(
     0,
@@ -35,8 +35,8 @@ export function barrierForFilters(peerTable: PeerTable, filters: readonly TopicF
 }
 
 /**
- * Kept when every shard that is there has seen the interest of this version; undefined where all have. One that is away
- * learns it before it has clients.
+ * Returns a barrier for the confirmation of this version by all running peers; undefined if all have it. A failed peer
+ * gets the interest before it accepts clients.
  */
 export function barrierForVersion(peerTable: PeerTable, version: number): CommitBarrier | undefined {
   let barrier: CommitBarrier | undefined
@@ -49,7 +49,7 @@ export function barrierForVersion(peerTable: PeerTable, version: number): Commit
   return barrier
 }
 
-/** How a session counts for the other shards. */
+/** Returns how a session counts for the peers. */
 export function presenceOf({ connection, stored }: Session): SessionPresence {
   return {
     isPresent: connection !== undefined,
@@ -58,7 +58,7 @@ export function presenceOf({ connection, stored }: Session): SessionPresence {
   }
 }
 
-/** A subscription of a session here has come, changed or gone; `undefined` on the side where there is none. */
+/** A subscription of a session was added, changed or removed; `undefined` on the side where there is none. */
 export function updateInterest(
   state: BrokerState,
   standing: SessionPresence,
@@ -68,13 +68,15 @@ export function updateInterest(
   const interest = state.peerTable?.interest
   if (interest === undefined) return
   const { before, after } = change
-  // Who else may hold it is another question: what is published reaches it as any other.
+  // For peers an exclusive filter is an ordinary one. The registry handles the exclusion.
   const bare = splitExclusiveFilter(filter) ?? filter
   if (after !== undefined) interest.change(bare, { ...standing, qos: after.qos }, 1)
   if (before !== undefined) interest.change(bare, { ...standing, qos: before.qos }, -1)
 }
 
-/** The client of a session has come (1) or gone (-1): shared subscriptions are dealt out by that. */
+/**
+ * The client of a session connected (1) or disconnected (-1), which changes the distribution of shared subscriptions.
+ */
 export function updatePresence(state: BrokerState, session: Session, change: 1 | -1): void {
   const interest = state.peerTable?.interest
   if (interest === undefined || session.subscriptions === undefined) return

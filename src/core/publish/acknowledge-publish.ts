@@ -1,5 +1,5 @@
-// PUBACK and PUBREC for what a client has published: at once, with the disk, or when every shard that must keep it has
-// it on disk.
+// PUBACK and PUBREC for messages of clients: at once, after the commit, or after the commit on every shard that stores
+// the message.
 
 import { reasonCodes, type PacketId, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -16,13 +16,15 @@ import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** With the word of which shards it went to: the batch has what it brought here as well. */
+/**
+ * Stores the packet identifier with the shards that the message went to, in the batch of the message's other changes.
+ */
 export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
   const dealt = session.forwardedPacketIds?.get(packetId)?.dealt?.toRecords() ?? []
   putRecord(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt })
 }
 
-/** The first answer to a message that has just been given out. */
+/** Sends the first acknowledgement of a message that was just delivered. */
 export function acknowledgePublish(state: BrokerState, connection: Connection, session: Session, ack: Ack): void {
   const forwarded = state.peerTable?.takeBarrier()
   const mayBeCounted = ack.type === 'puback' || !connection.canRefuseMessages
@@ -41,9 +43,9 @@ export function acknowledgePublish(state: BrokerState, connection: Connection, s
 }
 
 /**
- * What the PUBREC of a QoS 2 message waits for. Where a shard has refused the message the exchange ends with it, and the
- * client may use the packet id at once: the others must have forgotten it before. A client that is gone has not been told, and
- * what it sends again is no new message [MQTT5-4.3.3-10]: it is answered with the refusal then.
+ * Returns what PUBREC of a QoS 2 message waits for. If a shard refused the message, PUBREC ends the exchange, and the
+ * client may reuse the packet identifier at once; so the other shards must have removed it before. A disconnected
+ * client has not received the refusal: its duplicate is not a new message [MQTT5-4.3.3-10], and is refused as well.
  */
 function barrierOfExchange(
   state: BrokerState,
@@ -68,7 +70,7 @@ function barrierOfExchange(
   return barrier
 }
 
-/** The connection that an answer is held for: the client may have come again on another one. */
+/** Returns the connection to acknowledge on. The client may have reconnected. */
 function connectionToAck({ connection }: Session, barrier: CommitBarrier): Connection | undefined {
   const isHeld = connection?.deferredAcks?.some((held) => held.barrier === barrier) === true
   return isHeld && connection.canRefuseMessages ? connection : undefined
@@ -87,9 +89,9 @@ function removeIncoming(state: BrokerState, session: Session, packetId: PacketId
 }
 
 /**
- * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The same QoS 2 message again: only the answer is repeated. If it is of an earlier life
- * of this shard the others are asked again as well, which may never have heard of it: unless its client may not publish
- * it, as then nobody was to hear it, or what it is now is not what it was.
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A duplicate of a QoS 2 message: only the acknowledgement is repeated. If the message
+ * is from before the restart of this shard, it is sent to the peers again, which may not have it. It is not sent if the
+ * client is not authorized, because then the original may have been refused.
  */
 export function acknowledgeDuplicate(
   state: BrokerState,

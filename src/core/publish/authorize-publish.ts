@@ -1,5 +1,5 @@
-// Whether a client may publish to a topic. Where nobody is denied anything, which the caller looks at, nothing of this is
-// used; else an answer is kept by its connection.
+// Authorizes a client to publish to a topic. The caller skips this if all actions are allowed. The connection caches
+// decisions.
 
 import type { Topic } from '../../protocol/index.ts'
 import type { Identity, Permission } from '../model/identity.ts'
@@ -9,7 +9,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { AuthorizationCache, type PublishOptions } from '../model/authorization-cache.ts'
 
-/** `topic` as the client says it, without its mount point. */
+/** `topic` is the client's topic, without its mount point. */
 export function authorizePublish(
   state: BrokerState,
   connection: Connection,
@@ -28,7 +28,7 @@ export function authorizePublish(
   return permission
 }
 
-/** For rules. */
+/** Records the decision for rules. */
 export function recordAuthorization(
   state: BrokerState,
   connection: Connection,

@@ -1,9 +1,9 @@
-// Messages to `$delayed/{n}/topic`: stored, and published to `topic` n seconds later.
+// Messages to `$delayed/{n}/topic` are stored, and published to `topic` n seconds later.
 //
-//   PUBLISH $delayed/10/a ──► record under a reserved name ──► PUBACK ──► due ──► published to a; the record goes in that batch
+//   PUBLISH $delayed/10/a ──► record under a reserved name ──► PUBACK ──► due ──► published to a; the record is deleted in that batch
 //
-// The record is that of a will (`sessions/stored-wills.ts`): a large message leaves memory when it is durable, and what other
-// shards are owed is told them again after a restart. Each shard has its part of the limit.
+// The record has the form of a will (`sessions/stored-wills.ts`): a large message is removed from memory when it is durable, and
+// messages for other shards are sent again after a restart. Each shard has its part of the limit.
 
 import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { WillRecord } from '../../records/index.ts'
@@ -15,7 +15,7 @@ import { putRecord } from '../queues/persistent-queue.ts'
 import type { BrokerState, DelayedMessage } from '../state/broker-state.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 
-/** From here on the number is a time, in seconds since 1970. It is the longest delay as well. */
+/** From this number on it is a time in seconds since 1970. It is also the longest delay. */
 const maxDelaySeconds = 4_294_967
 const msPerSecond = 1_000
 const form = /^(\d{1,12})\/(.+)$/s
@@ -26,7 +26,9 @@ export interface Delay {
   readonly dueAtMs: number
 }
 
-/** Reads the topic that a client says. Undefined: the delay is no number or too long, or there is no topic name behind it. */
+/**
+ * Parses the client's topic. Undefined if the delay is not a number or too long, or if no valid topic name follows it.
+ */
 export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
   const [, seconds, rest = ''] = form.exec(name.slice(delayedTopicPrefix.length)) ?? []
   const topic = rest.startsWith(delayedTopicPrefix) ? undefined : parseTopicName(rest)
@@ -37,13 +39,13 @@ export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
   return { topic, dueAtMs: Math.max(dueAtMs, nowMs) }
 }
 
-/** One more has no room. */
+/** Returns whether the limit is reached. */
 export function hasMaxDelayed({ delayedMessages, settings, shard }: BrokerState): boolean {
   const { maxDelayedMessages: max } = settings
   return max !== undefined && delayedMessages.size >= Math.ceil(max / shard.count)
 }
 
-/** Stores the message; its record is in the batch that gathers. The caller has looked for room. */
+/** Stores the message in the open batch. The caller has checked the limit. */
 export function delayMessage(state: BrokerState, message: Message, dueAtMs: number): void {
   const name = reserveDelayedName(state, message.publisher)
   const own = copyAlone(message, never)
@@ -53,7 +55,7 @@ export function delayMessage(state: BrokerState, message: Message, dueAtMs: numb
   addDelayed(state, will, own, dueAtMs)
 }
 
-/** One that was stored before this start. */
+/** Restores a message that was stored before this start. */
 export function restoreDelayed(state: BrokerState, { clientId: name, message: stored, dueAtMs }: WillRecord): void {
   const topic = parseTopicName(stored.topic)
   if (topic === undefined || dueAtMs === undefined) return
@@ -63,7 +65,7 @@ export function restoreDelayed(state: BrokerState, { clientId: name, message: st
   addDelayed(state, will, message, dueAtMs)
 }
 
-/** It is published or deleted now. Undefined: it is not there. */
+/** Removes a message that is being published or deleted. Undefined if there is none. */
 export function takeDelayed(state: BrokerState, id: string): DelayedMessage | undefined {
   const found = state.delayedMessages.get(id)
   if (found === undefined) return undefined

@@ -1,4 +1,4 @@
-// From one message to everybody who is to have it.
+// Delivers one message to all matching sessions of this shard.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Message } from '../model/message.ts'
@@ -9,7 +9,7 @@ import { effectiveQoS, enqueueForSession, hasRoom, raisedDelivery } from '../que
 import { recordLive } from '../retained/retained-from-peers.ts'
 import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
-/** Gives the message to every session that matches; the number of them. */
+/** Delivers the message to every matching session; returns their number. */
 export function deliverLocally(state: BrokerState, message: Message, publisher: Session | undefined): number {
   const plan = state.router.planFor(message.topic)
   const isShared =
@@ -27,7 +27,7 @@ export function deliverLocally(state: BrokerState, message: Message, publisher: 
   return matched
 }
 
-/** What another shard has sent: to the plain subscribers here. Of shared subscriptions that shard names those to be served. */
+/** Delivers a message of a peer to the non-shared subscribers. The peer names the shared subscriptions to serve. */
 export function deliverFromPeer(state: BrokerState, message: Message): void {
   const plan = state.router.planFor(message.topic)
   const isShared = plan.recipients.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
@@ -36,7 +36,10 @@ export function deliverFromPeer(state: BrokerState, message: Message): void {
   if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
 }
 
-/** Whether somebody's stored queue, on whatever shard, would keep the message: its acknowledgement waits for the one disk. */
+/**
+ * Returns whether a persistent session on any shard would store the message, so that its acknowledgement waits for the
+ * disk.
+ */
 export function needsStorage(state: BrokerState, message: Message): boolean {
   const plan = state.router.planFor(message.topic)
   if (plan.recipients.some((recipient) => isStoredFor(state, recipient, message)) || plan.groups.length > 0) return true
@@ -44,7 +47,7 @@ export function needsStorage(state: BrokerState, message: Message): boolean {
   return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
 }
 
-/** Whether a stored session that is to have the message, or a whole shared group, holds as many as it may. */
+/** Returns whether the queue of a matching persistent session, or of all members of a shared group, is full. */
 export function matchesFullSession(state: BrokerState, message: Message): boolean {
   if (state.fullSessions.size === 0) return false
   const plan = state.router.planFor(message.topic)
@@ -56,7 +59,7 @@ export function matchesFullSession(state: BrokerState, message: Message): boolea
   )
 }
 
-/** The same of a stored session of another shard, as far as that has told. */
+/** Does the same for persistent sessions of peers, as far as they reported it. */
 export function matchesFullPeerSession(state: BrokerState, message: Message): boolean {
   const { peerTable } = state
   if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
@@ -66,7 +69,7 @@ export function matchesFullPeerSession(state: BrokerState, message: Message): bo
 
 type IsTrue = (member: { subscriber: Session }) => boolean
 
-/** Some of its members may have the message, and none of them has room for it. */
+/** Some members may receive the message, and the queues of all of them are full. */
 function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
   const allowed = [...group.members()].filter(isAllowed)
   return allowed.length > 0 && allowed.every(isFull)
@@ -77,8 +80,8 @@ function isStoredFor(state: BrokerState, recipient: MatchedSubscriber<Session>, 
 }
 
 /**
- * A message that two or more stored queues will hold is stored once. True if it is, and held until everybody has been
- * offered it: the first may be done with it (too large, expired) before the second is asked.
+ * Stores a message once that two or more persistent queues will contain. Returns true if so; the payload is then held
+ * until all of them were served, because the first may drop it (too large, expired) before the second.
  */
 function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): boolean {
   let stored = 0
@@ -112,7 +115,7 @@ function deliver(
   return true
 }
 
-/** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */
+/** [MQTT5-3.8.3-3] Delivers to the publisher itself through its subscriptions without No Local. */
 function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
   if (effective === undefined) {
@@ -128,7 +131,7 @@ function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>
   return true
 }
 
-/** For rules. */
+/** Records the skipped delivery for rules. */
 function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): void {
   const qos = effectiveQoS(state, message.qos, recipient.qos)
   const { retain } = message
@@ -137,9 +140,9 @@ function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>
 }
 
 /**
- * One member of the group gets it: one with its client there and room in its window, else one with its client there,
- * else one whose stored session can wait, else one that is full and counts it as dropped [MQTT5-4.8.2-4, -5]. `except`
- * is a member that has just failed.
+ * Delivers to one member of the group. Preferred is a connected member with space in its window, then a connected one,
+ * then a persistent one with space in its queue, then one that drops and counts it [MQTT5-4.8.2-4, -5]. `except` is a
+ * member that just failed.
  */
 export function deliverToGroup(
   state: BrokerState,
@@ -147,7 +150,7 @@ export function deliverToGroup(
   message: Message,
   except: Session | undefined,
 ): boolean {
-  // A member that may not have it is passed over as if it were not there.
+  // Members without permission are skipped.
   const isAllowed = (session: Session): boolean => session !== except && canReceive(state, session, message.topic)
   const hasSpace = (session: Session): boolean => isAllowed(session) && !state.fullSessions.has(session)
   const member =

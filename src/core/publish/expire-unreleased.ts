@@ -1,5 +1,5 @@
-// Packet identifiers of QoS 2 messages whose PUBREL has not arrived. They are kept as long as the session, so that a client
-// that returns after any time and sends the same PUBLISH again has it delivered once [MQTT-4.3.3-2] [MQTT5-4.3.3-10].
+// Packet identifiers of QoS 2 messages whose PUBREL has not arrived. They are stored as long as the session, so that
+// the duplicate of a client that returns after any time is not delivered again [MQTT-4.3.3-2] [MQTT5-4.3.3-10].
 
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
@@ -8,12 +8,12 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /**
- * Frees the packet identifiers that are older than mqtt.await_rel_timeout. For a session that has mqtt.max_awaiting_rel of
- * them: without it a client that lost its own state could not publish with QoS 2 in this session.
+ * Frees packet identifiers older than mqtt.await_rel_timeout, for a session that reached mqtt.max_awaiting_rel.
+ * Otherwise a client that lost its own state could not publish with QoS 2 in this session.
  */
 export function expireUnreleased(state: BrokerState, session: Session): void {
   const { awaitReleaseTimeoutMs } = state.settings
-  // A remote broker knows its own packet identifiers, however long it was away.
+  // A remote broker remembers its packet identifiers, regardless of the time.
   if (session.incoming === undefined || awaitReleaseTimeoutMs === 0 || isBridgeClient(session.clientId)) return
   if (state.nowMs < session.unreleasedExpireAtMs) return
   let oldestMs = state.nowMs
@@ -26,6 +26,6 @@ export function expireUnreleased(state: BrokerState, session: Session): void {
     if (session.stored !== undefined) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
     releaseOnPeers(state, session, packetId)
   }
-  // Until then no identifier can expire: this loop over up to 65,535 of them runs once in that time, not for each PUBLISH.
+  // Before this time no identifier can expire, so the loop over up to 65,535 of them does not run at each PUBLISH.
   session.unreleasedExpireAtMs = oldestMs + awaitReleaseTimeoutMs
 }

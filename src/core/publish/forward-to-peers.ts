@@ -1,7 +1,7 @@
-// A publication that began on this shard goes to the others that want it: to each once, whatever of it they want it for.
+// A publication of this shard is sent to the peers that need it, once to each, for all reasons together.
 //
 //   plan.peers     ──┐
-//   plan.spanning  ──┼──► wanted by shard 1: for subscribers and a group;  by shard 2: to be retained
+//   plan.spanning  ──┼──► needed by shard 1: for subscribers and a group;  by shard 2: as retained message
 //   owner of topic ──┘
 //
 // A message for a persistent session or a retained topic of a peer stays in the outbox of that peer until it is durable there;
@@ -28,38 +28,41 @@ import { deliverToGroup } from './deliver-locally.ts'
 import { storeAndSend, sendPlainNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
 export interface ForwardOrigin {
-  /** Undefined: not a client, or one whose session is over. */
+  /** Undefined if it is not a client, or if its session ended. */
   readonly publisher: Session | undefined
-  /** 0: not QoS 2 from a client. */
+  /** 0 if it is not a QoS 2 message of a client. */
   readonly packetId: PacketId
-  /** The client sends it again after a restart: sessions here have had it, others may. */
+  /** The client sends it again after a restart: sessions of this shard have it, peers may have it. */
   readonly isAgain: boolean
-  /** An administrator is answered when the retained message is stored, at QoS 0 too. A client gets no answer to that. */
+  /**
+   * A command of the API has its result only after the retained message is stored, also at QoS 0. A client gets no
+   * acknowledgement for that.
+   */
   readonly awaitsRetained?: boolean
 }
 
-/** What one peer is to have of a message. */
+/** What one peer receives of a message. */
 interface PeerDelivery {
   readonly peer: Peer
   isForSubscribers: boolean
   isToBeRetained: boolean
   groups: TopicFilter[] | undefined
-  /** What is there for it must not be lost. */
+  /** The message must not be lost for this peer. */
   isKept: boolean
-  /** It is on disk already that its groups have their members there, or need not be. */
+  /** The assignment of its groups to the peer is durable, or need not be. */
   isDecided: boolean
 }
 
-/** One for each peer in each. */
+/** One entry per peer in each list. */
 interface PeerDeliveries {
   readonly wanted: PeerDelivery[]
-  /** For shared subscriptions, of what may have to wait for the disk here. */
+  /** For shared subscriptions of messages that may have to wait for a commit of this shard. */
   readonly shared: PeerDelivery[]
 }
 
 /**
- * Sends the message on its ways; how many there were, shared subscriptions that were served here among them. `plan`: the
- * present one of its topic.
+ * Sends the message to the peers. Returns the number of receivers, including shared subscriptions served on this shard.
+ * `plan` is the current plan of its topic.
  */
 export function forwardToPeers(
   state: BrokerState,
@@ -92,12 +95,12 @@ export function forwardToPeers(
   return matched
 }
 
-/** Where it went in an earlier life of this shard; undefined: it is new. */
+/** Returns where the message went before the restart of this shard; undefined if it is new. */
 function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
   return isAgain ? publisher?.forwardedPacketIds?.get(packetId)?.dealt : undefined
 }
 
-/** By those who subscribed then: who has come since is not to hear it behind what was published later. */
+/** Only for the subscribers of that time: later subscribers must not get it after newer messages. */
 function earlierSubscriberDeliveries(peerTable: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
   for (const number of dealt.toSubscribersOf) {
@@ -109,7 +112,10 @@ function earlierSubscriberDeliveries(peerTable: PeerTable, dealt: SharedAssignme
   return wanted
 }
 
-/** To the same shards, whoever is a member there by now; what is here was stored with the word of it. */
+/**
+ * Repeats the assignments to the same shards, whatever members they have now. Deliveries on this shard were stored with
+ * the assignment.
+ */
 function repeatAssignments(peerTable: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
   const shared: PeerDelivery[] = []
   for (const [filter, { to }] of dealt.entries()) {
@@ -119,7 +125,9 @@ function repeatAssignments(peerTable: PeerTable, dealt: SharedAssignments): Peer
   return shared
 }
 
-/** It goes to plain subscribers only, and nobody waits for it: the way of nearly every message that goes to others. */
+/**
+ * Returns whether only non-shared subscribers receive it, without confirmation: the usual case for messages to peers.
+ */
 function isStoredNowhere(
   state: BrokerState,
   plan: DeliveryPlan<Session, Peer>,
@@ -132,7 +140,7 @@ function isStoredNowhere(
   return true
 }
 
-/** As it is. */
+/** Sends the message unchanged. */
 function forwardUnstored(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
   for (const { peer } of plan.peers) if (peer.link !== undefined) sendPlainNumbered(state, peer, peer.link, message)
   return plan.peers.length
@@ -171,7 +179,7 @@ function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilt
   return part
 }
 
-/** One member of the group gets it, here or elsewhere; false where there is none that could. */
+/** Assigns the message to one member of the group, here or on a peer; false if no member can receive it. */
 function assignToMember(
   state: BrokerState,
   peerTable: PeerTable,
@@ -182,7 +190,7 @@ function assignToMember(
   const hand = { filter, elsewhere: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
   let chosen = chooseShard(peerTable, { ...hand, mayBeHere: local !== undefined })
   if (chosen === 'here') {
-    // The body that it shares with others may be gone already: the last of them may have been done with it.
+    // The shared payload may have been deleted, if its last queue is already done with it.
     if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
       assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
@@ -191,7 +199,7 @@ function assignToMember(
     chosen = chooseShard(peerTable, { ...hand, mayBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
-  // With what is for subscribers there, if nothing keeps it back.
+  // Combined with the message for subscribers of that peer, if nothing delays it.
   const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
   const part = sharedDeliveryFor(goesAlong ? parts.wanted : parts.shared, chosen, filter)
   const interest = interestOf(onPeers, chosen)
@@ -207,7 +215,10 @@ function assignToMember(
   return true
 }
 
-/** What goes to the disk with its packet id; undefined: it does not, as its client will not send it again if this shard dies. */
+/**
+ * Returns the assignments that are stored with the packet identifier; undefined if the client does not send the message
+ * again when this shard fails.
+ */
 function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
   if (publisher?.stored === undefined || packetId === 0) return undefined
   publisher.forwardedPacketIds ??= new ForwardedPacketIds()
@@ -229,14 +240,14 @@ function sendDelivery(
 ): void {
   const { peer, isToBeRetained, isKept } = part
   const send = toSend(state, message, part, origin)
-  // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
+  // A retained message is stored in the outbox while the owner of its topic is restarting, even at QoS 0.
   if (isKept || (isToBeRetained && peer.link === undefined)) {
     const barrier = isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
     storeAndSend(state, peer, send, barrier)
   } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
 }
 
-/** For members of shared subscriptions there. */
+/** Sends the message to peers for members of shared subscriptions. */
 function sendAssigned(
   state: BrokerState,
   peerTable: PeerTable,
@@ -261,7 +272,7 @@ function toSend(state: BrokerState, message: Message, part: PeerDelivery, origin
   return { kind: 'publish', message, hasSubscribers, isRetained, groups, isAwaited: isKept, exactlyOnce }
 }
 
-/** The publisher may send it again, or we may: where either outlives what has heard of it already. */
+/** Returns the key for duplicates if the client or this shard may send the message again after a failure. */
 function deduplicationKeyFor(
   state: BrokerState,
   { peer, isKept }: PeerDelivery,

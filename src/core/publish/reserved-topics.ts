@@ -1,4 +1,4 @@
-// Topics that are not for clients to publish to, also where nobody is denied anything by rules.
+// Topics that clients cannot publish to, whatever the access rules say.
 
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -6,14 +6,20 @@ import { namespacesRoot } from '../namespaces/namespaced-names.ts'
 import { isSourceClient, isSourceTopic } from '../model/source-topics.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 
-/** With these a filter says how it is subscribed to: no filter leads to a topic that begins so, and none could take away what it remembers. */
+/**
+ * Prefixes of filters with a special meaning. No subscription matches such a topic, and its retained message could not
+ * be deleted.
+ */
 const beginningsOfFilters = ['$share/', '$exclusive/']
 
-/** What begins with `$SYS/` is the broker's own, and what namespaces have left behind that are switched off is theirs. */
+/**
+ * Returns whether the topic is reserved: topics below `$SYS/` belong to the broker, and retained messages of disabled
+ * namespaces belong to those namespaces.
+ */
 export function isReservedTopic(state: BrokerState, topic: string, publisher: string): boolean {
   if (isBrokerTopic(topic) || beginningsOfFilters.some((beginning) => topic.startsWith(beginning))) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
-  // Where there are namespaces, permissions have said who may.
+  // With namespaces, the permissions have decided.
   if (state.namespaces !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher)) return false
   return state.sessions.get(publisher)?.identity.isSuperuser !== true
 }

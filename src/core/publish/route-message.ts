@@ -1,5 +1,5 @@
-// A publication that begins on this shard: to the sessions here, to the shards that want it, and into the memory of its
-// topic if it asks for that.
+// Routes a publication of this shard: to its sessions, to the peers that need it, and to the retained messages if it is
+// one.
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -13,8 +13,8 @@ import { runMatchedRules, runTriggeredRules } from './run-rules.ts'
 import { setRetained } from '../retained/retained-messages.ts'
 
 /**
- * The number of those who get it; 0: nobody subscribes to it, on any shard. `publisher`: undefined where it is no client
- * of this shard. `packetId`: of QoS 2 from a client, else 0.
+ * Returns the number of receivers; 0 if there is no subscriber on any shard. `publisher`: undefined if it is not a
+ * client of this shard. `packetId`: of a QoS 2 message of a client, else 0.
  */
 export function routeMessage(
   state: BrokerState,
@@ -30,12 +30,12 @@ export function routeMessage(
   return matched
 }
 
-/** Runs rules for what has been recorded beside messages. */
+/** Runs rules for recorded events other than messages. */
 export function runRuleTriggers(state: BrokerState): void {
   runTriggeredRules(state, routeMessage)
 }
 
-/** What comes from a source has no subscribers and is not retained, whatever it says. */
+/** A message of a source has no subscribers and is not retained, even if it has the flag RETAIN. */
 function runSourceRules(state: BrokerState, message: Message): number {
   const { rules } = state.router.planFor(message.topic)
   if (rules === undefined) return 0
@@ -45,8 +45,8 @@ function runSourceRules(state: BrokerState, message: Message): number {
 }
 
 /**
- * The second half: other shards, shared subscriptions that they have a part in, and the retained message. `awaitsRetained`:
- * the barrier waits for the shard that stores it at QoS 0 too.
+ * The second part: peers, cross-shard groups, and the retained message. `awaitsRetained`: the barrier waits for the
+ * shard that stores it, also at QoS 0.
  */
 export function routeToPeers(
   state: BrokerState,
@@ -77,12 +77,12 @@ function isOwn(state: BrokerState, message: Message): boolean {
   return count === 1 || ownerOf(message.topic.name, count) === own
 }
 
-/** Who counts is the link as well: it lives as long as its numbers. */
+/** The object that counts also identifies the link, because the numbers are valid for one link. */
 function localOrigin(counted: { retainedHere: number }, shard: number): RetainedOrigin {
   return { shard, link: counted, number: ++counted.retainedHere }
 }
 
-/** Where there is no room for it that is counted, and nothing else depends on it. */
+/** If a limit prevents the retained message, that is counted; nothing else depends on it. */
 export function retainForTopic(state: BrokerState, message: Message, arrival: RetainedOrigin | undefined): void {
   if (setRetained(state, message, arrival) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
 }

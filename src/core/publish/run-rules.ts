@@ -1,5 +1,5 @@
-// Rules that match a message run when the message has its subscribers, in the same turn: what their actions store is in
-// the batch that the acknowledgement of the message waits for.
+// Rules run after their message was delivered, in the same turn: changes of their actions are in the batch that the
+// acknowledgement of the message waits for.
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
@@ -15,7 +15,7 @@ import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deli
 
 type Route = (state: BrokerState, message: Message, publisher: undefined, packetId: 0) => number
 
-/** Runs what `deliverLocally` found, if it found rules. `route`: `routeMessage`. */
+/** Runs the rules that `deliverLocally` found. `route` is `routeMessage`. */
 export function runMatchedRules(state: BrokerState, message: Message, route: Route): void {
   const { matchedRules, ruleHook } = state
   if (matchedRules === undefined) return
@@ -23,7 +23,7 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   ruleHook?.run(matchedRules, message, actionsIn(state, route))
 }
 
-/** Runs rules for what has been recorded. Their actions are in the batch of what they ran for, unless time runs out. */
+/** Runs rules for recorded events. Their actions are in the batch of the event, unless the time limit is reached. */
 export function runTriggeredRules(state: BrokerState, route: Route): void {
   const { ruleTriggers, ruleHook } = state
   const lost = ruleTriggers.takeLost()
@@ -41,7 +41,7 @@ function actionsIn(state: BrokerState, route: Route): RuleActions {
   }
 }
 
-/** A publication of its own: it is matched like any other, also by rules. The rule hook limits how deep that goes. */
+/** Publishes a message of a rule. It is matched like any other, also by rules. The rule hook limits the depth. */
 function publishForRule(state: BrokerState, publication: RulePublication, route: Route): RuleActionFailure | undefined {
   const message = messageOf(state, publication)
   const { maxPacketBytes, maxTopicLevels } = state.settings
@@ -83,7 +83,7 @@ function messageOf(state: BrokerState, publication: RulePublication): Message | 
     payloadEnd: payload.length,
   })
   message.isOwned = true
-  // The configuration has allowed it.
+  // The configuration allowed it.
   message.isByOwnRight = true
   return message
 }
@@ -98,7 +98,7 @@ function failureOf(state: BrokerState, message: Message): RuleActionFailure | un
   return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
-/** Stores a message in a session for an action. Undefined: done. */
+/** Stores a message in the session of an action. Returns undefined if it succeeded. */
 export function spool(
   state: BrokerState,
   clientId: string,
@@ -119,7 +119,7 @@ export function spool(
   return undefined
 }
 
-/** Whether a rule that runs for the message stores for an action that has no room. A publisher waits until it has. */
+/** Returns whether a rule for the message uses an action queue that is full. The publisher then waits. */
 export function isBlockedByActions({ sessions, fullSessions, router }: BrokerState, topic: Topic): boolean {
   const { rules } = router.planFor(topic)
   if (rules === undefined) return false

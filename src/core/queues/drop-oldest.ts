@@ -1,8 +1,8 @@
-// A full spool whose policy is to go without the oldest. What waits in memory goes at once. What waits on disk has to be
-// read before it can go, for a body that it may share with others: until then a few more than the limit are kept.
+// A full queue of a bridge or action whose policy drops the oldest message. A message in memory is dropped at once. One on disk
+// must be read first, because of its shared payload; until then the queue may exceed its limit slightly.
 //
-//   | under way | on disk: oldest ......... newest |  <- one message more
-//                         read, dropped, counted
+//   | in flight | on disk: oldest ......... newest |  <- one more message
+//                          read, dropped, counted
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -13,10 +13,10 @@ import type { SharedGroup } from '../topics/index.ts'
 import { deleteDelivery, maxStoredOf, messageOfRecord } from './persistent-queue.ts'
 import { noteGapsBelow } from './queue-gaps.ts'
 
-/** So many beyond the limit are taken while the oldest are read. */
+/** Maximum excess of the limit while the oldest messages are read. */
 const maxBeyondLimit = 1_000
 
-/** The session holds as many as it may. True: one more may be taken all the same. */
+/** Called when the queue is full. Returns true if one more message may be stored anyway. */
 export function dropToMakeRoom(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   if (session.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
@@ -25,7 +25,7 @@ export function dropToMakeRoom(state: BrokerState, session: Session, stored: Per
   return stored.count < maxStoredOf(state, session) + maxBeyondLimit
 }
 
-/** What may have been sent is owed to the broker behind the bridge, which knows its packet id: it stays. */
+/** A message that may have been sent stays, because the remote broker may know its packet identifier. */
 function dropWaiting(state: BrokerState, session: Session): boolean {
   const oldest = session.pending?.peek()
   if (oldest === undefined || oldest.packetId !== 0) return false
@@ -50,12 +50,12 @@ function requestOldest(state: BrokerState, session: Session, stored: PersistentQ
     fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.trimmedTo),
     limit: Math.max(0, stored.count - maxStoredOf(state, session)) + 1,
     part: undefined,
-    // An empty batch is never written, so nobody may wait for it.
+    // An empty batch is never written, so nothing may wait for it.
     afterBatch: openBatch.changes.length > 0 ? openBatch.number : openBatch.number - 1,
   })
 }
 
-/** After a restart: what is under way has its packet id, and its record is not read yet. */
+/** After a restart in-flight messages have packet identifiers, and their records are not read yet. */
 function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): number {
   let end = 0
   for (const sequence of packetIds?.keys() ?? []) end = Math.max(end, sequence + 1)
@@ -63,7 +63,7 @@ function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): numbe
   return end
 }
 
-/** The answer to the question for the oldest on disk. */
+/** Handles the response to the request for the oldest messages on disk. */
 export function handleOldestLoaded(
   state: BrokerState,
   session: Session,
@@ -76,7 +76,7 @@ export function handleOldestLoaded(
   let dropped = 0
   for (const record of answer.records) {
     if (stored.count <= limit) return
-    // Read into memory meanwhile: it goes from there, or is under way.
+    // It was read into memory meanwhile: it is dropped from there, or is in flight.
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
     dropStored(state, session, stored, record)
     dropped++

@@ -1,4 +1,4 @@
-// One message offered to one session: sent now, left waiting, or dropped with a reason.
+// One message for one session: sent now, queued, or dropped with a reason.
 
 import type { QoS } from '../../protocol/index.ts'
 import { givenUpSequence } from '../../records/index.ts'
@@ -23,12 +23,12 @@ import {
 import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
 import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
 
-/** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
+/** For a connected bridge many more messages of at most this size may be in memory: 16 MiB in all. */
 const smallFrameBytes = 1_024
 const smallFrameFactor = 16
 const maxSmallInMemory = 16_384
 
-/** By its QoS. */
+/** Enqueues the message by its QoS. */
 export function enqueueForSession(
   state: BrokerState,
   session: Session,
@@ -44,7 +44,7 @@ export function enqueueForSession(
   else enqueue(state, session, new Delivery(message, how), message)
 }
 
-/** With a word of what it was published with, which a bridge may want to know. */
+/** Adds the published QoS, which bridges use. */
 export function raisedDelivery(
   message: Message,
   { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
@@ -52,7 +52,7 @@ export function raisedDelivery(
   return { qos: raisesTo, retain, subscriptionIdentifiers: identifierForRaisedQoS(message.qos), group: undefined }
 }
 
-/** QoS 0: now or never. */
+/** QoS 0: sent now or dropped. */
 function sendAtMostOnce(
   state: BrokerState,
   session: Session,
@@ -84,7 +84,7 @@ function sendAtMostOnce(
   if (wanted['message-delivered']) recordDelivered(state, session, message, { qos: 0, retain: how.retain })
 }
 
-/** For rules. */
+/** Records the delivery for rules. */
 function recordDelivered(
   state: BrokerState,
   session: Session,
@@ -99,7 +99,7 @@ function recordNotConnected(state: BrokerState, session: Session, message: Messa
   state.ruleTriggers.addDelivery('delivery-dropped', session, { message, qos: 0, retain, reason, atMs: state.nowMs })
 }
 
-/** QoS 1 and 2. A stored session keeps it whatever becomes of it next. */
+/** QoS 1 and 2. A persistent session stores the message first. */
 export function enqueue(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
@@ -120,14 +120,14 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
   }
 }
 
-/** Whether one more delivery may be in flight to this client now. */
+/** Returns whether another delivery may be in flight to this client. */
 export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
-  // What still has to be sent, anew or again, has its packet id and takes no room yet.
+  // Messages that have a packet identifier but are not sent yet occupy no space of the window.
   const notSent =
     (session.stored?.packetIds?.size ?? 0) + (session.postponed === undefined ? 0 : session.postponed.length)
   const inFlight = session.inflightCount - notSent
   if (inFlight >= session.windowLimit || connection.unsentBytes > state.settings.maxUnsentBytes) return false
-  // One may always be in flight, however large: of those that are held back the window counts the bytes as well.
+  // One message is always allowed, whatever its size. The window's bytes include delayed ones.
   return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
@@ -136,7 +136,7 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   if (stored === undefined) return enqueueInMemory(state, session, delivery, message)
   state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
-  // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
+  // Messages of a sleeping client, and those beyond the limit in memory, are on disk only.
   const { tailInMemory } = stored
   const waiting = session.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
   const isFull = waiting >= maxInMemory(state, session, message) || !fitsInMemory(state, session, message)
@@ -151,20 +151,20 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   session.queue().push(delivery)
 }
 
-/** What waits on disk alone has to be read again, which takes longer than most bridges need to be rid of it. */
+/** Messages on disk only must be read again, which takes longer than most bridges need to send them. */
 function maxInMemory({ settings }: BrokerState, { ackLatency }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
   if (ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
   return Math.max(maxQueuedMessages, Math.min(maxSmallInMemory, maxQueuedMessages * smallFrameFactor))
 }
 
-/** mqtt.max_mqueue_bytes. One may always wait, however large. */
+/** mqtt.max_mqueue_bytes. One message is always allowed, whatever its size. */
 function fitsInMemory({ settings, memory }: BrokerState, session: Session, message: Message): boolean {
   const bytes = waitingBytes(session)
   return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
 }
 
-/** What came while all before it was read is on disk alone. */
+/** Messages that arrived while earlier ones are being read stay on disk only. */
 export function forgetBehind(state: BrokerState, session: Session, stored: PersistentQueue): void {
   if (stored.tailInMemory === undefined) return
   for (const delivery of stored.tailInMemory) releaseDelivery(state, session, delivery)
@@ -172,7 +172,8 @@ export function forgetBehind(state: BrokerState, session: Session, stored: Persi
 }
 
 function enqueueInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
-  // Without its client only what is stored lasts: it has ended, and the last of its subscriptions are on their way out.
+  // Without a client only persistent sessions continue. This one has ended, and its last subscriptions are being
+  // removed.
   if (session.connection === undefined) return
   const queue = session.queue()
   while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
@@ -185,7 +186,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
   queue.push(delivery)
 }
 
-/** Of a session that nothing is stored for. False: none waits. */
+/** For clean sessions. Returns false if the queue is empty. */
 export function dropOldestWaiting(state: BrokerState, session: Session, reason: DropReason): boolean {
   const oldest = session.pending?.shift()
   if (oldest === undefined) return false
@@ -195,9 +196,9 @@ export function dropOldestWaiting(state: BrokerState, session: Session, reason: 
 }
 
 /**
- * The first sending in this connection. Puts the delivery in flight, or drops it where the client could not take it
- * or its time is over. A message that did not wait has not expired, even with a message expiry interval of 0: the same
- * at every QoS.
+ * Sends a delivery for the first time on this connection. Puts it in flight, or drops it if it is too large for the
+ * client or expired. A message that did not wait has not expired, even with a message expiry interval of 0, at every
+ * QoS.
  */
 export function sendFirst(
   state: BrokerState,
@@ -208,7 +209,7 @@ export function sendFirst(
 ): void {
   const message = delivery.message
   if (message === undefined) return
-  // A message that may have been sent before is owed to the client, which knows its packet identifier.
+  // A message that may have been sent before must be sent again, because the client may know its packet identifier.
   const mayExpire = when === 'after-waiting' && !delivery.wasSent
   const isExpired = mayExpire && message.expiresAtMs <= state.nowMs
   const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
@@ -226,7 +227,7 @@ export function sendFirst(
   if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
 }
 
-/** It is over without the client: as if it had been delivered. */
+/** Ends a delivery without the client, as if it had been delivered. */
 export function abandon(
   state: BrokerState,
   session: Session,
@@ -238,7 +239,10 @@ export function abandon(
   removeDelivery(state, session, delivery)
 }
 
-/** It is over for this session: somebody else has it, or nobody. Nothing of it has been sent in this connection. */
+/**
+ * Ends a delivery for this session, because another member has it or no client can receive it. It was not sent on this
+ * connection.
+ */
 export function removeDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId, qos } = delivery
   if (packetId !== 0 && qos === 2) abandonSent(state, session, delivery)
@@ -247,8 +251,8 @@ export function removeDelivery(state: BrokerState, session: Session, delivery: S
 }
 
 /**
- * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that had it takes whatever comes with its packet id for the same message, until
- * that is released.
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that received it would take any message with its packet identifier for a
+ * duplicate until PUBREL.
  */
 function abandonSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
@@ -257,7 +261,7 @@ function abandonSent(state: BrokerState, session: Session, delivery: SessionDeli
   putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
 }
 
-/** Writes the PUBLISH for a delivery that has its packet id; again if it was sent before. */
+/** Writes the PUBLISH of a delivery that has its packet identifier; with DUP if it was sent before. */
 export function transmit(
   state: BrokerState,
   session: Session,
@@ -265,7 +269,7 @@ export function transmit(
   delivery: SessionDelivery,
   message: Message,
 ): void {
-  // Of QoS 2 only what has this packet id is the same message again [MQTT-4.3.3-1].
+  // A QoS 2 message is a duplicate only with the same packet identifier [MQTT-4.3.3-1].
   const dup = delivery.wasSent || (message.isRepeat && delivery.qos === 1)
   const head = publishHead(delivery.qos, { retain: delivery.retain, dup }, delivery.packetId)
   const mustBeStored = delivery.qos === 2 && session.stored !== undefined
@@ -278,10 +282,10 @@ export function transmit(
       stage: 'sent',
     })
   }
-  // A QoS 2 packet id that left before it was stored could be given to another message after a crash. Sent again it is
-  // stored already, and must not come behind what the client answers meanwhile [MQTT-4.3.3-1].
+  // If a QoS 2 packet identifier were sent before it was stored, another message could get it after a crash. In a
+  // redelivery it is already stored, and must not follow the client's later acknowledgements [MQTT-4.3.3-1].
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
-  // What comes behind it waits too, or messages of one topic would pass each other by their QoS.
+  // Later packets wait too, otherwise messages of one topic would overtake each other by QoS.
   const list = mustBeStored && !isStored ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.sends ? 0 : state.openBatch.number
   delivery.wasSent = true
@@ -296,14 +300,17 @@ export function transmit(
   }
 }
 
-/** resolutions: unacknowledged packets are sent again to 3.1 and 3.1.1 clients only [MQTT5-4.4.0-1]. */
+/**
+ * resolutions: unacknowledged packets are sent again on the same connection to 3.1 and 3.1.1 clients only
+ * [MQTT5-4.4.0-1].
+ */
 export function scheduleRetry(state: BrokerState, session: Session): void {
   if (state.settings.retryIntervalMs === 0) return
   session.isRetryScheduled = true
   state.deadlines.set('retry', session.clientId, state.nowMs + state.settings.retryIntervalMs)
 }
 
-/** The QoS at which a message goes to a subscription. */
+/** Returns the QoS with which a message is delivered to a subscription. */
 export function effectiveQoS(state: BrokerState, published: QoS, granted: QoS): QoS {
   if (state.settings.upgradeQoS) return granted
   return published < granted ? published : granted

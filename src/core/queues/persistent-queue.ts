@@ -1,5 +1,5 @@
-// The queue of a stored session and its records. What is put into the batch that is still gathering is struck from it
-// when the client acknowledges first; then it never reaches the disk.
+// The queue of a persistent session and its records. If the client acknowledges a message while its record is in an
+// open batch, the write is cancelled and never reaches the disk.
 
 import { parseTopicName } from '../../protocol/index.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/index.ts'
@@ -10,7 +10,7 @@ import { releaseDelivery } from '../outgoing/held-bytes.ts'
 import { announceFull, announceRoom } from '../peers/full-session-notice.ts'
 import { neverExpires, type Session, type PersistentQueue, type SessionDelivery } from '../state/sessions/session.ts'
 
-/** After so many deleted records the record of the session says where its queue begins now. */
+/** After this number of deleted records, the session record stores the new start of its queue. */
 const headRecordInterval = 1_000
 
 export function putRecord(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
@@ -21,7 +21,7 @@ export function deleteRecord(state: BrokerState, key: Extract<StoredChange, { ch
   state.openBatch.changes.push({ change: 'delete', key })
 }
 
-/** Undefined: it is damaged, and goes without being told of. */
+/** Undefined if the record is damaged; it is then deleted without a report. */
 export function messageOfRecord(
   state: BrokerState,
   { message: stored, bodyId = 0 }: QueuedRecord,
@@ -33,7 +33,7 @@ export function messageOfRecord(
   return message
 }
 
-/** Gives the delivery its sequence and its record. */
+/** Assigns the sequence number of the delivery and adds its record. */
 export function storeDelivery(
   state: BrokerState,
   session: Session,
@@ -62,27 +62,27 @@ export function storeDelivery(
   if (session.ackLatency !== undefined && delivery.qos === 1) deferCommitForAck(state, session, session.ackLatency)
 }
 
-/** Messages that may wait on disk for it. */
+/** Returns the maximum number of stored messages. */
 export function maxStoredOf({ settings }: BrokerState, { spool }: Session): number {
   return spool?.maxMessages ?? settings.maxStoredMessages
 }
 
-/** Publishers are refused what it cannot keep, unless it has chosen to go without. */
+/** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
 export function markFull(state: BrokerState, session: Session): void {
   if (session.spool?.dropsNewest === true || session.spool?.dropsOldest === true) return
   state.fullSessions.add(session)
   if (session.stored !== undefined) announceFull(state, session, session.stored)
 }
 
-/** The message of several stored sessions is stored once; each queued record names it. */
+/** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
 export function storePayload(state: BrokerState, message: Message): void {
   message.bodyId = state.nextBodyId()
   putRecord(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
 }
 
 /**
- * It stays in memory no longer, and its queued record has served: struck if it was never written, else deleted. One that is
- * in flight is out of the window, or `lightenDelivery` comes before.
+ * Removes a delivery from memory and its queued record: the write is cancelled, or the record is deleted. A delivery in
+ * flight must be out of the window, or `lightenDelivery` is called first.
  */
 export function deleteDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
@@ -110,15 +110,15 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   else recordSession(state, session, stored)
 }
 
-/** The batch may wait for a client that is near: what it acknowledges before the disk is asked is never written. */
+/** Delays the commit for a fast client: a message that it acknowledges before the write is never written. */
 function deferCommitForAck(state: BrokerState, { connection }: Session, pace: AckLatency): void {
   const { batches, nowMs, committedBatch } = state
-  // Behind QoS 2 it does not leave before the batch is written: there is nothing to wait for.
+  // Behind QoS 2 it is sent only after the batch is written, so no acknowledgement is expected.
   const isHeld = connection !== undefined && connection.sendsDeferredUntilBatch > committedBatch
   batches.deferCommit(!isHeld && pace.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
 }
 
-/** What was put last is on the disk alone until it is read again: its client is told of it later. */
+/** The last message is on disk only until it is read again; its client gets it later. */
 export function commitWithoutDelay({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
   if (session.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
@@ -128,7 +128,7 @@ export function releasePayload(state: BrokerState, bodyId: number): void {
 }
 
 export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  // An earlier record of it may have been put off.
+  // An earlier record of it may be a deferred write.
   if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
   putRecord(state, recordOf(session, stored))
 }
@@ -157,7 +157,7 @@ function lowestSequence(session: Session, stored: PersistentQueue): number {
   let lowest = stored.diskFrom
   const waiting = session.pending?.peek()
   if (waiting !== undefined) lowest = Math.min(lowest, waiting.sequence)
-  // A delivery past PUBREC has no queued record any more; its sequence is no reason to look that far back.
+  // A delivery after PUBREC has no queued record, so its sequence number does not matter here.
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     const isPastRecord = delivery.stage === 'received' && delivery.message === undefined
     if (delivery.sequence !== 0 && !isPastRecord) lowest = Math.min(lowest, delivery.sequence)

@@ -1,9 +1,10 @@
-// A check on what is read of a queue. Sequences on disk follow one another, but for gaps that the session knows of. A part with
-// another gap is not taken: moving `diskFrom` past a record that is there would hide it until the next start.
+// Checks the parts of a queue that are read from disk. Sequence numbers on disk are consecutive, except for gaps that the
+// session knows of. A part with another gap is not used: moving `diskFrom` past an existing record would hide it until the
+// next start.
 //
-//   part n: 17 18 21 22     a gap at 19          -> asked again, by itself (`part` undefined: no earlier reading is relied on)
-//   alone:  17 18 19 20     no gap               -> the reader was wrong: told by an event
-//   alone:  17 18 21 22     the same gap         -> 19 and 20 are damaged or gone: taken
+//   part n:   17 18 21 22     a gap at 19         -> read again without an earlier snapshot (`part` undefined)
+//   re-read:  17 18 19 20     no gap              -> the first read was wrong: reported by an event
+//   re-read:  17 18 21 22     the same gap        -> 19 and 20 are damaged or deleted: accepted
 
 import type { StoredRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -12,11 +13,11 @@ import type { PersistentQueue, Session } from '../state/sessions/session.ts'
 export interface LoadedPart {
   readonly records: readonly StoredRecord[]
   readonly isEnd: boolean
-  /** The sequence that was next when the part was asked for. */
+  /** The next sequence number when the part was requested. */
   readonly upTo: number
 }
 
-/** True: the part lacks records that must be there. It is not to be used, and the next question reads it again. */
+/** Returns true if existing records are missing from the part. It must not be used; the next request reads it again. */
 export function mustReadAgain(
   state: BrokerState,
   session: Session,
@@ -36,14 +37,14 @@ export function mustReadAgain(
   return false
 }
 
-/** Records below have gone, though some before them may be there. */
+/** Records below `sequence` may be deleted although earlier ones exist. */
 export function noteGapsBelow(stored: PersistentQueue, sequence: number): void {
   stored.gapsBelow = Math.max(stored.gapsBelow, sequence)
 }
 
-/** The first gap of a part that the session does not know of; `end`: where the part goes on behind it. */
+/** Returns the first gap of a part that the session does not know of; `end` is the sequence number after the gap. */
 function firstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedPart): { end: number } | undefined {
-  // What is in memory is not taken from the part.
+  // Messages in memory are not taken from the part.
   const last = Math.min(upTo, stored.tailInMemory?.[0]?.sequence ?? Infinity)
   let next = stored.diskFrom
   for (const record of records) {
@@ -54,7 +55,7 @@ function firstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedP
   return isEnd && isLacking(stored, next, last) ? { end: last } : undefined
 }
 
-/** Records from `next` on to below `end` are missing, and not all of these are known to be gaps. */
+/** Returns whether records from `next` to `end` (exclusive) are missing that are not known gaps. */
 function isLacking({ gapsBelow }: PersistentQueue, next: number, end: number): boolean {
   return next < end && end > gapsBelow
 }

@@ -1,11 +1,12 @@
-// What topics of other shards remember, for a session here. Three things may cross: the question, a message on its way to
-// its subscribers, and the same message on its way to the shard of its topic. So that the client misses none and has none
-// twice every shard says first how much it had sent to each other one when it learned of the subscription:
+// Retained messages of other shards, for a session of this shard. Three things may overtake each other: the request, a message
+// on its way to its subscribers, and the same message on its way to the shard of its topic. The client must get each message
+// exactly once. So every shard first reports how many messages it had sent to each other shard when it learned of the
+// subscription:
 //
-//   published before that    given with the answer: the topic's shard waits until it has all of these
-//   published after that     heard live, and left out of the answer
+//   published before that    part of the response: the shard of the topic waits until it has all of these
+//   published after that     delivered live, and omitted from the response
 //
-// And an answer may be older than what the client has heard live meanwhile: then it is passed over.
+// A response may also be older than a message that was delivered live meanwhile: then it is skipped.
 
 import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -19,15 +20,18 @@ import type { RetainedMessage } from '../model/retained-message.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
 
-/** So many messages in one answer at most: they wait in memory until the client takes them. */
+/** Maximum number of messages in one response, because they are in memory until the client takes them. */
 const maxAskedAtOnce = 100
 
-/** So many topics of which a session has heard live while it waits; of more an older message may come behind a newer. */
+/**
+ * Maximum number of topics with live messages that a waiting session remembers. With more, an older message may follow
+ * a newer one.
+ */
 const maxLiveTopics = 10_000
 
 type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
 
-/** Here and elsewhere, as the filter may match. */
+/** Returns the shards whose retained messages may match the filter, this one included. */
 export function sourcesOf(
   state: BrokerState,
   peerTable: PeerTable,
@@ -45,7 +49,7 @@ export function sourcesOf(
   return [owner === own ? here : away(owner)]
 }
 
-/** Complete when every shard that is there has said how far it was. */
+/** Complete when every running shard has reported its numbers. */
 function startMarks(state: BrokerState, peerTable: PeerTable, session: Session): RetainedMarks {
   const marks: RetainedMarks = { sentBy: Array.from({ length: peerTable.shard.count }), isComplete: false }
   marks.sentBy[peerTable.shard.own] = peerTable.sentToEach()
@@ -56,7 +60,7 @@ function startMarks(state: BrokerState, peerTable: PeerTable, session: Session):
     barrier.expect()
     link.awaited.push({ version, barrier, marks })
   }
-  // SUBACK waits for the same, and comes first.
+  // SUBACK waits for the same barrier and is sent first.
   if (session.stored !== undefined) deferUntilBatch(state, barrier)
   barrier.whenComplete(() => {
     marks.isComplete = true
@@ -70,7 +74,7 @@ export function hasMarks({ marks }: RetainedSource): boolean {
   return marks === undefined || marks.isComplete
 }
 
-/** Asks for the next messages, if that has not been done. One that is away is asked when it is back. */
+/** Requests the next messages, unless that is done. A failed shard is asked when it is back. */
 export function askForMore(
   state: BrokerState,
   peerTable: PeerTable,
@@ -96,7 +100,7 @@ export function askForMore(
   })
 }
 
-/** The client has heard it, or will: its answer would be the second, or older. */
+/** Returns whether the client has received the message live, or will: the response would be a duplicate, or older. */
 export function arrivesLive(
   peerTable: PeerTable,
   session: Session,
@@ -110,7 +114,7 @@ export function arrivesLive(
   return peerTable.isNewerThan(message.retainedOrigin, after)
 }
 
-/** A message that its topic remembers is on its way to the sessions here. */
+/** A retained message is being delivered to sessions of this shard. */
 export function recordLive(peerTable: PeerTable, message: Message): void {
   const { name } = message.topic
   for (const session of peerTable.waitingForRetained) {
@@ -120,7 +124,7 @@ export function recordLive(peerTable: PeerTable, message: Message): void {
   }
 }
 
-/** Nobody waits for the answer any more. */
+/** Cancels a request whose response is no longer needed. */
 export function cancelRetainedRequest(state: BrokerState, peerTable: PeerTable, { source }: RetainedReplay): void {
   if ('cursor' in source || !peerTable.retainedRequests.delete(source.question)) return
   if (peerTable.peer(source.owner).link === undefined) return
@@ -132,7 +136,7 @@ export function endRetainedWait(peerTable: PeerTable, session: Session): void {
   session.liveTopics = undefined
 }
 
-/** A shard is back, and knows of no question: those to it are put from their beginning. */
+/** A shard restarted and does not know the requests: they start again from the beginning. */
 export function repeatRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   for (const session of peerTable.waitingForRetained) {
     for (const { source } of session.retainedReplays?.all() ?? []) {

@@ -1,4 +1,4 @@
-// What topics remember: kept when a PUBLISH with the retain flag comes, given to whoever subscribes later (see
+// Retained messages: stored when a PUBLISH has the flag RETAIN, and sent for later subscriptions (see
 // retained-replay.ts).
 
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
@@ -18,14 +18,14 @@ import { SmallRetained, StoredRetained, type RetainedMessage } from '../model/re
 import { forgetPayload } from './retained-reads.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** The objects of one retained message and its place in the tree, without payload and topic, as measured. */
+/** Memory of one retained message and its entry in the tree, without payload and topic, as measured. */
 const retainedObjectBytes = 1_300
 const smallRetainedObjectBytes = 350
 
-/** Why a message is not retained. It is delivered to live subscribers all the same. */
+/** Why a message is not retained. It is still delivered to subscribers. */
 export type RetainRefusal = 'no-room' | 'too-large'
 
-/** [MQTT-3.3.1-5, -10] Keeps it in place of the last one, or with an empty payload takes the last one away. */
+/** [MQTT-3.3.1-5, -10] Stores the message in place of the last one; an empty payload deletes the last one. */
 export function setRetained(state: BrokerState, message: Message, arrival?: RetainedOrigin): RetainRefusal | undefined {
   const name = message.topic.name
   if (message.payloadBytes === 0) {
@@ -34,7 +34,7 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
   }
   const { retainedExpiryMs } = state.settings
   if (exceedsRetainedPayload(state, message)) {
-    // Live subscribers get this message. A later subscriber gets none rather than the one before it.
+    // Current subscribers get this message. A later subscriber must not get the one before it, so that is deleted.
     deleteRetained(state, name)
     return 'too-large'
   }
@@ -57,7 +57,7 @@ function deleteRetained(state: BrokerState, topic: TopicName): void {
   if (clearRetained(state, topic) && !isBrokerTopic(topic)) deleteRecord(state, { kind: 'retained', topic })
 }
 
-/** The room is that of the node, though each shard keeps the messages of its topics. */
+/** The limit is for the node, although each shard stores only messages of its topics. */
 function isFull({ settings, retained, retainedOfBroker, retainedOnPeers, shard }: BrokerState): boolean {
   const { maxRetainedMessages: max } = settings
   if (max === undefined) return false
@@ -65,13 +65,13 @@ function isFull({ settings, retained, retainedOfBroker, retainedOnPeers, shard }
   return retainedOnPeers === undefined ? here >= Math.ceil(max / shard.count) : here + retainedOnPeers() >= max
 }
 
-/** Shards that keep messages of one namespace at the same moment may keep one each beyond it. */
+/** Shards that store messages of one namespace at the same moment may each exceed the limit by one. */
 function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: TopicName): boolean {
   const namespace = namespaceOfTopic(topic)
   return namespace === undefined || quotas.hasRoomForRetained(namespace) || state.retained.get(topic) !== undefined
 }
 
-/** Takes it out of memory; its record is the caller's concern. False: there was none. */
+/** Removes the message from memory; the caller deletes its record. Returns false if there was none. */
 export function clearRetained(state: BrokerState, topic: TopicName): boolean {
   const message = state.retained.delete(topic)
   if (message === undefined) return false
@@ -87,15 +87,15 @@ function countRetained(quotas: NamespaceQuotas, topic: TopicName, change: 1 | -1
   if (namespace !== undefined) quotas.countRetained(namespace, change)
 }
 
-/** What the broker says of itself is true for a moment: it is kept in memory for those who come later, and never stored. */
+/** Messages of the broker about itself are valid for a short time: they are retained in memory and never stored. */
 export function isBrokerTopic(topic: string): boolean {
-  // `$SYS/#` is a subscription to `$SYS` as well [MQTT-4.7.1-2].
+  // `$SYS/#` also matches `$SYS` [MQTT-4.7.1-2].
   return topic.startsWith('$SYS') && (topic.length === 4 || topic[4] === '/')
 }
 
 /**
- * Puts it in its place in memory; its record is the caller's concern. `batch`: the one that has the record; 0: it is durable. Of a
- * large message only the metadata stays in memory then. What the broker says of itself has no record and stays.
+ * Puts the message into memory; the caller writes its record. `batch` is the one with the record, 0 if it is durable.
+ * Then only the metadata of a large message stays in memory. Messages of the broker have no record and stay complete.
  */
 export function putRetained(state: BrokerState, message: Message, batch: number): void {
   const size = messageSize(message.topic.name, message.payloadBytes, message.properties)
@@ -108,7 +108,7 @@ export function putRetained(state: BrokerState, message: Message, batch: number)
   if (retained instanceof StoredRetained && batch > 0) state.retainedPayloads.addUnwritten(retained, message, batch)
   const replaced = state.retained.set(retained)
   const isNew = replaced === undefined
-  // Most replace one of the same size, which changes nothing.
+  // Most messages replace one of the same size, which changes nothing.
   const heldBytes = heldBytesOf(retained) - (replaced === undefined ? 0 : heldBytesOf(replaced))
   if (heldBytes !== 0) state.memory.add('retained', heldBytes)
   if (replaced instanceof StoredRetained) forgetPayload(state, replaced)

@@ -1,5 +1,5 @@
-// Large retained messages are read from disk for the sessions and shards that are to have them. See `sessions/retained-payloads.ts`
-// for the room that they take.
+// Reads large retained messages from disk for the sessions and shards that need them. `sessions/retained-payloads.ts`
+// limits their memory.
 
 import { failedAssertion } from '../../protocol/index.ts'
 import type { BrokerState, RetainedReader } from '../state/broker-state.ts'
@@ -8,20 +8,26 @@ import type { StoredMessage } from '../../records/index.ts'
 import { Session } from '../state/sessions/session.ts'
 import { StoredRetained, wholeMessage, type RetainedMessage } from '../model/retained-message.ts'
 
-/** One reader asks for so much ahead, or for one message: with one at a time each would cost a turn. */
+/**
+ * Maximum bytes that one reader requests in advance, except for a single larger message. One message at a time would
+ * cost a turn for each.
+ */
 const maxAheadBytes = 256 * 1_024
 const maxAheadMessages = 64
 
-/** The message itself. `stale`: there is nothing to give. `waits`: it has to be read. */
+/** Returns the message, `stale` if it was replaced or deleted, or `waits` if it must be read first. */
 export function payloadOf(state: BrokerState, found: RetainedMessage): Message | 'stale' | 'waits' {
   if (!(found instanceof StoredRetained)) return wholeMessage(found)
-  // Replaced or deleted meanwhile: the new one has come, or comes, by itself.
+  // Replaced or deleted meanwhile: a new message is delivered separately.
   if (state.retained.get(found.topicName) !== found) return 'stale'
   const message = state.retainedPayloads.get(found)
   return message === 'lost' ? 'stale' : (message ?? 'waits')
 }
 
-/** Has the next messages read, from `first` on. False: there is no room for the first; the reader is woken when there is. */
+/**
+ * Requests the next messages from `first` on. Returns false if there is no memory for the first; the reader is woken
+ * later.
+ */
 export function readAhead(
   state: BrokerState,
   reader: RetainedReader,
@@ -46,14 +52,14 @@ function ask(state: BrokerState, retained: StoredRetained): void {
   state.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topicName } })
 }
 
-/** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
+/** Handles the response to `load-message`; undefined if the record is damaged, which the store reported. */
 export function handleRetainedRead(
   state: BrokerState,
   retained: StoredRetained,
   stored: StoredMessage | undefined,
 ): void {
   const isPresent = state.retained.get(retained.topicName) === retained
-  // Memory is ahead of the disk and never behind: what is read for the present message is this message.
+  // Memory is never behind the disk: what is read for the current message is this message.
   if (isPresent && stored !== undefined && stored.payload.length !== retained.payloadBytes)
     throw failedAssertion(`the retained message of ${retained.topicName} on disk is another one`)
   const message = stored === undefined ? undefined : fromStored(stored, retained.topic)
@@ -61,19 +67,19 @@ export function handleRetainedRead(
   wakeInLine(state)
 }
 
-/** Its topic has another message or none. */
+/** The message of the topic was replaced or deleted. */
 export function forgetPayload(state: BrokerState, retained: StoredRetained): void {
   wake(state, state.retainedPayloads.forget(retained))
   wakeInLine(state)
 }
 
-/** It wants nothing for now. */
+/** The reader needs nothing for now. */
 export function stopReading(state: BrokerState, reader: RetainedReader): void {
   state.retainedPayloads.leave(reader)
   wakeInLine(state)
 }
 
-/** The reader has the message, or is done with it. */
+/** The reader has the message, or no longer needs it. */
 export function releasePayload(state: BrokerState, reader: RetainedReader, found: RetainedMessage): void {
   if (found instanceof StoredRetained) state.retainedPayloads.release(found, reader)
 }

@@ -1,6 +1,6 @@
-// Retained messages for who has subscribed. A filter may match a million topics, so they are looked up in slices, as
-// fast as the client takes them. Where the node has several shards each keeps the messages of its topics: what they
-// have is asked for in the same way (retained-from-peers.ts).
+// Sends retained messages for new subscriptions. A filter may match a million topics, so they are found in slices, as
+// fast as the client receives them. With several shards, each stores the retained messages of its topics; they are
+// requested in the same way (retained-from-peers.ts).
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
@@ -24,15 +24,17 @@ import {
 } from './retained-from-peers.ts'
 import { payloadOf, readAhead, releasePayload, stopReading, wakeInLine } from './retained-reads.ts'
 
-/** What large retained messages may take in memory until one client has acknowledged them. */
+/** Maximum memory of large retained messages that one client has not acknowledged. */
 const maxUnacknowledgedBytes = 8 * 1_024 * 1_024
 
-/** Topics that one slice looks at: about a millisecond. */
+/** Topics that one slice visits: about a millisecond. */
 const sliceTopics = 1_000
-/** Filters of single topics that one slice looks for. */
+/** Filters without wildcards that one slice handles. */
 const sliceFilters = 100
 
-/** [MQTT5-3.3.1-9 to -11] By retain handling; a shared subscription is given none [MQTT5-4.8.2]. */
+/**
+ * [MQTT5-3.3.1-9 to -11] Depends on the retain handling; a shared subscription gets no retained messages [MQTT5-4.8.2].
+ */
 export function startRetainedReplay(
   state: BrokerState,
   session: Session,
@@ -56,14 +58,14 @@ export function startRetainedReplay(
   state.replaying.add(session)
 }
 
-/** The subscription is gone, or begins anew; undefined: all of them, as the client has gone. */
+/** The subscription was removed or replaced; undefined: all subscriptions, because the client disconnected. */
 export function cancelReplays(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
   const { retainedReplays } = session
   if (retainedReplays === undefined) return
   const dropped = filter === undefined ? [...retainedReplays.all()] : retainedReplays.drop(filter)
   if (state.peerTable !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.peerTable, scan)
   if (filter === undefined || retainedReplays.isEmpty) return endReplays(state, session)
-  // What it has read ahead may have been for those: the rest asks again for what it needs.
+  // Messages may have been read in advance for these subscriptions. The others request again what they need.
   stopReading(state, session)
   state.replaying.add(session)
 }
@@ -75,7 +77,7 @@ function endReplays(state: BrokerState, session: Session): void {
   if (state.peerTable !== undefined) endRetainedWait(state.peerTable, session)
 }
 
-/** One slice for each session that has room. */
+/** Continues with one slice for each session that has space in its queue. */
 export function continueReplays(state: BrokerState): void {
   for (const session of state.replaying) {
     if (!hasRoomForRetained(state, session)) {
@@ -88,13 +90,13 @@ export function continueReplays(state: BrokerState): void {
   wakeInLine(state)
 }
 
-/** `drainQueue` puts it back when there is room. */
+/** `drainQueue` adds the session again when there is space. */
 function waitForRoom(state: BrokerState, session: Session): void {
   stopReading(state, session)
   state.replaying.delete(session)
 }
 
-/** True if it is over and was about one topic: there is time for the next. */
+/** Returns true if the replay is complete and was about one topic, so that there is time for the next. */
 function continueFirstReplay(state: BrokerState, session: Session): boolean {
   const { retainedReplays } = session
   const scan = retainedReplays?.first
@@ -123,7 +125,7 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
   scan.found = given === scan.found.length ? [] : scan.found.slice(given)
 }
 
-/** False where others have to say something first: it is looked at again when they have. */
+/** Returns false if peers must respond first; the replay continues after that. */
 function findMore(state: BrokerState, session: Session, scan: RetainedReplay): boolean {
   const { source } = scan
   if (state.peerTable !== undefined && !hasMarks(source)) {
@@ -141,7 +143,7 @@ function findMore(state: BrokerState, session: Session, scan: RetainedReplay): b
   return true
 }
 
-/** `is-read`: not yet, it comes from disk. `no-room`: not yet, the client has too much to acknowledge. */
+/** `is-read`: the message is being read from disk. `no-room`: the client has too many unacknowledged messages. */
 function deliverRetained(
   state: BrokerState,
   session: Session,
@@ -170,10 +172,10 @@ function deliverRetained(
 
 function isForSession(state: BrokerState, session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
   if (message.expiresAtMs <= state.nowMs) return false
-  // No Local is about live messages: a client gets its own retained message, as from other brokers. A bridge does not, or
-  // every message of the remote broker would be sent back to it when the bridge connects.
+  // No Local concerns live messages: a client gets its own retained message, as from other brokers. A bridge does not,
+  // otherwise every message of the remote broker would be sent back when the bridge connects.
   if (message.publisher === session.clientId && isOfBridge(session)) return false
-  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
+  // Deleted or replaced since the slice was found: a new message is delivered separately.
   if ('cursor' in scan.source && state.retained.get(message.topicName) !== message) return false
   return !wasDeliveredLive(state, session, { scan, message }) && canDeliverRetained(state, session, message)
 }
@@ -182,7 +184,7 @@ function isOfBridge({ clientId, connection }: Session): boolean {
   return isBridgeClient(clientId) || connection?.hasNoLocal === true
 }
 
-/** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */
+/** It was published after the subscription, which delivered it. As a retained message it would be a duplicate. */
 function wasDeliveredLive(
   state: BrokerState,
   session: Session,
@@ -193,18 +195,18 @@ function wasDeliveredLive(
   return 'cursor' in source && (found.message.retainedOrigin?.number ?? 0) > source.begunAfter
 }
 
-/** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
+/** Checks the receiver's permission and the publisher's: both may have changed since the message was stored. */
 function canDeliverRetained(state: BrokerState, session: Session, message: RetainedMessage): boolean {
   const { permissions } = state
   if (permissions.allowsEverything) return true
   if (!canReceive(state, session, message.topic)) return false
-  // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
+  // Published by the broker, by the API, or by a client whose rights cannot be looked up any more.
   if (message.publisher === '' || message.isByOwnRight) return true
   const publisher = { clientId: message.publisher, username: message.publisherUsername }
   return permissions.canRetain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
 }
 
-/** Retained messages fill at most half of what may wait, so that live ones still find room. */
+/** Retained messages use at most half of the queue, so that live messages still have space. */
 function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
@@ -213,7 +215,7 @@ function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   return session.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
 }
 
-/** A client that reads but does not acknowledge would have them all in memory. */
+/** Otherwise a client that reads and does not acknowledge would have all of them in memory. */
 function hasRoomForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
   const unacknowledged = session.inflightCount + session.pendingCount
   return qos === 0 || unacknowledged * size <= maxUnacknowledgedBytes

@@ -1,5 +1,5 @@
-// Keeps messages moving towards one client: what waits in memory is sent as the window has room, memory is filled up
-// again from disk, and retained messages follow when nothing else waits.
+// Sends queued messages to one client while its in-flight window has space, refills the queue in memory from disk, and
+// sends retained messages when no other message waits.
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -20,16 +20,16 @@ import { deleteDelivery, messageOfRecord } from '../queues/persistent-queue.ts'
 import { mustReadAgain } from '../queues/queue-gaps.ts'
 
 /**
- * A part of a queue, its messages sent and their answers taken in, is one piece of work each. In a process that has not done
- * it yet it takes ten times as long, for some fifth of a second: each part has so many more messages than the one before it.
+ * A part of a queue is read, sent and acknowledged as one step. A process that has not done this before needs ten times
+ * as long, for about 0.2 s, so each part is larger than the one before by this factor, up to the maximum.
  */
 const maxInPart = 128
 const partGrowth = 16
 
-/** What comes is kept in memory behind so many messages at most that are on disk alone. */
+/** New messages stay in memory if at most this number of messages before them is on disk only. */
 const maxTailInMemory = 8_192
 
-/** Sends what may be sent now. Called whenever room has appeared: an acknowledgement, a report of sent bytes. */
+/** Sends what may be sent now. Called when space appeared: after an acknowledgement or a report of sent bytes. */
 export function drainQueue(state: BrokerState, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
@@ -43,7 +43,7 @@ export function drainQueue(state: BrokerState, session: Session): void {
     }
   }
   if (session.onDiskCount > 0) {
-    // While memory is short nothing is read ahead of what can be sent.
+    // While memory is short, no messages are read before they can be sent.
     if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
   } else if (session.retainedReplays !== undefined && session.pendingCount === 0) state.replaying.add(session)
 }
@@ -70,13 +70,13 @@ function sendWaiting(state: BrokerState, session: Session, connection: Connectio
 }
 
 /**
- * Who may have what may have changed while it waited. What a shared group gave to this session goes to another member
- * then; anything else is over.
+ * Permissions may have changed while the message waited. A message of a shared subscription then goes to another
+ * member; any other is dropped.
  */
 function dropDenied(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   const { message } = delivery
   if (message === undefined || !isDenied(state, session, delivery)) return false
-  // [MQTT5-4.8.2-5] QoS 2 that was begun with this member goes to nobody else.
+  // [MQTT5-4.8.2-5] A QoS 2 message that was sent to this member goes to no other.
   const mayMove = delivery.group !== undefined && !(delivery.qos === 2 && delivery.wasSent)
   const hasMoved =
     mayMove && (reassignToMember(state, session, delivery) || reassignToPeer(state, delivery, true) !== undefined)
@@ -89,14 +89,14 @@ function isDenied(state: BrokerState, session: Session, { message }: SessionDeli
   return message !== undefined && !canReceive(state, session, message.topic)
 }
 
-/** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] What was in flight is sent again in its order, then the rest follows. */
+/** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] In-flight messages are sent again in their order, then the others follow. */
 export function resumeDelivery(state: BrokerState, session: Session, connection: Connection): void {
   postponeResends(session)
   resend(state, session, connection, -Infinity)
   drainQueue(state, session)
 }
 
-/** [MQTT5-3.3.4-9] Of what was in flight only so many go at once as the client takes now; the others as it answers. */
+/** [MQTT5-3.3.4-9] At first only as many in-flight messages are sent again as the client's Receive Maximum allows. */
 function postponeResends(session: Session): void {
   session.postponed = undefined
   if (session.inflightCount <= session.windowLimit) return
@@ -112,14 +112,15 @@ function postponeResends(session: Session): void {
 }
 
 /**
- * Sends again what was last sent at `sentBeforeMs` or earlier; all of it with -Infinity. What the client has on this
- * connection and may not have any more keeps its place and its packet id until it is answered: it is under way.
+ * Sends packets again that were last sent at `sentBeforeMs` or earlier; all with -Infinity. A message that the client
+ * received on this connection and may no longer receive stays in flight with its packet identifier until it is
+ * acknowledged.
  */
 export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
   const held = new Set(session.postponed?.all())
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
-    // What still waits for the disk has not been sent late: sent once more it would come after the client's PUBREC.
+    // Packets that wait for the disk are not late. Sent again they would follow the client's PUBREC.
     const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.committedBatch
     if (sentBeforeMs !== -Infinity && (!isLate || isDenied(state, session, delivery))) continue
     resendOne(state, session, connection, delivery)
@@ -128,14 +129,14 @@ export function resend(state: BrokerState, session: Session, connection: Connect
 }
 
 function resendOne(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
-  if (delivery.stage === 'waiting') return // Its packet id is remembered, its message is still on disk.
+  if (delivery.stage === 'waiting') return // Its packet identifier is known; its message is still on disk.
   delivery.sentAtMs = state.nowMs
   if (delivery.stage === 'received') {
     sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: false })
   } else if (delivery.message !== undefined && !dropDenied(state, session, delivery)) {
     const { message } = delivery
     if (fits(state, connection, message, delivery)) transmit(state, session, connection, delivery, message)
-    // [MQTT5-3.1.2-25] The client has come back with a smaller Maximum Packet Size.
+    // [MQTT5-3.1.2-25] The client reconnected with a smaller Maximum Packet Size.
     else abandon(state, session, delivery, message, 'too-large')
   }
 }
@@ -151,7 +152,7 @@ function askForMore(state: BrokerState, session: Session): void {
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.request({ for: 'queue', session, upTo })
   stored.readRequest = question
-  // A spool that goes without its oldest reads these on disk, and what is there is not to be in memory as well.
+  // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
   const keepsLast = session.ackLatency !== undefined && session.spool?.dropsOldest !== true
   if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.tailInMemory ??= []
   state.requests.push({
@@ -165,7 +166,10 @@ function askForMore(state: BrokerState, session: Session): void {
   })
 }
 
-/** Of a long queue as much as is wanted has been on disk for a while. Else all of it is to be there first. */
+/**
+ * If enough of a long queue is durable, only that part is read. Otherwise the read waits until the whole queue is
+ * durable.
+ */
 function readableUpTo(
   state: BrokerState,
   stored: PersistentQueue,
@@ -182,14 +186,14 @@ function readableUpTo(
   return isThere ? { upTo: stored.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
 }
 
-/** The answer to `load-queue`. `upTo`: the sequence that was next when the question was asked. */
+/** Handles the response to `load-queue`. `upTo`: the next sequence number when it was requested. */
 export function handleQueueLoaded(
   state: BrokerState,
   session: Session,
   answer: { question: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
 ): void {
   const stored = session.stored
-  // The session has ended, or lost its client meanwhile: what was read is read again when it is wanted.
+  // The session ended or its client disconnected meanwhile. The messages are read again when they are needed.
   if (stored === undefined || stored.readRequest !== answer.question) return
   stored.readRequest = undefined
   if (session.connection === undefined) return
@@ -202,14 +206,14 @@ export function handleQueueLoaded(
   }
   if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(answer.upTo, end))
   appendTail(session, stored)
-  // What was dropped unread is still there as of an earlier moment.
+  // The snapshot still contains messages that were dropped without being read.
   const mayReadOn = !answer.isEnd && stored.trimmedTo <= stored.diskFrom
   stored.partNumber = mayReadOn ? stored.partNumber + 1 : 0
   if (answer.isEnd) stored.completed = undefined
   drainQueue(state, session)
 }
 
-/** What is kept in memory follows, when nothing is left to be read before it. */
+/** Messages kept in memory follow when all earlier ones are read. */
 function appendTail(session: Session, stored: PersistentQueue): void {
   const { tailInMemory } = stored
   const next = tailInMemory?.[0]?.sequence ?? stored.nextSequence
@@ -240,8 +244,8 @@ function restoreDelivery(state: BrokerState, session: Session, stored: Persisten
 }
 
 /**
- * Older records do not say whether a shared group has given it. Where nothing else that the session subscribes to brings the
- * topic it was that one: what its client may not have goes to another member then.
+ * Older records do not say whether the message is of a shared subscription. If no other subscription of the session
+ * matches the topic, it is. If its client may not receive it, it then goes to another member.
  */
 function sharedGroupOf(
   state: BrokerState,
@@ -260,7 +264,7 @@ function sharedGroupOf(
   return shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
 }
 
-/** In place of what has kept its packet id since the restart. */
+/** Replaces the entry that reserved its packet identifier since the restart. */
 function replaceReserved(session: Session, delivery: SessionDelivery, packetId: PacketId): void {
   const reserved = session.window().get(packetId)
   if (reserved !== undefined) session.window().remove(reserved)

@@ -1,4 +1,4 @@
-// A client goes, and a session ends.
+// Detaches a session from its client, and ends sessions.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
@@ -21,7 +21,7 @@ import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-qu
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { storePendingWill, recordDueTime } from './stored-wills.ts'
 
-/** The session has no client any more: it is kept for its expiry, or ends at once. */
+/** The session has no client any more: it is kept until its expiry, or ends at once. */
 export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
   updatePresence(state, session, -1)
   session.connection = undefined
@@ -30,7 +30,8 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   state.openConnections--
   publishOrDropWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
-  // While the broker stops every client goes: what moved on would only come back, as if it had never been sent.
+  // While the broker stops, all clients disconnect: messages moved to other members would return as if they had never
+  // been sent.
   if (!state.isShuttingDown) reassignSharedOf(state, session)
   moveQueueToDisk(state, session)
   const expiry = expiryMs(session)
@@ -38,20 +39,20 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   if (session.stored !== undefined) recordSession(state, session, session.stored)
 }
 
-/** [MQTT5-3.1.2.11.2] Its time has passed: the tick that ends it is due, if it has not come yet. */
+/** [MQTT5-3.1.2.11.2] Returns whether the session is expired, although the tick that ends it may not have come yet. */
 export function hasExpired({ nowMs }: BrokerState, session: Session): boolean {
   const expiry = expiryMs(session)
   return expiry !== undefined && session.connection === undefined && nowMs >= session.disconnectedAtMs + expiry
 }
 
-/** Makes a session outlive its connection on disk. */
+/** Makes the session persistent. */
 export function startStoring(state: BrokerState, session: Session): PersistentQueue {
   session.stored ??= newPersistentQueue()
   recordSession(state, session, session.stored)
   return session.stored
 }
 
-/** What waits in memory waits on disk alone from now on: a sleeping client costs little. */
+/** Moves queued messages from memory to disk only, so that a sleeping client needs little memory. */
 export function moveQueueToDisk(state: BrokerState, session: Session): void {
   const { stored, pending } = session
   if (stored === undefined) return
@@ -61,12 +62,12 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   forgetBehind(state, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
-  // Some of what waited between them has gone: to another member, or as its time was over.
+  // Some messages in between were moved to another member or have expired.
   if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
     lightenDelivery(state, session, delivery)
-    if (delivery.packetId !== 0) delivery.message = undefined // Reserved: read again with its queued record.
+    if (delivery.packetId !== 0) delivery.message = undefined // Reserved: it is read again with its queued record.
     if (delivery.packetId !== 0) stored.packetIds?.set(delivery.sequence, delivery.packetId)
   }
 }
@@ -84,10 +85,10 @@ export function endSession(state: BrokerState, session: Session): void {
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)
   releaseBodies(state, session)
   releaseAllOnPeers(state, session)
-  // [MQTT5-3.1.3.2.2] The end of the session ends the delay of its will.
+  // [MQTT5-3.1.3.2.2] The end of the session ends the will delay.
   if (session.willDueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
-    // Another session may begin under the same name.
+    // A new session with the same name may start.
     if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
     if (!keepForMembers(state, session, session.stored))
       state.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
@@ -97,7 +98,9 @@ export function endSession(state: BrokerState, session: Session): void {
   state.events.push({ event: 'session-ended', clientId: session.clientId })
 }
 
-/** The plans of topics that nobody uses refer to sessions that have ended: see `topics/topic-router.ts`. Little is to hang on those. */
+/**
+ * Stale plans of unused topics refer to ended sessions (see `topics/topic-router.ts`), so these release what they hold.
+ */
 function releaseReferences(session: Session): void {
   session.stored = undefined
   session.outgoing = undefined
@@ -112,7 +115,7 @@ function releaseBodies(state: BrokerState, session: Session): void {
   if (session.stored !== undefined) forgetBehind(state, session, session.stored)
 }
 
-/** [MQTT5-4.8.2-5] What a shared group gave to this session and its client has not acknowledged, in order. */
+/** [MQTT5-4.8.2-5] Returns unacknowledged messages of shared subscriptions, in order. */
 function sharedDeliveries(session: Session): SessionDelivery[] {
   const inFlight = (session.outgoing?.inSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
   return [...inFlight, ...waiting(session)].filter((delivery) => delivery.group !== undefined)
@@ -124,7 +127,7 @@ function waiting(session: Session): SessionDelivery[] {
   return all
 }
 
-/** Its client is gone: QoS 1 of a shared group goes to a member whose client is there, if one is. */
+/** The client disconnected: QoS 1 messages of shared subscriptions go to a connected member, if there is one. */
 function reassignSharedOf(state: BrokerState, session: Session): void {
   const all = sharedDeliveries(session)
   const moved = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
@@ -139,23 +142,29 @@ function reassignSharedOf(state: BrokerState, session: Session): void {
   }
 }
 
-/** What the session may not have any more would be lost with it: that goes to whoever may, though nobody be there. */
+/**
+ * Messages that the session may no longer receive would be lost with it, so they go to any allowed member, connected or
+ * not.
+ */
 function reassignDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   const isDenied = delivery.message !== undefined && !canReceive(state, session, delivery.message.topic)
   if ((isDenied || hasOpenMember(state, delivery, session)) && reassignToMember(state, session, delivery)) return true
   return isDenied && reassignToPeer(state, delivery, true) !== undefined
 }
 
-/** Of no other member here the client is there: one on another shard gets it, and it is kept here until that has it. */
+/**
+ * No other member of this shard is connected: a member of another shard gets a copy, and this session keeps the message
+ * until that shard has it.
+ */
 function copyToPeers(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
   const rest = {}
   session.absence = rest
   for (const delivery of deliveries) {
-    // QoS 2 stays: a copy of it would be a second one if the client comes back before the other shard has answered.
+    // QoS 2 messages stay: the copy would be a duplicate if the client reconnects before the peer has responded.
     if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
     const kept = reassignToPeer(state, delivery, false)
     kept?.whenComplete(() => {
-      // Its client was here meanwhile: then it may have had it as well, which QoS 1 allows.
+      // If the client was connected meanwhile it may have received the message as well, which QoS 1 allows.
       const mayGo = kept.refusal === undefined && session.absence === rest
       if (mayGo) completeReassignment(state, session, delivery)
     })
@@ -170,7 +179,7 @@ function completeReassignment(state: BrokerState, session: Session, delivery: Se
   deleteDelivery(state, session, delivery)
 }
 
-/** One that may have it. */
+/** Returns whether another connected member may receive the message. */
 function hasOpenMember(state: BrokerState, { group, message }: SessionDelivery, except: Session): boolean {
   if (message === undefined) return false
   for (const { subscriber } of group?.members() ?? []) {

@@ -1,11 +1,11 @@
-// A will is published. The message of a large will is on disk only and is read first:
+// Publishes wills. The message of a large will is on disk only and is read first:
 //
-//   deliverLocally ──► in memory ────────────────────────────────────► published, its record deleted in the same batch
-//           ──► on disk: `load-message` ──► `message-loaded` ──► the same
+//   due ──► in memory ───────────────────────────────────────────► published, its record deleted in the same batch
+//       ──► on disk: `load-message` ──► `message-loaded` ──► the same
 //
-// Until then its record stays. A client that connects again meanwhile waits (`connections/comes-again.ts`), so that the will
-// comes before anything that the client publishes on its new connection. If the shard ends meanwhile, the will is published
-// at the next start.
+// Until then its record remains. If the client reconnects meanwhile, its connection waits (`connect/takeover-wait.ts`), so that
+// the will comes before anything that the client publishes then. If the shard fails meanwhile, the will is published at the
+// next start.
 
 import { parseTopicName } from '../../protocol/index.ts'
 import type { BrokerState, OrphanWill, DueWill } from '../state/broker-state.ts'
@@ -23,7 +23,7 @@ import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
 import { deleteWill, storeUntilCommitted } from './stored-wills.ts'
 
-/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
+/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Deletes the will without publishing it. */
 export function dropWill(state: BrokerState, session: Session): void {
   const { will } = session
   if (will === undefined) return
@@ -42,7 +42,10 @@ export function publishWill(state: BrokerState, session: Session): void {
   publishNext(state, { clientId, name: will.name, message: will.message, session })
 }
 
-/** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
+/**
+ * [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Publishes the will of a client without a session, or one that was published before and
+ * did not reach all shards.
+ */
 export function publishDelayedWill(state: BrokerState, key: string, { will }: OrphanWill): void {
   const { name, message } = will
   state.delayedWills.delete(key)
@@ -50,7 +53,7 @@ export function publishDelayedWill(state: BrokerState, key: string, { will }: Or
   publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
 }
 
-/** Those of one publisher are published in the order in which they became due; its CONNECT does not wait for them. */
+/** Messages of one publisher are published in the order of their times; its CONNECT does not wait for them. */
 export function publishDelayed(state: BrokerState, id: string): void {
   const delayed = takeDelayed(state, id)
   if (delayed === undefined) return
@@ -59,26 +62,26 @@ export function publishDelayed(state: BrokerState, id: string): void {
   publishNext(state, { clientId: delayedPublisher(publisher), name: will.name, message: will.message, session })
 }
 
-/** Neither published nor kept. */
+/** Deletes the message without publishing it. */
 export function dropDelayed(state: BrokerState, id: string): boolean {
   const delayed = takeDelayed(state, id)
   if (delayed !== undefined) deleteWill(state, delayed.will.name)
   return delayed !== undefined
 }
 
-/** Neither published nor kept. */
+/** Deletes the will without publishing it. */
 export function dropOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
   state.delayedWills.delete(key)
   releaseWill(state, will)
   deleteWill(state, will.name)
 }
 
-/** Wills that are being read are neither published nor kept. */
+/** Deletes wills that are being read. */
 export function dropDueWills(state: BrokerState, isOf: (clientId: string) => boolean): void {
   for (const { name } of state.willLoads.drop(isOf)) deleteWill(state, name)
 }
 
-/** At once, or behind an earlier will of the same client. */
+/** Publishes the will at once, or after an earlier will of the same client. */
 function publishNext(state: BrokerState, will: DueWill): void {
   const { message, clientId } = will
   if (message !== undefined && !state.willLoads.has(clientId)) return publishLoaded(state, will, message)
@@ -93,13 +96,13 @@ function loadNext(state: BrokerState): void {
   }
 }
 
-/** Batches up to `number` are durable: what they have of wills needs no memory any more, and further wills may be read. */
+/** Batches up to `number` are durable: wills in them need no memory any more, and further wills may be read. */
 export function continueWillLoads(state: BrokerState, number: number): void {
   state.willLoads.noteCommitted(number)
   loadNext(state)
 }
 
-/** The answer to `load-message`. Undefined: its record is damaged, which the store has reported. */
+/** Handles the response to `load-message`; undefined if the record is damaged, which the store reported. */
 export function handleWillLoaded(state: BrokerState, will: DueWill, stored: StoredMessage | undefined): void {
   const isDropped = !state.willLoads.isFirst(will)
   const topic = stored === undefined ? undefined : parseTopicName(stored.topic)
@@ -118,7 +121,7 @@ function publishLoaded(state: BrokerState, { name, session }: DueWill, message: 
   else publishWillMessage(state, name, message, session)
 }
 
-/** What it brought here was stored with the word that it was published. */
+/** Deliveries on this shard were stored together with the fact that it was published. */
 function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string, message: Message): void {
   if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
@@ -126,21 +129,21 @@ function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string,
   storeUntilCommitted(state, name, message)
 }
 
-/** `session`: the one that it belongs to, where there is one still. */
+/** `session` is the session of the will, if it still exists. */
 function publishWillMessage(state: BrokerState, name: string, message: Message, session: Session | undefined): void {
   const isDelayed = isDelayedName(name)
   if (isDelayed && message.expiresAtMs <= state.nowMs) return state.countDrop(undefined, message, 'expired')
-  // The client may have come again as somebody else since it sent the message.
+  // The client may have reconnected with another identity since it sent the message.
   const owner = isDelayed ? undefined : session
   if (!mayStillBePublished(state, message, owner)) return state.countDrop(undefined, message, 'not-allowed')
   const timed = isDelayed ? message : withExpiryFrom(message, state.nowMs)
   if (timed.topic.isDelayed && state.settings.delaysMessages) return delayWill(state, timed)
-  // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
+  // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
   routeMessage(state, timed, session, 0)
   storeUntilCommitted(state, name, timed)
 }
 
-/** A will to `$delayed/...`. Its permission is looked at again when it is due. */
+/** A will to `$delayed/...`. Its permission is checked again when it is due. */
 function delayWill(state: BrokerState, message: Message): void {
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined) return state.countDrop(undefined, message, 'not-allowed')
@@ -151,8 +154,8 @@ function delayWill(state: BrokerState, message: Message): void {
 }
 
 /**
- * It was allowed at CONNECT; that may have changed. Where nobody knows at once it stays at that. Of a client that is only
- * known from a record it is asked what is asked of a retained message.
+ * The will was authorized at CONNECT, which may have changed. If the decision is not known at once, the authorization
+ * of CONNECT applies. For a client known from a record only, the check for retained messages is used.
  */
 function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
   const { permissions } = state
@@ -169,7 +172,7 @@ function mayStillBePublished(state: BrokerState, message: Message, session: Sess
   return permission === 'allow' || permission === 'ask'
 }
 
-/** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
+/** [MQTT5-3.1.3.2.4] The expiry interval of a will starts when it is published. */
 function withExpiryFrom(will: Message, nowMs: number): Message {
   const expiry = will.properties?.messageExpiryIntervalSeconds
   if (expiry === undefined) return will

@@ -1,24 +1,24 @@
-// The subscriptions of a session that has ended leave the routes, a slice at a time where they are very many: one of a million
-// takes ten seconds, and the shard serves its clients between two slices.
+// Removes the subscriptions of an ended session from the router, in slices if there are many. A million takes ten
+// seconds; between slices the shard serves its clients.
 //
-// Until they are out nothing comes of them: whoever is not there and not stored is offered nothing, and is no member that a shared
-// group would choose. What it held exclusively is free at once.
+// Until then these subscriptions have no effect: a session that is neither connected nor persistent gets no messages,
+// and is not chosen as a member of a shared group. Its exclusive filters are released at once.
 
 import type { BrokerState, EndingSession } from '../state/broker-state.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { releaseExclusive } from '../peers/exclusive-subscriptions.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 
-/** A session with more is taken out in slices. */
+/** The subscriptions of larger sessions are removed in slices. */
 const mostAtOnce = 1_000
-/** Some 3 ms. */
+/** About 3 ms. */
 const filtersInSlice = 256
 
-/** The session ends, and has none of them any more. */
+/** The session has ended and gets no messages any more. */
 export function removeSubscriptions(state: BrokerState, session: Session): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return
-  // One by one they are not taken out of the map, which would then be made anew several times.
+  // They are not deleted from the map one by one, because the map would be rebuilt several times.
   const leaving = { session, rest: subscriptions.entries(), standing: presenceOf(session) }
   if (subscriptions.size > 0) state.subscriptionCounts.subscribers--
   session.subscriptions = undefined
@@ -28,7 +28,7 @@ export function removeSubscriptions(state: BrokerState, session: Session): void 
   state.endingSessions.push(leaving)
 }
 
-/** The next slice, of the session that has ended first. */
+/** Removes the next slice of the session that ended first. */
 export function continueRemovingSubscriptions(state: BrokerState): void {
   const first = state.endingSessions.peek()
   if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.endingSessions.shift()

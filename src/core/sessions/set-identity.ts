@@ -1,11 +1,11 @@
-// A session speaks for somebody: from CONNECT on, or from a re-authentication on.
+// Sets the identity of a session, at CONNECT or after a re-authentication.
 
 import type { Identity } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-/** A session with more subscriptions than this has all plans made anew, and not only those of its own topics. */
+/** For a session with more subscriptions, all match plans are dropped, not only those of its topics. */
 const mostFiltersTouched = 1_000
 
 export function setIdentity(state: BrokerState, connection: Connection, session: Session, identity: Identity): void {
@@ -30,7 +30,7 @@ function isSame(one: Identity, other: Identity): boolean {
   )
 }
 
-/** It may be allowed now what it was not, and the other way round. */
+/** Its permissions may have changed in either direction. */
 function forgetItsPlans(state: BrokerState, session: Session): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return

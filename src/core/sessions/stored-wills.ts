@@ -1,15 +1,15 @@
-// What is on disk of the will of a client, and for how long.
+// Records of the will of a client, and how long they are kept.
 //
-//   its client is there ──► due at a time ──► published: gone with the batch that has what it brought to this shard
-//                                       \
-//                                        ╰──► published and owed, until every shard that must keep it has it on disk
+//   client connected ──► due at a time ──► published: deleted in the batch of its deliveries on this shard
+//                                    \
+//                                     ╰──► published and pending, until every shard that must store it has committed it
 //
-// A client has one record of a small will. What an earlier will of it is still owed to is kept under a reserved name, where a
-// later one needs the place. A large will has a reserved name from the start and leaves memory when its record is durable: see
-// `publish-will.ts` for how it is read again.
+// A client has one record of a small will. If an earlier will is still pending, it moves to a reserved name when a later one
+// needs the record. A large will has a reserved name from the start and is removed from memory when its record is durable:
+// `publish-will.ts` reads it again.
 //
-// Should this shard die, or stop, while a will is owed, it is published to the others again when it is back; not to the sessions
-// here, which have it. It may come twice to a shard that had taken it before.
+// If this shard fails or stops while a will is pending, it publishes the will to its peers again after the restart. Its own
+// sessions have the will already. A peer that had committed it may get it twice.
 
 import type { BrokerState, PendingWill } from '../state/broker-state.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
@@ -21,7 +21,7 @@ import { SessionWill } from '../state/sessions/session-will.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** A will that came with CONNECT; its record is in the batch that gathers. */
+/** Creates the will of a CONNECT; its record is in the open batch. */
 export function createWill(
   state: BrokerState,
   clientId: string,
@@ -36,8 +36,8 @@ export function createWill(
 }
 
 /**
- * A will that was stored before this start; undefined: its topic is damaged. A large will that has the record of its client ID is
- * moved to a reserved name: written by an earlier version or with a higher limit.
+ * Returns a will that was stored before this start; undefined if its topic is damaged. A large will under the client
+ * ID, of an earlier version or a higher limit, moves to a reserved name.
  */
 export function restoredWill(state: BrokerState, record: WillRecord): SessionWill | undefined {
   const { clientId, delaySeconds, message: stored } = record
@@ -63,7 +63,7 @@ export function restoredWill(state: BrokerState, record: WillRecord): SessionWil
   return will
 }
 
-/** Writes when the will is due. Of a large will the session record says the same: `disconnectedAtMs` and the delay. */
+/** Stores when the will is due. For a large will the session record contains this: `disconnectedAtMs` and the delay. */
 export function recordDueTime(state: BrokerState, will: SessionWill, dueAtMs: number): void {
   if (will.message !== undefined && !isInternalName(will.name)) recordWill(state, will, will.message, dueAtMs)
 }
@@ -77,14 +77,17 @@ function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Messag
   return messageSize(topic.name, payloadBytes, properties) > state.settings.maxWillBytesInMemory
 }
 
-/** Of one that was not published, or whose publishing is stored in this batch. `name`: the client id, or a reserved one. */
+/**
+ * Deletes a will that is not published, or whose publication is stored in this batch. `name` is the client ID or a
+ * reserved one.
+ */
 export function deleteWill(state: BrokerState, name: string): void {
   forgetOwed(state, name)
   if (isInternalName(name)) state.openBatch.changes.push({ change: 'delete-session', clientId: name })
   else deleteRecord(state, { kind: 'will', clientId: name })
 }
 
-/** The will has just been given out: what it has to wait for on other shards, if anything, is waited for. */
+/** The will was just delivered. It stays pending while peers must commit it. */
 export function storeUntilCommitted(state: BrokerState, name: string, message: Message): void {
   const barrier = state.peerTable?.takeBarrier()
   if (barrier === undefined) return
@@ -97,13 +100,13 @@ export function storeUntilCommitted(state: BrokerState, name: string, message: M
   barrier.arrive()
 }
 
-/** The session has been deleted, and with it all that is on disk of its client. */
+/** The session was deleted, and with it all records of its client. */
 export function storePendingWill(state: BrokerState, clientId: string): void {
   const owed = state.pendingWills.get(clientId)
   if (owed !== undefined) recordPendingWill(state, owed)
 }
 
-/** Another will needs the record that this client has. */
+/** Another will needs the record of this client. */
 function renamePendingWill(state: BrokerState, clientId: string): void {
   const owed = forgetOwed(state, clientId)
   if (owed === undefined) return
@@ -111,7 +114,7 @@ function renamePendingWill(state: BrokerState, clientId: string): void {
   recordPendingWill(state, owed)
 }
 
-/** `isRepeat` says of a record that the will has been published. */
+/** In a record, `isRepeat` says that the will has been published. */
 function recordPendingWill(state: BrokerState, owed: PendingWill): void {
   const stored = { ...toStored(owed.message), isRepeat: true }
   putRecord(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })

@@ -1,13 +1,13 @@
-// The queue of a session that has ended, where messages of shared subscriptions may wait in it on disk alone. Their publishers
-// have been answered, and there may be other members: so it is read to its end before it goes (MQTT 5.0, 4.8.2).
+// Redelivers messages of shared subscriptions that are queued on disk for a session that has ended. Their publishers were
+// acknowledged and there may be other members, so the queue is read to its end before it is deleted (MQTT 5.0, 4.8.2).
 //
-//   session "lamp" ends ──► what it has on disk goes on under a name that no client can have
-//                             ├─ from a shared subscription ──► queue of another member, or moving record to another shard
-//                             └─ anything else goes with the session
+//   session "lamp" ends ──► its records on disk move to a name that no client can have
+//                             ├─ of a shared subscription ──► queue of another member, or handoff record to another shard
+//                             └─ all others are deleted
 //
-// A message leaves the queue with the batch that stores it elsewhere, so that it is in one place after a crash, and the reading
-// goes on with the rest. Queues are read one after the other and in parts, each when what came of the part before is there: there
-// may be very many, and clients wait for theirs. A session that begins under the same client id has nothing to do with it.
+// A message leaves the queue in the batch that stores it at its new place, so a crash leaves it in one place. Queues are read one
+// after the other and in parts, each after the results of the one before are durable: there may be very many, and other clients
+// wait. A later session with the same client ID is independent of it.
 
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../../records/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
@@ -24,22 +24,23 @@ import { messageOfRecord, putRecord, recordOf, releasePayload, deleteRecord } fr
 const mostInPart = 128
 
 /**
- * What waits in memory for a member is limited, and this comes as quickly as the disk gives it: it must not push out what is published
- * meanwhile. Half of the room is for that, and who is slow is waited for; of members on other shards it is not known.
+ * Redelivery is as fast as the disk, and the queue of a member in memory is limited: new messages must not be dropped
+ * because of it. So redelivery uses half of the queue and waits for slow members; for members of other shards this is
+ * unknown.
  */
 const crowdedPauseMs = 100
 const longestCrowdedMs = 60_000
 const elsewherePauseMs = 20
 
-/** False: nothing on its disk is for anybody else, and all of it may go at once. */
+/** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
 export function keepForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
-  // What waits for a bridge is no other's: its sessions do not take part in shared subscriptions.
+  // Sessions of bridges have no shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.peerTable === undefined && state.subscriptionCounts.shared === 0) return false
   const name = reserveInternalName(state, session.clientId)
   state.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
-  // It is published by now; where it is still owed it is put again, and not with these records.
+  // The will is already published. If it is pending, it is stored again under another key.
   deleteRecord(state, { kind: 'will', clientId: name })
   putRecord(state, { ...recordOf(session, stored), ...nobodys })
   add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastOpenNumber })
@@ -62,7 +63,7 @@ function pause(state: BrokerState, queue: EndedSessionQueue, ms: number): void {
   state.deadlines.set('ended-queue', queue.name, queue.notBeforeMs)
 }
 
-/** The first one, if it is not being read, and it is time. */
+/** Continues with the first queue, if it is not being read and its time has come. */
 export function continueEndedQueues(state: BrokerState): void {
   const [queue] = state.endedQueues.values()
   if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
@@ -78,7 +79,7 @@ export function continueEndedQueues(state: BrokerState): void {
   })
 }
 
-/** The answer to `load-queue`. */
+/** Handles the response to `load-queue`. */
 export function handleEndedQueueRead(
   state: BrokerState,
   queue: EndedSessionQueue,
@@ -110,7 +111,7 @@ export function handleEndedQueueRead(
   taken.arrive()
 }
 
-/** Members here whose sessions are not stored have more before them than they should get from this. */
+/** Clean sessions of this shard already have as many queued messages as redelivery may use. */
 function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readonly StoredRecord[]): boolean {
   const filters = new Set(records.map((record) => (record.kind === 'queued' ? record.sharedFilter : undefined)))
   const isMuch = ({ connection, stored, pendingCount }: Session): boolean =>
@@ -127,7 +128,7 @@ function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readon
   return false
 }
 
-/** Meanwhile it is the turn of others. */
+/** Meanwhile other queues continue. */
 function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
   queue.isAsked = false
   queue.partsRead = 0
@@ -137,7 +138,7 @@ function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
   continueEndedQueues(state)
 }
 
-/** Where it goes to another shard: what is kept when that has it. */
+/** Returns the barrier of a message that went to another shard, which completes when that shard has it. */
 function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: QueuedRecord): CommitBarrier | undefined {
   const message = messageOfRecord(state, record)
   const group = record.sharedFilter === undefined ? undefined : groupOf(state, record.sharedFilter)

@@ -1,5 +1,5 @@
-// A message of a shared subscription goes on to a member on another shard: because its member here has gone, or because
-// none is left here, which the shard that sent it could not know yet.
+// Forwards a message of a shared subscription to a member on another shard, because the member on this shard
+// disconnected, or because this shard has no member left, which the sending shard did not know yet.
 
 import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -11,16 +11,16 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { storeAndSend, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
-/** One that has no member here, or none that may have it. */
+/** A message without a member on this shard that may receive it. */
 interface Homeless {
   readonly group: { readonly name: string; readonly filter: TopicFilter }
-  /** Shards that have tried already. */
+  /** Shards that had no member. */
   readonly tried: readonly PeerNumber[]
-  /** A stored member whose client is not there will do. */
+  /** A persistent member without a client is sufficient. */
   readonly mayBeStored: boolean
 }
 
-/** The shard whose turn it is; undefined: there is nobody. */
+/** Returns the next shard; undefined if there is no member. */
 export function chooseOtherShard(
   state: BrokerState,
   peerTable: PeerTable,
@@ -67,8 +67,8 @@ export function forwardShared(
 }
 
 /**
- * The same of QoS 2 that must not come twice. `isDecided`: the disk here has it already that it goes to this shard; else it
- * leaves when the batch that gathers is there.
+ * Does the same for a QoS 2 message that must not be duplicated. `isDecided`: the choice of this shard is durable;
+ * otherwise the message is sent after the open batch.
  */
 export function forwardSharedOnce(
   state: BrokerState,

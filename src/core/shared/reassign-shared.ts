@@ -1,4 +1,4 @@
-// What a shared group gave to a session goes to another member: of this shard, or of another.
+// Moves messages of shared subscriptions from one session to another member, on this or another shard.
 
 import { reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -10,14 +10,14 @@ import { storeHandoff } from './shared-handoff.ts'
 import { chooseOtherShard, forwardShared } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
 
-/** One without members where nobody here is in it any more: there may be some on other shards. */
+/** Returns an empty group if this shard has no member left: other shards may have some. */
 export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<Session> | undefined {
   const shared = splitSharedFilter(sharedFilter as TopicFilter)
   if (shared === undefined) return undefined
   return state.router.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
 }
 
-/** True if a member here has it now. `session`: whose it was, undefined where that has ended. */
+/** Returns true if a member of this shard has it now. `session` is the previous member, undefined if it has ended. */
 export function reassignToMember(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
@@ -25,14 +25,15 @@ export function reassignToMember(state: BrokerState, session: Session | undefine
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
-/** Those that its body was stored for have had it, and it is gone: a record that named it would name nothing. */
+/** The shared payload was deleted after its queues were done: a record must not refer to it. */
 function letGoOfOldBody(state: BrokerState, message: Message): void {
   if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
 }
 
 /**
- * Undefined where no shard has a member for it; else what is kept when that shard has it, or has refused it. `isGivenUp`: the
- * session lets go of it at once, and a stored member will do; else it keeps a copy until then.
+ * Returns undefined if no shard has a member; otherwise a barrier that completes when that shard has or refused the
+ * message. `isGivenUp`: the session removes it at once, and a persistent member is sufficient; otherwise the session
+ * keeps a copy until then.
  */
 export function reassignToPeer(
   state: BrokerState,
@@ -54,7 +55,7 @@ export function reassignToPeer(
   return kept
 }
 
-/** The session has given it up, and nobody else may have it. */
+/** The session removed the message, and no other member may receive it. */
 function countIfLost(state: BrokerState, message: Message, { refusal }: CommitBarrier): void {
   if (refusal === reasonCodes.noMatchingSubscribers) state.countDrop(undefined, message, 'session-ended')
 }

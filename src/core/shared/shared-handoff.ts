@@ -1,9 +1,10 @@
-// A message that a stored session had from a shared subscription, and that goes to a member on another shard, is in nobody's
-// queue meanwhile. A record of its own keeps it, from the batch in which the session lets go of it until that shard has it.
+// A message of a shared subscription that moves from a persistent session to a member on another shard is in no queue
+// meanwhile. A handoff record stores it, from the batch in which the session removes it until that shard has it.
 //
-//   queue of the session ──► [ moving record: to shard 2 ] ──► queue of a member on shard 2
+//   queue of the session ──► [ handoff record: to shard 2 ] ──► queue of a member on shard 2
 //
-// Should this shard end in between, the message goes to the same shard when it is back, which knows QoS 2 by the name of it.
+// If this shard fails in between, the message goes to the same shard after the restart. That shard recognizes QoS 2 messages by
+// their unique name.
 
 import { splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -18,10 +19,10 @@ import { forwardSharedOnce } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** Of the one message that a name stands for. */
+/** A unique name stands for one message, which needs one identifier only. */
 const onlyPacketId = 1
 
-/** The session releases the message with this batch. The barrier is that of `passOnce`. */
+/** Stores the handoff; the session removes the message in this batch. The barrier is that of `forwardSharedOnce`. */
 export function storeHandoff(
   state: BrokerState,
   peerTable: PeerTable,
@@ -33,12 +34,12 @@ export function storeHandoff(
   return send(state, peerTable, to, { key, message, filter, isDecided: false })
 }
 
-/** Everything is restored: what was on its way goes on. */
+/** Restore is complete: handoffs continue. */
 export function resumeHandoffs(state: BrokerState): void {
   for (const moving of state.restoredHandoffs.splice(0)) moveOn(state, moving)
 }
 
-/** To its shard; where the node has another number of shards since, to one that finds out who has members. */
+/** Sends the message to its shard. If the number of shards has changed, it goes to one that finds a member. */
 function moveOn(state: BrokerState, moving: SharedHandoff): void {
   const { shard, peerTable } = state
   const target = moving.to % shard.count
@@ -68,7 +69,7 @@ function send(
   kept.whenComplete(() => {
     deleteRecord(state, { kind: 'moving', ...key })
     if (exactlyOnce === undefined) return
-    // Forgotten there before the record is off the disk here, it would be sent again after a crash, as something new.
+    // If the name were released before the record is deleted, a crash would send the message again as a new one.
     const removed = new CommitBarrier()
     deferUntilBatch(state, removed)
     removed.arrive()

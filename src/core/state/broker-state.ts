@@ -1,5 +1,4 @@
-// All that the broker knows, and the lists into which handlers put what is to happen. Handlers are functions over
-// this; none of them keeps anything of its own.
+// The state of the broker, and the lists of outputs. Handlers are functions on this state and have none of their own.
 
 import type { QoS, TopicFilter, TopicName, TopicTable } from '../../protocol/index.ts'
 import { everythingAllowed, type Permissions } from '../model/identity.ts'
@@ -42,40 +41,40 @@ import type { RetainedMessage, StoredRetained } from '../model/retained-message.
 import { RetainedTree, TopicRouter, type SubscriptionOptions } from '../topics/index.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
-/** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
+/** There may be millions of drops: at most this number per interval become events; counters count all. */
 const defaultDropEvents = 64
 const dropEventWindowMs = 100
 
-/** Of a subscription beside its filter: entries of maps and of the trie, and its options. */
+/** Memory of a subscription without its filter: entries of maps and of the trie, and its options. */
 const filterOverheadBytes = 400
 
 export interface BrokerCounts {
   publishesReceived: number
   publishesSent: number
-  /** QoS 1 and 2 that did not leave at once: they wait for their client or for room in its window. */
+  /** QoS 1 and 2 messages that were not sent at once: they wait for their client or for the in-flight window. */
   publishesLeftWaiting: number
   dropped: Record<DropReason, number>
 }
 
-/** Subscriptions of all sessions, counted as they come and go. */
+/** Subscriptions of all sessions, counted when they are added and removed. */
 export interface SubscriptionCounts {
   subscriptions: number
   /** Those that begin with `$share/`. */
   shared: number
-  /** Sessions with one subscription or more. */
+  /** Sessions with at least one subscription. */
   subscribers: number
 }
 
-/** A session that has ended, and whose subscriptions are not all out of the routes. */
+/** An ended session whose subscriptions are still being removed from the router. */
 export interface EndingSession {
   readonly session: Session
-  /** Those that are not out. */
+  /** The remaining ones. */
   readonly rest: Iterator<[TopicFilter, SubscriptionOptions]>
-  /** As it was counted for the other shards. */
+  /** How it counted for the peers. */
   readonly standing: SessionPresence
 }
 
-/** The will of a client that is gone and has no session here. */
+/** The will of a disconnected client that has no session on this shard. */
 export interface OrphanWill {
   readonly will: SessionWill
   readonly dueAtMs: number
@@ -95,49 +94,51 @@ export interface DelayedMessage {
   readonly payloadBytes: number
 }
 
-/** A session that is given retained messages, or another shard that has asked for some. */
+/** A session that gets retained messages, or a request of another shard for some. */
 export type RetainedReader = Session | RetainedRequest
 
-/** A will that is to be published once its message is read from disk. */
+/** A will that is published after its message was read from disk. */
 export type DueWill = WillLoad<Session, Message>
 
-/** A will that was published and is not on disk yet on every shard that is to keep it: see `sessions/stored-wills.ts`. */
+/**
+ * A will that was published and is not durable yet on every shard that must store it: see `sessions/stored-wills.ts`.
+ */
 export interface PendingWill {
-  /** Of its record: the client id, or a reserved name. */
+  /** Name of its record: the client ID, or a reserved name. */
   name: string
   readonly message: Message
 }
 
 export interface BrokerOptions {
-  /** Makes the client ids that this broker assigns unlike those of any other: random text from the driver. */
+  /** Random text from the driver that makes assigned client IDs unique. */
   readonly identity: string
   readonly topics: TopicTable
-  /** Undefined: nobody is denied anything. */
+  /** Undefined: all actions are allowed. */
   readonly permissions?: Permissions
-  /** Undefined: the only one. */
+  /** Undefined: the only shard. */
   readonly shard?: ShardPlace
-  /** How clients are told apart; undefined: nobody belongs to a namespace. */
+  /** Undefined: there are no namespaces. */
   readonly namespaces?: NamespaceSettings | undefined
-  /** What each namespace may have; undefined: as much as it likes. */
+  /** Limits of namespaces; undefined: none. */
   readonly quotas?: NamespaceQuotas | undefined
   /**
-   * How many retained messages the other shards have, as far as is known: they count for `maxRetainedMessages`. Undefined:
-   * nobody knows, and each shard has its part of the room.
+   * Returns the known number of retained messages of other shards, which count for `maxRetainedMessages`. Undefined:
+   * the number is not known, and each shard has its part of the limit.
    */
   readonly retainedOnPeers?: (() => number) | undefined
-  /** What the bridges of this broker mark their messages with; undefined: nobody is told. */
+  /** The name with which bridges of this broker mark messages; undefined: it is not announced. */
   readonly brokerName?: string | undefined
-  /** Undefined: the core makes an account that nobody else reads. */
+  /** Undefined: the core creates an account of its own. */
   readonly memory?: MemoryAccount | undefined
-  /** Undefined: no topic is replaced. */
+  /** Undefined: no topic is rewritten. */
   readonly matchRegex?: MatchRegex | undefined
   /** Undefined: there are no rules. */
   readonly ruleHook?: RuleHook | undefined
-  /** Drops that are told as events in a tenth of a second; undefined: 64. */
+  /** Maximum drop events in a tenth of a second; undefined: 64. */
   readonly maxDropEvents?: number | undefined
 }
 
-/** Who waits for the answer to a question. */
+/** A request whose response is expected. */
 export type PendingRequest =
   | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
@@ -155,16 +156,16 @@ export class BrokerState {
   readonly shard: ShardPlace
   readonly namespaces: NamespaceSettings | undefined
   readonly quotas: NamespaceQuotas | undefined
-  /** The other shards of the node; undefined where there are none. */
+  /** The other shards of the node; undefined if there are none. */
   readonly peerTable: PeerTable | undefined
   nowMs = 0
   readonly sessions: SessionTable
   readonly router: TopicRouter<Session, Peer>
   readonly retained = new RetainedTree<RetainedMessage>((message) => message.payloadBytes)
   readonly retainedPayloads: RetainedPayloads<RetainedReader>
-  /** Those among them that the broker has said of itself: they take nobody's room. */
+  /** Retained messages of the broker itself, which do not count for limits. */
   retainedOfBroker = 0
-  /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
+  /** Number of retained publications if there is no other shard; otherwise the peer table counts them. */
   retainedHere = 0
   readonly retainedOnPeers: (() => number) | undefined
   readonly deadlines = new Deadlines()
@@ -173,58 +174,58 @@ export class BrokerState {
   readonly buffers = new BufferPool()
   readonly payloadRefcounts = new PayloadRefcounts()
   readonly sharedRedelivery = new SharedRedelivery<Session>()
-  /** Vows that wait for the disk, by batch. */
+  /** Barriers that wait for the disk, by batch. */
   readonly barriersByBatch = new PendingQueue<{ readonly batch: number; readonly barrier: CommitBarrier }>()
-  /** Commands of the operator whose answer waits for a disk, here or on another shard. */
+  /** Commands of the API that wait for a commit, here or on a peer. */
   readonly pendingCommands = new Set<RequestId>()
   /**
-   * Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were
-   * owed or were to be published before another of the same client, by the names of their records.
+   * Wills of disconnected clients without a session, by client ID: of clean sessions before a restart. Earlier wills of
+   * the same client that are pending or due have the names of their records as keys.
    */
   readonly delayedWills = new Map<string, OrphanWill>()
   /** By the IDs in the names of their records: see `publish/delay-message.ts`. */
   readonly delayedMessages = new Map<string, DelayedMessage>()
-  /** Large wills that are in memory because their records are not durable, by batch. */
+  /** Large wills in memory whose records are not durable, by batch. */
   readonly unwrittenWills = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
   readonly willLoads = new WillLoads<Session, Message>()
   /** By the names of their records. */
   readonly pendingWills = new Map<string, PendingWill>()
-  /** Read at the start, and to be sent on when everything is: see `shared/shared-handoff.ts`. */
+  /** Restored at the start and sent after restore is complete: see `shared/shared-handoff.ts`. */
   readonly restoredHandoffs: SharedHandoff[] = []
-  /** By name, the first to end first: see `shared/expired-session-redelivery.ts`. */
+  /** By name, in the order of their end: see `shared/expired-session-redelivery.ts`. */
   readonly endedQueues = new Map<string, EndedSessionQueue>()
   readonly pendingRequests = new Map<RequestId, PendingRequest>()
-  /** Connections that wait for an older one of the same client id to be heard to its end. */
+  /** Connections that wait until an older connection of the same client ID is read to its end. */
   readonly waitingForTakeover = new Map<string, Set<Connection>>()
-  /** Sessions that have retained messages to be given and room for them. */
+  /** Sessions with retained messages to send and space for them. */
   readonly replaying = new Set<Session>()
   /** In the order in which they ended. */
   readonly endingSessions = new PendingQueue<EndingSession>()
-  /** Connections whose reader stands still until the disk serves again. */
+  /** Connections whose reading pauses until the store works again. */
   readonly waitingForStorage = new Set<Connection>()
-  /** Connections whose reader stands still until the next look at the memory of the node. */
+  /** Connections whose reading pauses until the next check of the node's memory. */
   readonly waitingForMemory = new Set<Connection>()
-  /** The place of the session that is relieved next; undefined: none is. See `memory/memory-relief.ts`. */
+  /** Index of the next session whose memory is relieved; undefined: none. See `memory/memory-relief.ts`. */
   reliefFrom: number | undefined = undefined
-  /** Stored sessions that hold as many messages as they may. */
+  /** Persistent sessions whose queue is full. */
   readonly fullSessions = new Set<Session>()
-  /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
+  /** Sessions to check since permissions changed; stale: they have changed again meanwhile. */
   accessChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
-  /** What clients are subscribed to, for bridges that want to know; undefined: none does. */
+  /** Filters of clients, for bridges that need them; undefined: none does. */
   clientFilters: ClientFilters | undefined = undefined
-  /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
+  /** Session that holds each exclusive filter: see `peers/exclusive-subscriptions.ts`. */
   readonly exclusiveHolders = new Map<TopicFilter, Session>()
-  /** Of `settings.topicRewrites`. */
+  /** Matches the expressions of `settings.topicRewrites`. */
   readonly matchRegex: MatchRegex
-  /** Runs rules; undefined: there are none. */
+  /** Runs rules; undefined if there are none. */
   readonly ruleHook: RuleHook | undefined
-  /** Of the message that is being routed; undefined: none. */
+  /** Rules of the message that is being routed; undefined: none. */
   matchedRules: readonly MatchedRule[] | undefined = undefined
-  /** What has happened that rules ask for, beside messages. */
+  /** Recorded events other than messages for which rules run. */
   readonly ruleTriggers = new RuleTriggers()
-  /** Connections that are not read from until the actions of rules have stored less. */
+  /** Connections whose reading pauses until action queues have space. */
   readonly waitingForActions = new Set<Connection>()
-  /** A session that was full is so no longer: who waits for actions tries again. */
+  /** A full queue has space again: connections that wait for actions are handled again. */
   hasActionRoom = false
   openConnections = 0
   readonly subscriptionCounts: SubscriptionCounts = { subscriptions: 0, shared: 0, subscribers: 0 }
@@ -280,18 +281,18 @@ export class BrokerState {
     this.outputs = { sends, requests, closes, readScheduler, events, peerSends }
   }
 
-  /** From here on messages run these. */
+  /** Replaces the rules. */
   setRules(
     rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>,
     triggers: ReadonlySet<RuleTriggerKind>,
   ): void {
     this.router.setRules(rules)
     this.ruleTriggers.setWanted(triggers)
-    // Who waits for actions may have nothing to wait for.
+    // The rules that connections wait for may have been removed.
     this.hasActionRoom = true
   }
 
-  /** A subscription of the session has come (1) or gone (-1); what the session holds is as it is afterwards. */
+  /** A subscription of the session was added (1) or removed (-1); the session's state is the one after the change. */
   countSubscription(session: Session, filter: TopicFilter, change: 1 | -1): void {
     const { subscriptionCounts } = this
     const now = session.subscriptions?.size ?? 0
@@ -321,7 +322,7 @@ export class BrokerState {
     return question
   }
 
-  /** A client id that no client has, as the name of a session. */
+  /** Returns a new unique client ID, as the name of a session. */
   assignClientId(namespace: string | undefined): string {
     let clientId
     do clientId = namespacedName(namespace, `auto-${this.identity}-${(++this.#lastAssigned).toString(36)}`)
@@ -329,23 +330,23 @@ export class BrokerState {
     return clientId
   }
 
-  /** Not used twice in this life of the broker. */
+  /** Unique since the start of the broker. */
   nextSerial(): number {
     return ++this.#lastSerial
   }
 
-  /** Its session lives on this shard. */
+  /** Returns whether this shard owns the session. */
   isOwn(clientId: string): boolean {
     return shardOf(clientId, this.shard.count) === this.shard.own
   }
 
-  /** Shards choose from ids of their own: own + count, own + 2 * count, ... */
+  /** Each shard uses its own IDs: own + count, own + 2 * count, ... */
   nextBodyId(): number {
     this.#lastBody += this.shard.count
     return this.#lastBody
   }
 
-  /** Body ids up to here are in use since before a restart. */
+  /** Payload IDs up to `bodyId` are in use since before a restart. */
   bodyIdsUsedUpTo(bodyId: number): void {
     const { own, count } = this.shard
     const lastOfOwn = bodyId - ((((bodyId - own) % count) + count) % count)
@@ -392,7 +393,7 @@ function countDropOf(session: Session, reason: DropReason): void {
   session.drops.set(reason, (session.drops.get(reason) ?? 0) + 1)
 }
 
-/** Most are empty most of the time, and cutting an array costs whether it is or not. */
+/** Most lists are usually empty, and truncating an array costs time even if it is empty. */
 function empty(list: unknown[]): void {
   if (list.length > 0) list.length = 0
 }

@@ -1,26 +1,26 @@
-// What clients are subscribed to, counted by filter, for bridges that make the same subscriptions at their remote brokers.
-// There is none of this while no bridge asks for it.
+// Filters of clients, counted, for bridges that make the same subscriptions at their remote brokers. Nothing is counted unless
+// a bridge needs it.
 //
 //   a session subscribes ──note──> counts by filter ──┐
-//   those from before    ──walk──> in slices ─────────┴──take──> 'a/#' at QoS 1, 'b' no longer
+//   existing sessions    ──walk──> in slices ─────────┴──take──> 'a/#' at QoS 1, 'b' removed
 //
-// Not counted: what begins with `$` (topics of the broker itself, and all that belongs to a namespace), and what bridges are
-// subscribed to, those of this broker and those of others: else two brokers would hold each other's subscriptions for ever.
+// Not counted: filters that start with `$` (topics of the broker and of namespaces), and subscriptions of bridges, of this and
+// of other brokers. Otherwise two brokers would keep each other's subscriptions forever.
 
 import { bareFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
-/** So many filters are told of at most; the others wait for one of them to go. */
+/** Maximum filters reported. Further ones are reported when one of these is removed. */
 export const maxFiltersReported = 10_000
-/** Of a slice of the walk. */
+/** Sessions in one slice of the walk. */
 const sessionsAtOnce = 1_000
 const subscriptionsAtOnce = 2_000
 
-/** By QoS: how many hold it. */
+/** Number of subscriptions by QoS. */
 type Holders = [number, number, number]
 
-/** Undefined: nobody is subscribed to it any more. */
+/** Undefined: no client subscribes to it any more. */
 export type FilterChange = readonly [filter: TopicFilter, qos: QoS | undefined]
 
 interface Subscriber {
@@ -40,24 +40,24 @@ export class ClientFilters {
   readonly #unreported = new Set<TopicFilter>()
   readonly #changed = new Set<TopicFilter>()
   readonly #most: number
-  /** Sessions in places below have been counted, and those that come there are. */
+  /** Sessions at lower indexes are counted; new sessions there are counted when they subscribe. */
   #walkedTo = 0
 
   constructor(most: number = maxFiltersReported) {
     this.#most = most
   }
 
-  /** Everything that was there at the beginning has been counted. */
+  /** All subscriptions that existed at the start are counted. */
   get isComplete(): boolean {
     return this.#walkedTo === Infinity
   }
 
-  /** Filters beyond what is told of. */
+  /** Number of filters beyond the maximum. */
   get unreported(): number {
     return this.#unreported.size
   }
 
-  /** A subscription has come, changed or gone; `undefined` on the side where there is none. */
+  /** A subscription was added, changed or removed; `undefined` on the side where there is none. */
   note(
     { clientId, place }: Pick<Subscriber, 'clientId' | 'place'>,
     filter: TopicFilter,
@@ -68,12 +68,12 @@ export class ClientFilters {
     this.#count(filter, change.after, 1)
   }
 
-  /** The session ends, and is still where it was. */
+  /** The session ends and is still at its index. */
   forget(session: Subscriber): void {
     for (const [filter, before] of session.subscriptions ?? []) this.note(session, filter, { before, after: undefined })
   }
 
-  /** Counts some of those that were there before. */
+  /** Counts a slice of the existing subscriptions. */
   walk(subscribers: Subscribers): void {
     let left = subscriptionsAtOnce
     for (let looked = 0; looked < sessionsAtOnce && left > 0; looked++) {
@@ -88,7 +88,7 @@ export class ClientFilters {
     }
   }
 
-  /** What has changed since the last time. */
+  /** Returns the changes since the last call. */
   take(): FilterChange[] {
     const changes: FilterChange[] = []
     for (const filter of this.#changed) {
@@ -113,13 +113,13 @@ export class ClientFilters {
     return changes
   }
 
-  /** All that has been told. */
+  /** Returns all reported filters. */
   get all(): FilterChange[] {
     return [...this.#told]
   }
 
   #count(filter: TopicFilter, options: SubscriptionOptions | undefined, change: 1 | -1): void {
-    // Bridges of other brokers ask for both, or it is done for them.
+    // Bridges of other brokers request both options, or the broker sets both for them.
     if (options === undefined || (options.noLocal && options.retainAsPublished)) return
     const bare = bareFilter(filter)
     if (bare.startsWith('$')) return

@@ -1,4 +1,4 @@
-// The six states of a connection, each with what belongs to it.
+// The states of a connection, each with its data.
 //
 //   awaiting-connect --CONNECT--> awaiting-verdict --allowed--> open --...--> closing --stream ended--> closed
 //                              AUTH ^      v not yet
@@ -14,28 +14,30 @@ import type { Session } from './sessions/session.ts'
 export interface AwaitingAuthentication {
   readonly state: 'awaiting-verdict'
   readonly connect: ConnectPacket
-  /** The client id in force, as the name of the session: the client's own, or the one assigned to it. */
+  /** The client ID in use, as the name of the session: the client's own, or an assigned one. */
   readonly clientId: string
-  /** In force: CONNECT's, or that of the client's certificate. */
+  /** The user name in use: that of CONNECT or of the certificate. */
   readonly username: string | undefined
   readonly question: RequestId
-  /** Enhanced authentication: AUTH packets that the client has sent. */
+  /** Enhanced authentication: number of AUTH packets that the client sent. */
   readonly steps: number
-  /** Let in, but for its will (nobody knows yet whether that is allowed), or for its older connection: see `takeover-wait.ts`. */
+  /**
+   * Authenticated, but waiting for the authorization of its will or for its older connection: see `takeover-wait.ts`.
+   */
   readonly granted: GrantedAccess | undefined
-  /** So long it waits for its older connection to be heard to its end; undefined: it never had to. */
+  /** End of the wait for its older connection; undefined if it never waited. */
   readonly waitsUntilMs: number | undefined
-  /** What came behind the CONNECT, in order; at most `settings.maxParkedPackets`. */
+  /** Packets after CONNECT, in order; at most `settings.maxParkedPackets`. */
   readonly parked: Packet[]
 }
 
-/** The verdict of who lets clients in. */
+/** Result of a successful authentication. */
 export interface GrantedAccess {
   readonly identity: Identity
   readonly authenticationData: Buffer | undefined
 }
 
-/** It is the client's turn to send AUTH. */
+/** The client must send AUTH next. */
 export interface AwaitingAuth {
   readonly state: 'awaiting-auth'
   readonly connect: ConnectPacket
@@ -47,30 +49,30 @@ export interface AwaitingAuth {
 export interface Open {
   readonly state: 'open'
   readonly session: Session
-  /** The topic that each alias of the client stands for; index 0 is never used. */
+  /** Topic of each alias of the client; index 0 is never used. */
   incomingAliases: (Topic | undefined)[] | undefined
   /**
-   * What waits, and behind it what came later, in order: a PUBLISH for the disk to serve again (3.1 and 3.1.1 clients only:
-   * they cannot be told), or a packet for somebody to say that it is allowed.
+   * A waiting packet and all later ones, in order. A PUBLISH waits for the store (3.1 and 3.1.1 clients only: they
+   * cannot be told), or a packet waits for its authorization.
    */
   parked: Packet[]
   waiting: AuthorizationWait | undefined
-  /** The method that CONNECT named; undefined: there was none, and no AUTH may come [MQTT5-4.12.0-7]. */
+  /** The method in CONNECT; undefined: there was none, and AUTH is not allowed [MQTT5-4.12.0-7]. */
   readonly authenticationMethod: string | undefined
-  /** The re-authentication that is under way. */
+  /** The re-authentication in progress. */
   reauthentication: Reauthentication | undefined
-  /** CONNECT asked for a session expiry, whatever was given: DISCONNECT may ask for another [MQTT5-3.14.2-2]. */
+  /** CONNECT requested a session expiry, whatever was granted: DISCONNECT may request another [MQTT5-3.14.2-2]. */
   readonly asksForExpiry: boolean
 }
 
-/** What a packet waits for, and what has been asked about it in all: see `authorization-wait.ts`. */
+/** What a packet waits for, and all requests made for it: see `authorization-wait.ts`. */
 export interface AuthorizationWait {
   readonly packet: Packet
   readonly questions: Set<RequestId>
   readonly requested: Set<string>
 }
 
-/** `question`: ours to answer; undefined: it is the client's turn. */
+/** `question`: the request without a response; undefined: the client must send AUTH next. */
 export interface Reauthentication {
   readonly question: RequestId | undefined
   readonly steps: number
@@ -84,7 +86,9 @@ export type ConnectionState =
   | { readonly state: 'closing'; readonly reason: ReasonCode }
   | { readonly state: 'closed' }
 
-/** The one place that knows that `connection.now` is always one of the union: only this folder writes it. */
+/**
+ * Only this function knows that `connection.now` is always a member of the union, because only this folder writes it.
+ */
 export function stateOf(connection: Connection): ConnectionState {
   return connection.now as ConnectionState
 }

@@ -1,9 +1,9 @@
-// Triggers of rules, from where they are recorded until rules have run for them: most often the end of the same input.
+// Triggers of rules, from their recording until the rules have run: usually at the end of the same input.
 //
 //   handlers ──add──► waiting ──take──► rule hook, as many as it has time for
-//                        ^────────keep──────┘ the rest, with bytes of their own
+//                        ^────────keep──────┘ the rest, with copied bytes
 //
-// A flag for each kind says whether any rule asks for it. Nothing else is done where none does.
+// A flag for each kind says whether any rule uses it. Kinds that no rule uses cost nothing else.
 
 import type { BufferPool } from '../model/buffer-pool.ts'
 import { copyOut, type Message } from '../model/message.ts'
@@ -19,12 +19,12 @@ import {
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { Session } from './sessions/session.ts'
 
-/** Triggers that wait for rules, and bytes of their messages. What comes beyond is lost and counted. */
+/** Maximum number of waiting triggers, and maximum bytes of their messages. Further ones are dropped and counted. */
 export const maxWaitingTriggers = 100_000
 export const maxWaitingTriggerBytes = 16_777_216
 
 export class RuleTriggers {
-  /** Read by handlers on the way of every message: a plain object with one field for each kind. */
+  /** Read on the message path: a plain object with one field for each kind. */
   readonly wanted: Record<RuleTriggerKind, boolean> = noneWanted()
   #waiting: RuleTrigger[] = []
   #lost: Map<RuleTriggerKind, number> | undefined
@@ -38,13 +38,13 @@ export class RuleTriggers {
     return this.#waiting.length > 0 || this.#lost !== undefined
   }
 
-  /** To be called only where `wanted` says so. */
+  /** Must be called only if `wanted` is set. */
   add(trigger: RuleTrigger): void {
     if (this.#waiting.length >= maxWaitingTriggers) this.#lose(trigger.kind)
     else this.#waiting.push(trigger)
   }
 
-  /** Not of what rules and the broker publish: rules that answer each other would never end. */
+  /** Not for messages that rules and the broker publish: rules that trigger each other would never end. */
   addDelivery(
     kind: DeliveryTrigger['kind'],
     session: Session,
@@ -62,7 +62,7 @@ export class RuleTriggers {
     if (message.publisher !== '') this.add({ kind: 'message-dropped', atMs, message, reason })
   }
 
-  /** All that wait, in order. */
+  /** Returns all waiting triggers, in order. */
   take(): readonly RuleTrigger[] {
     const taken = this.#waiting
     this.#waiting = []
@@ -75,7 +75,10 @@ export class RuleTriggers {
     return lost
   }
 
-  /** What rules had no time for comes first the next time. The chunks of their messages are reused: bytes are copied. */
+  /**
+   * Keeps the triggers that rules had no time for; they come first next time. Their bytes are copied, because the
+   * chunks are used again.
+   */
   keep(rest: readonly RuleTrigger[], buffers: BufferPool): void {
     const kept: RuleTrigger[] = []
     let bytes = 0

@@ -1,5 +1,5 @@
-// What becomes due by itself. Entries of the heap are looked at again when their time comes: most find that nothing
-// is to be done, because something has happened meanwhile.
+// Handles deadlines that are due. Each is checked again at its time: most need nothing, because the state has changed
+// meanwhile.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -25,14 +25,17 @@ import { endSession, hasExpired } from '../sessions/end-session.ts'
 import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-/** So many deadlines in one tick at most; the rest is due in the next. */
+/** Maximum number of deadlines in one tick; the others follow in the next. */
 const maxDeadlinesPerTick = 1_000
 
-/** Of what a client is given (one and a half times its keep alive): so long and it has missed its own by a quarter. */
+/**
+ * Part of the allowed silence (1.5 times the keep alive) after which the client has exceeded its keep alive by a
+ * quarter.
+ */
 const gapShare = 5 / 6
 
 export function handleTick(state: BrokerState): void {
-  // A will that were published before the others have said what they want would reach nobody there.
+  // A will that is published before the peers have sent their filters would not reach their subscribers.
   if (state.peerTable?.isReady === false) return
   for (let count = 0; count < maxDeadlinesPerTick; count++) {
     const deadline = state.deadlines.takeDue(state.nowMs)
@@ -48,7 +51,7 @@ export function handleTick(state: BrokerState): void {
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
 }
 
-/** It holds more than is left to it while the memory of the node is short. */
+/** The connection holds more than its share while the node is short of memory. */
 function endGreedy(state: BrokerState, connection: Connection): void {
   const text = 'the memory of the broker is short, and this client holds much of it'
   endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
@@ -66,7 +69,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
-  if (kind === 'retained-wait') return // What waited is answered in this tick.
+  if (kind === 'retained-wait') return // Waiting requests are answered in this tick.
   if (kind === 'forget-received') return expireReceivedIds(state)
   if (kind === 'ended-queue') return continueEndedQueues(state)
   if (kind === 'delayed-due') return publishDelayed(state, subject)
@@ -88,7 +91,7 @@ function closeIdle(state: BrokerState, connection: Connection): void {
   })
 }
 
-/** What the client has shown to be let in (a token) does not hold any longer, and it has shown nothing new. */
+/** The credentials of the client (a token) have expired, and it did not re-authenticate. */
 function endExpired(state: BrokerState, connection: Connection): void {
   endConnection(state, connection, {
     reason: reasonCodes.maximumConnectTime,
@@ -97,12 +100,12 @@ function endExpired(state: BrokerState, connection: Connection): void {
   })
 }
 
-/** [MQTT-3.1.2-24] [MQTT5-3.1.2-22] A client silent for one and a half times its keep alive is taken for lost. */
+/** [MQTT-3.1.2-24] [MQTT5-3.1.2-22] A client that is silent for 1.5 times its keep alive is disconnected. */
 function checkKeepAlive(state: BrokerState, connection: Connection): void {
   if (connection.now.state !== 'open') return
   const dueAtMs = connection.lastPacketAtMs + connection.keepAliveMs
   if (dueAtMs > state.nowMs) return waitForKeepAlive(state, connection, dueAtMs)
-  // Whoever stands still at our wish is not silent by its own.
+  // Reading is paused, so the silence is not the client's.
   if (connection.isPaused) return state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
   endConnection(state, connection, {
     reason: reasonCodes.keepAliveTimeout,
@@ -111,7 +114,7 @@ function checkKeepAlive(state: BrokerState, connection: Connection): void {
   })
 }
 
-/** Looks once before the end is due: a client that comes close to it now and then is worth a word. */
+/** Checks once before the deadline, to log clients that often come close to it. */
 function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: number): void {
   const now = stateOf(connection)
   const gapAtMs = connection.lastPacketAtMs + connection.keepAliveMs * gapShare
@@ -122,7 +125,7 @@ function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: n
 }
 
 function expireSession(state: BrokerState, session: Session): void {
-  // It was there in between: another deadline stands for it.
+  // If the client was connected in between, another deadline exists.
   if (hasExpired(state, session)) endSession(state, session)
 }
 
@@ -135,7 +138,7 @@ function publishDueOrphan(state: BrokerState, clientId: string): void {
   if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishDelayedWill(state, clientId, orphan)
 }
 
-/** More unsent bytes than this and the client is slow, not forgetful: sending again would only make it worse. */
+/** With more unsent bytes the client is slow: redelivery would make it slower. */
 const maxUnsentBytesForRetry = 65_536
 
 function retry(state: BrokerState, session: Session): void {

@@ -1,4 +1,4 @@
-// What was kept comes back, before any client does.
+// Restores the stored state at start, before any client connects.
 
 import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../protocol/index.ts'
 import {
@@ -36,7 +36,10 @@ import type { SharedGroup } from '../topics/index.ts'
 import { newPersistentQueue, Session } from '../state/sessions/session.ts'
 import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
 
-/** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
+/**
+ * Records may come in any order, except that a session comes before its own records. Records of other shards are
+ * skipped.
+ */
 export function restore(state: BrokerState, record: StoredRecord): void {
   if (state.peerTable !== undefined && !isOwn(state, state.peerTable, record)) return
   if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
@@ -70,17 +73,17 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'account':
     case 'api-key':
     case 'namespace':
-      return // Queues are read when their client comes; facts are the driver's, and the rest is for others.
+      return // Queues are read when their client connects; the driver handles facts; other records belong to other modules.
     default:
       record satisfies never
   }
 }
 
-/** What is left of a session: its queue, or a will of it. */
+/** Restores the queue or a will of an ended session. */
 function restoreReserved(state: BrokerState, record: StoredRecord): void {
   if (record.kind === 'session') restoreEndedQueue(state, record)
   if (record.kind !== 'will') return
-  // One that was published before is owed to other shards, as a will is.
+  // A delayed message that was already published is pending for peers, like a will.
   if (isDelayedName(record.clientId) && !record.message.isRepeat) restoreDelayed(state, record)
   else restoreWill(state, record)
 }
@@ -109,7 +112,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
   session.mountpoint = record.mountpoint
   session.expirySeconds = record.expirySeconds
   session.cleanStart = false
-  // Connected when the broker ended: from then on, which is now at the latest, it is without its client.
+  // Connected when the broker ended: its time without a client starts at the latest now.
   session.disconnectedAtMs = record.disconnectedAtMs ?? state.nowMs
   session.isRecovered = record.queueHead === 0
   const head = Math.max(record.queueHead, 1)
@@ -127,7 +130,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, session.disconnectedAtMs + expiry)
 }
 
-/** Where the queue of a session lies on disk. */
+/** Restores the position of a session's queue on disk. */
 export function restoreQueue(
   state: BrokerState,
   queue: { clientId: string; firstSequence: number; lastSequence: number; count: number },
@@ -157,7 +160,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   const isNew = !session.subscriptions.has(filter)
   session.subscriptions.set(filter, options)
   if (isNew) state.countSubscription(session, filter, 1)
-  // What waits in it is not read for the sake of one that was over before: most queues have nothing from any, and are long.
+  // The queue is not read to find messages of earlier shared subscriptions: most queues have none, and are long.
   if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
   state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
@@ -178,7 +181,7 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
   }
 }
 
-/** Its packet id is taken until the client has answered, though its message may still be on disk. */
+/** Its packet identifier is in use until the client acknowledges it, although its message may be on disk only. */
 function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   const session = state.sessions.get(record.clientId)
   if (session?.stored === undefined || session.window().get(record.packetId) !== undefined) return
@@ -211,13 +214,15 @@ function messageOf(state: BrokerState, stored: StoredMessage): Message | undefin
   return name === undefined ? undefined : fromStored(stored, state.topics.named(name))
 }
 
-/** One whose time ended while nobody was there is due at once: it is given to nobody, and its record goes. */
+/**
+ * A message that expired while the broker was stopped is due at once: it is not delivered, and its record is deleted.
+ */
 function restoreRetained(state: BrokerState, stored: StoredMessage): void {
   const message = messageOf(state, stored)
   if (message !== undefined) putRetained(state, message, 0)
 }
 
-/** One that is of a shard that there is not any more is another's now. */
+/** The handoff of a shard that no longer exists belongs to another one now. */
 function restoreMoving(state: BrokerState, record: MovingRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
@@ -231,7 +236,7 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   if (will === undefined) return
   const clientId = clientIdIn(record.clientId)
   const session = state.sessions.get(clientId)
-  // One that was published before is no concern of the session any more, nor of the client that comes back to it.
+  // An already published will does not concern the session any more, nor a client that reconnects to it.
   if (record.message.isRepeat) return restoreOrphan(state, will.name, { will, dueAtMs: state.nowMs })
   const delayMs = record.delaySeconds * 1_000
   if (session === undefined) {
@@ -245,7 +250,7 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   state.deadlines.set('will-due', clientId, session.willDueAtMs)
 }
 
-/** The earlier one was to be published already when the client connected again. */
+/** The earlier will was due when the client reconnected. */
 function laterOf(state: BrokerState, before: SessionWill | undefined, will: SessionWill): SessionWill {
   if (before === undefined) return will
   const [earlier, later] = before.createdAtMs <= will.createdAtMs ? [before, will] : [will, before]

@@ -1,12 +1,12 @@
-// Who gets a message on one topic: the subscriptions that match it, gathered by subscriber.
+// The receivers of messages on one topic: the matching subscriptions, collected by subscriber.
 //
 //   'a/b' ──match──► a/b: { 7: qos 0 }   a/+: { 7: qos 2, id 4 }   #: { 3: qos 1 }   $share/w/a/#: { 5, 6 }
 //                          └──────────┬──────────┘                    │                    │
 //   recipients:   7: qos 2, identifiers [4]                  3: qos 1                      │
 //   groups:       w on a/# ◄───────────────────────────────────────────────────────────────┘
 //
-// A plan is a picture of one moment and is never changed. The groups in it are the living ones: who joins or leaves a
-// group that goes on is seen without a new plan.
+// A plan is a snapshot and never changes. It refers to the current groups: a change of members in a remaining group is visible
+// without a new plan.
 
 import type { QoS } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
@@ -16,21 +16,21 @@ import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import type { FilterSubscribers } from './subscription-trie.ts'
 
-/** What several subscriptions of one subscriber come to for one message. */
+/** The combined options of all matching subscriptions of one subscriber. */
 export interface EffectiveOptions {
-  /** The highest of all [MQTT-3.3.5-1] [MQTT5-3.3.4-2]. */
+  /** The highest QoS [MQTT-3.3.5-1] [MQTT5-3.3.4-2]. */
   readonly qos: QoS
-  /** If any asks for it. */
+  /** True if any subscription requests it. */
   readonly retainAsPublished: boolean
-  /** Those of every subscription that has one, equal ones as often as they were given [MQTT5-3.3.4-3, -4]. */
+  /** The identifiers of all subscriptions that have one, with duplicates [MQTT5-3.3.4-3, -4]. */
   readonly identifiers: readonly number[] | undefined
-  /** The highest of all. */
+  /** The highest value. */
   readonly raisesTo: QoS
 }
 
 /**
- * Grows by one subscription after the other, in place: a session may have thousands that overlap, and a copy for each
- * would make the cost quadratic.
+ * Subscriptions are added one by one in place: a session may have thousands that overlap, and copies would make the
+ * cost quadratic.
  */
 class GatheredOptions implements EffectiveOptions {
   qos: QoS
@@ -55,12 +55,12 @@ class GatheredOptions implements EffectiveOptions {
   }
 }
 
-/** One subscriber of a plan. It gets one copy, however many of its subscriptions match. */
+/** One subscriber of a plan. It gets one copy, whatever the number of matching subscriptions. */
 export class MatchedSubscriber<S extends object> extends GatheredOptions {
   readonly subscriber: S
-  /** At least one of its matching subscriptions is not for its own messages. */
+  /** At least one of its matching subscriptions has No Local. */
   hasNoLocal: boolean
-  /** Without the no-local subscriptions. Only there if there are both kinds: else it is this or nothing. */
+  /** Options without the No Local subscriptions. Set only if there are both kinds. */
   #forOwnMessages: GatheredOptions | undefined
 
   constructor(subscriber: S, options: SubscriptionOptions) {
@@ -70,17 +70,17 @@ export class MatchedSubscriber<S extends object> extends GatheredOptions {
     this.#forOwnMessages = undefined
   }
 
-  /** It gets no message of its own through this plan. */
+  /** Returns whether it receives no message of its own through this plan. */
   get allNoLocal(): boolean {
     return this.hasNoLocal && this.#forOwnMessages === undefined
   }
 
-  /** Undefined where the message is its own and no subscription wants those [MQTT5-3.8.3-3]. */
+  /** Undefined if the message is its own and all subscriptions have No Local [MQTT5-3.8.3-3]. */
   effectiveFor(publisherIsSelf: boolean): EffectiveOptions | undefined {
     return publisherIsSelf && this.hasNoLocal ? this.#forOwnMessages : this
   }
 
-  /** One more subscription of the same subscriber. Only while the plan is being made. */
+  /** Adds a subscription of the same subscriber. Only while the plan is made. */
   include(options: SubscriptionOptions): void {
     if (options.noLocal && !this.hasNoLocal) {
       this.#forOwnMessages = new GatheredOptions(this)
@@ -98,16 +98,16 @@ function effective({ qos, retainAsPublished, identifier, raisesTo }: Subscriptio
 }
 
 /**
- * All recipients of a topic, each once, and all shared subscriptions, of each of which one member gets the message; and
- * what leads to other shards (`P`).
+ * The recipients of a topic, each once, its shared subscriptions, of which one member each gets the message, and the
+ * peers (`P`).
  */
 export class DeliveryPlan<S extends object, P extends object = object> {
   readonly recipients: readonly MatchedSubscriber<S>[]
-  /** Those of which only sessions here are members. */
+  /** Shared subscriptions with members on this shard only. */
   readonly groups: readonly SharedGroup<S>[]
   readonly peers: readonly PeerMatch<P>[]
   readonly spanning: readonly CrossShardGroup<S, P>[]
-  /** Rules whose topic filters match; undefined: none. */
+  /** Rules whose filters match; undefined: none. */
   readonly rules: readonly MatchedRule[] | undefined
 
   constructor(
@@ -123,12 +123,12 @@ export class DeliveryPlan<S extends object, P extends object = object> {
     this.rules = rules
   }
 
-  /** Nobody gets it. */
+  /** Returns whether there is no receiver. */
   get isEmpty(): boolean {
     return this.recipients.length === 0 && this.groups.length === 0 && !this.leadsElsewhere
   }
 
-  /** Other shards want it, or may. */
+  /** Returns whether peers have, or may have, receivers. */
   get leadsElsewhere(): boolean {
     return this.peers.length > 0 || this.spanning.length > 0
   }
@@ -138,8 +138,8 @@ const nobody: readonly never[] = []
 const nothingElsewhere = { peers: nobody, spanning: nobody } as const
 
 /**
- * A plan for the audiences of all filters that match a topic, without those that `admits` says no to; and for those on
- * other shards.
+ * Makes a plan from the subscribers of all matching filters, without those that `admits` excludes, and from the
+ * interest of peers.
  */
 export function makePlan<S extends object, P extends object>(
   audiences: readonly FilterSubscribers<S>[],
@@ -149,7 +149,7 @@ export function makePlan<S extends object, P extends object>(
 ): DeliveryPlan<S, P> {
   const recipients: MatchedSubscriber<S>[] = []
   const groups: SharedGroup<S>[] = []
-  // Within one filter a subscriber stands once, so the first audience needs no looking for repeats.
+  // A filter contains each subscriber once, so the first filter needs no check for duplicates.
   let known: Map<S, MatchedSubscriber<S>> | undefined
 
   for (const audience of audiences) {
@@ -179,7 +179,9 @@ export function makePlan<S extends object, P extends object>(
   )
 }
 
-/** An array that was pushed to has room for 17, and there may be a million plans of one recipient. */
+/**
+ * An array that was extended by `push` has memory for 17 entries, and there may be a million plans with one recipient.
+ */
 function trimmed<T>(list: T[]): readonly T[] {
   return list.length === 0 ? nobody : list.slice()
 }

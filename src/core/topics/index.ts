@@ -1,5 +1,5 @@
-// Entry point of the folder topics, for other folders of the core: the subscribers of a message, and which message a topic
-// remembers. Nothing here knows what a session or a connection is: a subscriber is any object with an identity.
+// Entry point of the folder topics, for other folders of the core: subscribers of a message and retained messages by
+// topic. This folder does not depend on sessions or connections: a subscriber is any object with an identity.
 
 export type { PeerMatch, CrossShardGroup } from './peer-matches.ts'
 export { DeliveryPlan, MatchedSubscriber, type EffectiveOptions } from './delivery-plan.ts'

@@ -1,25 +1,25 @@
-// A Map by text that may hold millions and never stops for long. A plain Map doubles by moving every entry at once,
-// which takes 60 ms at a million; here nothing larger than one part is ever moved.
+// A Map with text keys that may contain millions of entries and never pauses for long. A plain Map doubles by moving all entries
+// at once, which takes 60 ms at a million. Here only parts are moved.
 //
-//   first   [ up to 32,768 entries ]       the only part, as long as it has room
-//   others  [0] [1] [2] ... [255]          behind it: the part of a key is its hash
+//   first   [ up to 32,768 entries ]       the only part while it has space
+//   others  [0] [1] [2] ... [255]          afterwards: the hash of a key selects its part
 //
-// An entry stays in its part until it is deleted, so a walk that goes from part to part while others set and delete
-// comes exactly once to every entry that is there throughout: a Map's own iterator promises that for each part.
+// An entry stays in its part until it is deleted. So a walk along the parts visits every entry exactly once that exists during
+// the whole walk: the iterator of a Map guarantees that for each part.
 
 import { hashOf } from './text-hash.ts'
 
 const firstCapacity = 32_768
 const partCount = 256
 
-/** Like a Map with keys of text; walked with `walk`. */
+/** Like a Map with text keys; `walk` enumerates it. */
 export class LargeMap<V> {
   readonly #first: Map<string, V> = new Map()
   readonly #firstCapacity: number
   #others: Map<string, V>[] | undefined = undefined
   #size = 0
 
-  /** Another capacity of the first part is for tests. */
+  /** Only tests use another capacity. */
   constructor(capacity: number = firstCapacity) {
     this.#firstCapacity = capacity
   }
@@ -41,19 +41,19 @@ export class LargeMap<V> {
     this.#size += part.size - before
   }
 
-  /** True if it was there. */
+  /** Returns true if it existed. */
   delete(key: string): boolean {
     const wasThere = this.#first.delete(key) || (this.#others !== undefined && partOf(this.#others, key).delete(key))
     if (wasThere) this.#size -= 1
     return wasThere
   }
 
-  /** Each entry that is there throughout exactly once, whatever is set and deleted between two steps. */
+  /** Visits each entry exactly once that exists during the whole walk, whatever changes between two steps. */
   walk(): LargeMapWalk<V> {
     return new LargeMapWalk((at) => (at === 0 ? this.#first : this.#others?.[at - 1]))
   }
 
-  /** Where the key is, or where it goes. */
+  /** Returns the part that contains the key, or that will. */
   #partWithRoomFor(key: string): Map<string, V> {
     const firstHasRoom = this.#first.size < this.#firstCapacity
     if (this.#first.has(key) || (this.#others === undefined && firstHasRoom)) return this.#first
@@ -68,7 +68,7 @@ function partOf<V>(parts: readonly Map<string, V>[], key: string): Map<string, V
   return parts[((hash >>> 16) ^ hash) & (partCount - 1)]
 }
 
-/** A place in a WideMap. */
+/** A position in a LargeMap. */
 export class LargeMapWalk<V> {
   readonly #partAt: (at: number) => Map<string, V> | undefined
   #at = 0
@@ -79,7 +79,7 @@ export class LargeMapWalk<V> {
     this.#entries = partAt(0)?.entries()
   }
 
-  /** The next entry, undefined after the last. */
+  /** Returns the next entry; undefined after the last. */
   next(): [key: string, value: V] | undefined {
     while (this.#entries !== undefined) {
       const step = this.#entries.next()

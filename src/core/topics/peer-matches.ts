@@ -1,4 +1,4 @@
-// What sessions on other shards of the node want of the messages of a topic: the part of a delivery plan that leads away.
+// The interest of sessions of other shards in messages of a topic: the part of a match plan that names peers.
 //
 //   'a/b' ──match──► a/b: shard 1 (stored QoS 1)   #: shard 1, shard 2   $share/w/a/#: here 5, 6; shard 2 has 3 members
 //                          └─────────────┬────────────────┘                            │
@@ -10,12 +10,12 @@ import type { Interest } from '../model/peer-messages.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { FilterSubscribers } from './subscription-trie.ts'
 
-/** A shard with plain subscribers: it gets the message once, however many of its filters match. */
+/** A shard with non-shared subscribers. It gets the message once, whatever the number of matching filters. */
 export class PeerMatch<P extends object> {
   readonly peer: P
-  /** The highest QoS that a stored session there was granted; 0: nobody there keeps it. */
+  /** Highest QoS granted to a persistent session there; 0: none stores it. */
   storedQoS: QoS
-  /** A stored session there that is to have it holds as many messages as it may. */
+  /** The queue of a matching persistent session there is full. */
   isFull: boolean
 
   constructor(peer: P, storedQoS: QoS, isFull: boolean) {
@@ -29,13 +29,13 @@ export class PeerMatch<P extends object> {
 export interface CrossShardGroup<S extends object, P extends object> {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
-  /** Undefined where no session here is a member. */
+  /** Undefined if no session of this shard is a member. */
   readonly local: SharedGroup<S> | undefined
-  /** The living one: what is told of it later is seen without a new plan. */
+  /** The current group: later changes are visible without a new plan. */
   readonly onPeers: SharedGroup<P, Interest>
 }
 
-/** Each shard of the audiences once. */
+/** Returns each shard with subscribers once. */
 export function peerMatchesOf<P extends object>(audiences: readonly FilterSubscribers<P, Interest>[]): PeerMatch<P>[] {
   const parts: PeerMatch<P>[] = []
   for (const audience of audiences) {
@@ -53,7 +53,7 @@ export function peerMatchesOf<P extends object>(audiences: readonly FilterSubscr
   return parts
 }
 
-/** All shared subscriptions that other shards have members of, each with what is here of it. */
+/** Returns all shared subscriptions with members on other shards, each with its members on this shard. */
 export function crossShardGroupsOf<S extends object, P extends object>(
   audiences: readonly FilterSubscribers<P, Interest>[],
   own: readonly SharedGroup<S>[],

@@ -1,32 +1,32 @@
-// How a topic learns that a subscription that matters to it has changed, without asking the subscriptions and without
-// a list of topics: counters in cells, and each change adds one to a single cell.
+// Tells a topic that a relevant subscription has changed, without visiting subscriptions and without a list of topics. Cells
+// contain counters; each change increments the counter of one cell.
 //
 // A topic watches ten cells, each found by a hash:
 //
-//   building/7/floor/3/lamp
+//   building/7/level/3/lamp
 //   ├─ root cell            every topic
 //   ├─ whole name           only this one
-//   ├─ first levels         building   building/7   building/7/floor   building/7/floor/3
-//   └─ level at its place   7 as the 2nd   floor as the 3rd   3 as the 4th   lamp as the 5th
+//   ├─ first levels         building   building/7   building/7/level   building/7/level/3
+//   └─ level at its place   7 as the 2nd   level as the 3rd   3 as the 4th   lamp as the 5th
 //
-// A filter can only match a topic that has all its literal levels, and in their places. So a change of a filter may
-// count in the cell of any of them, and of its literal beginning: every topic that it matches watches each of these.
-// The one that the fewest topics watch is taken (`#watchers`):
+// A filter matches a topic only if the topic has all literal levels of the filter at their places. So a change of a filter may
+// count in the cell of any of these levels, or of its literal beginning: every matching topic watches each of them. The cell that
+// the fewest topics watch is used (`#watchers`):
 //
-//   building/7/floor/3/lamp   its whole name: it has no wildcard
+//   building/7/level/3/lamp   its whole name: it has no wildcard
 //   building/7/#              building/7                        (or 7 as the 2nd)
-//   +/+/floor/3/#             floor as the 3rd or 3 as the 4th, whichever is rarer
+//   +/+/level/3/#             level as the 3rd or 3 as the 4th, whichever is rarer
 //   #   +/+                   the root cell: all topics
 //
-// Cells are found by hash and shared, so a topic also hears of changes that are none of its business: then a plan is
-// made anew that need not have been, and nothing is wrong. (Whoever makes names collide on purpose gains that and no
-// more; nor does a wrong guess of `#watchers`, which never hears that a topic is forgotten, cost more.)
+// Topics share cells by hash, so a topic also notices unrelated changes. Then its plan is made again without need, which is
+// correct. An attacker with colliding names, or a wrong estimate of `#watchers` (which counts forgotten topics too), only adds
+// such work.
 //
-// Counters only grow. So the topic keeps the *sum* of its cells, and an equal sum later means that none of them has
-// moved: ten loads and nine additions instead of ten comparisons with ten remembered numbers.
+// Counters only grow. So the topic stores the *sum* of its cells, and an equal sum later means that none of them changed: ten
+// loads and nine additions instead of ten comparisons with ten stored numbers.
 //
-// Sums are taken modulo 2^32. They could come around only after 2^32 additions; an era ends long before, and a watch of
-// another era is always stale. A watch also belongs to one set of cells: that of another broker is of another era.
+// Sums are modulo 2^32. They could repeat only after 2^32 additions; an era ends long before, and a watch of another era is
+// always stale. A watch also belongs to one set of cells: another broker has another era.
 
 import type { TopicFilter, TopicName } from '../../protocol/index.ts'
 import { hashStart, hashStep } from './text-hash.ts'
@@ -34,14 +34,14 @@ import { hashStart, hashStep } from './text-hash.ts'
 const separator = '/'.charCodeAt(0)
 const cellCount = 65_536
 const rootCell = 0
-/** So many first levels of a name have a cell for all of them together, ... */
+/** Maximum number of first levels for which a cell of the common beginning is watched, ... */
 const watchedBeginnings = 4
-/** ... and the levels at the places 1 to this have a cell each. (That of place 0 is the beginning of one level.) */
+/** ... and the levels at the places 1 to this have a cell each. (Place 0 is the beginning of one level.) */
 const watchedPlaces = 4
-/** One change can count up to ten times in a sum, if hashes collide: 10 * 2^28 < 2^32. */
+/** One change can count up to ten times in a sum if hashes collide: 10 * 2^28 < 2^32. */
 const changesPerEra = 2 ** 28
 
-/** What a topic keeps: its cells, two in one number, and what they came to when it last looked. */
+/** State of a topic: its cells, two in one number, and their sum at the last check. */
 export class PlanWatch {
   era: object | undefined = undefined
   sum: number = 0
@@ -53,7 +53,7 @@ export class PlanWatch {
 
   constructor(name: TopicName) {
     const found = [wholeNameCell(name), ...levelCells(name, name.length)]
-    // A name of few levels watches the root cell in place of what it has not.
+    // A topic with few levels watches the root cell for the missing ones.
     const cell = (at: number): number => found[at] ?? rootCell
     this.cells01 = cell(0) | (cell(1) << 16)
     this.cells23 = cell(2) | (cell(3) << 16)
@@ -63,35 +63,35 @@ export class PlanWatch {
   }
 }
 
-/** The counters themselves: 512 KiB, however many topics and subscriptions there are. */
+/** The counters: 512 KiB, whatever the number of topics and subscriptions. */
 export class PlanInvalidation {
   readonly #counts: Int32Array = new Int32Array(cellCount)
-  /** How many topics began to watch each cell. */
+  /** Number of topics that started to watch each cell. */
   readonly #watchers: Uint32Array = new Uint32Array(cellCount)
   readonly #changesPerEra: number
   #changesLeft: number
   #era: object = {}
 
-  /** Another length of an era is for tests. */
+  /** Only tests use another length of an era. */
   constructor(changesInOneEra: number = changesPerEra) {
     this.#changesPerEra = changesInOneEra
     this.#changesLeft = changesInOneEra
   }
 
-  /** A subscription to `filter` (without `$share/group/`) has come, gone or changed. */
+  /** A subscription to `filter` (without `$share/group/`) was added, removed or changed. */
   touch(filter: TopicFilter): void {
     this.#counts[this.#cellOf(filter)] += 1
     this.#changesLeft -= 1
     if (this.#changesLeft <= 0) this.beginEra()
   }
 
-  /** From here on every watch is stale. */
+  /** Makes every watch stale. */
   beginEra(): void {
     this.#era = {}
     this.#changesLeft = this.#changesPerEra
   }
 
-  /** Says that there is a topic that watches these cells from now on. */
+  /** Adds a topic that watches these cells. */
   addWatch(watch: PlanWatch): void {
     for (const pair of [watch.cells01, watch.cells23, watch.cells45, watch.cells67]) {
       this.#watchers[pair & 0xffff] += 1
@@ -100,17 +100,17 @@ export class PlanInvalidation {
     this.#watchers[watch.cell8] += 1
   }
 
-  /** Whether nothing that matters to the topic has changed since `renew`. May say no without need. */
+  /** Returns whether nothing relevant for the topic has changed since `renew`. May return false without need. */
   isCurrent(watch: PlanWatch): boolean {
     return watch.sum === this.#sumOf(watch) && watch.era === this.#era
   }
 
-  /** Whether `renew` was called for it here, and not too many changes ago. */
+  /** Returns whether `renew` was called for the watch here in this era. */
   isOfThisEra(watch: PlanWatch): boolean {
     return watch.era === this.#era
   }
 
-  /** From now on. */
+  /** Makes the watch current. */
   renew(watch: PlanWatch): void {
     watch.era = this.#era
     watch.sum = this.#sumOf(watch)
@@ -138,8 +138,8 @@ export class PlanInvalidation {
 }
 
 /**
- * The cells of the levels of a name or filter: its beginnings as far as they end in front of `literalEnd`, and each
- * literal level at its place.
+ * Returns the cells of the levels of a name or filter: its beginnings that end before `literalEnd`, and each literal
+ * level at its place.
  */
 function levelCells(text: string, literalEnd: number): number[] {
   const cells: number[] = []
@@ -164,7 +164,7 @@ function levelCells(text: string, literalEnd: number): number[] {
   return cells
 }
 
-/** Not the cell of the same text as a beginning: a change of `a` must not count for `a/b`. */
+/** Differs from the cell of the same text as a beginning: a change of `a` must not count for `a/b`. */
 function wholeNameCell(name: string): number {
   let hash = hashStep(hashStart, separator)
   for (let at = 0; at < name.length; at += 1) hash = hashStep(hash, name.charCodeAt(at))

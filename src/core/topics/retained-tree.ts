@@ -1,18 +1,17 @@
-// The last retained message of each topic, found by topic and by filter.
+// The retained message of each topic, found by topic and by filter.
 //
 //   root ── 'site' ─► node ── '1' ─► node ── 'temperature' ─► message site/1/temperature
 //                      │              └───── 'humidity' ────► message site/1/humidity
 //                      └───── '2' ─► message site/2/pressure/outside/east
 //
-// A message stands as high as it can: in place of a node where it is alone below that level, and it moves down when a
-// second topic comes. So a topic costs one entry of a Map and seldom a node. A message that has others below it is its
-// node's own (`message`). An empty node is taken out; a node that holds but one message stays as it is, so that a
-// cursor that walks below it loses nothing.
+// A message is stored as high as possible: instead of a node if it is the only one below that level. It moves down when a second
+// topic is added. So a topic costs one entry of a Map and seldom a node. A message with others below it is stored in its node
+// (`message`). An empty node is removed; a node with only one message stays unchanged, so that a cursor below it loses nothing.
 //
-// A cursor walks in slices while the tree changes between them. Its place is a walk of a WideMap on each level: such a
-// walk comes once to every entry that is there throughout, whatever is put in or taken out meanwhile, and the nodes
-// above a message that stays are never replaced. Hence every message whose topic is retained throughout is given
-// exactly once. What comes or goes meanwhile may be given or not.
+// A cursor walks in slices while the tree changes. Its position is a walk of a LargeMap on each level. Such a walk visits every
+// entry once that exists during the whole walk, and the nodes above a remaining message are never replaced. So each message whose
+// topic is retained during the whole walk is returned exactly once. Messages that are added or deleted meanwhile may be returned
+// or not.
 
 import { matchesFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import { LargeMap, type LargeMapWalk } from './large-map.ts'
@@ -38,12 +37,12 @@ export class RetainedTree<M extends Retainable> {
   #count = 0
   #bytes = 0
 
-  /** `bytesOf`: what a message counts for in `bytes`; it must say the same of a message for as long as it is here. */
+  /** `bytesOf` returns the size of a message for `bytes`; it must not change while the message is here. */
   constructor(bytesOf: (message: M) => number = () => 0) {
     this.#bytesOf = bytesOf
   }
 
-  /** How many topics have a message. */
+  /** Number of topics with a message. */
   get count(): number {
     return this.#count
   }
@@ -53,7 +52,7 @@ export class RetainedTree<M extends Retainable> {
     return this.#bytes
   }
 
-  /** The tree has not even a node. */
+  /** The tree has no nodes. */
   get isEmpty(): boolean {
     return this.#root.isEmpty
   }
@@ -71,7 +70,7 @@ export class RetainedTree<M extends Retainable> {
     }
   }
 
-  /** Puts the message in the place of the one before it on its topic, which is returned. */
+  /** Stores the message and returns the one before it on its topic. */
   set(message: M): M | undefined {
     const replaced = this.#put(message)
     this.#bytes += this.#bytesOf(message)
@@ -80,7 +79,7 @@ export class RetainedTree<M extends Retainable> {
     return replaced
   }
 
-  /** Takes the message of the topic away and returns it. */
+  /** Deletes the message of the topic and returns it. */
   delete(topic: TopicName): M | undefined {
     const nodes = [this.#root]
     const levels: string[] = []
@@ -113,7 +112,10 @@ export class RetainedTree<M extends Retainable> {
     return removed
   }
 
-  /** A walk over all messages whose topics match `filter` (without `$share/group/`: those get none [section 4.8.2]). */
+  /**
+   * Starts a walk over all messages whose topics match `filter` (without `$share/group/`: shared subscriptions get none
+   * [section 4.8.2]).
+   */
   matching(filter: TopicFilter): RetainedCursor<M> {
     return new TreeCursor(this.#root, filter)
   }
@@ -148,7 +150,7 @@ export class RetainedTree<M extends Retainable> {
   }
 }
 
-/** A node in place of the lone message: what stood above `end` of its topic stands below it now. */
+/** Creates a node in place of the single message, which moves below it. */
 function moveDown<M extends Retainable>(message: M, end: number): RetainedNode<M> {
   const node = new RetainedNode<M>()
   const topic = message.topicName
@@ -172,16 +174,16 @@ function endOfLevel(topic: string, start: number): number {
 
 export interface RetainedSlice<M> {
   readonly messages: M[]
-  /** There is no more; a further call gives an empty slice. */
+  /** There are no more; a further call returns an empty slice. */
   readonly isEnd: boolean
 }
 
 export interface RetainedCursor<M> {
-  /** Goes on for at most `limitVisited` entries of the tree (at least 1), whether they match or not. */
+  /** Visits at most `limitVisited` entries of the tree (at least 1), whether they match or not. */
   next(limitVisited: number): RetainedSlice<M>
 }
 
-/** Where the cursor is in one node: which level of the filter its children are compared with, and how far it came. */
+/** The position of the cursor in one node: the level of the filter for its children, and the progress. */
 interface Place<M extends Retainable> {
   readonly node: RetainedNode<M>
   readonly depth: number
@@ -229,7 +231,7 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
     this.#arrive(child, place.depth, messages)
   }
 
-  /** At a child whose own level fits the filter's level at `depth`. */
+  /** Visits a child whose level matches the filter's level at `depth`. */
   #arrive(child: RetainedNode<M> | M, depth: number, messages: M[]): void {
     const isBelowAll = this.#levels[depth] === '#'
     if (!(child instanceof RetainedNode)) {
@@ -238,7 +240,7 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
     }
     const nextDepth = isBelowAll ? depth : depth + 1
     const isLastLevel = nextDepth === this.#levels.length
-    // `a/#` matches `a` as well: what a `#` follows is itself among what it stands for.
+    // `a/#` also matches `a`: `#` includes its parent level.
     const isWanted = isLastLevel || this.#levels[nextDepth] === '#'
     if (isWanted && child.message !== undefined) messages.push(child.message)
     if (!isLastLevel) this.#places.push({ node: child, depth: nextDepth, walk: undefined })

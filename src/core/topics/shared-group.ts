@@ -1,15 +1,15 @@
-// The subscribers of one shared subscription, `$share/name/filter`: each message goes to one of them [MQTT5-4.8.2-1..5].
+// The members of one shared subscription, `$share/name/filter`: each message goes to one of them [MQTT5-4.8.2-1..5].
 //
 //   #turn ──► member ──► member ──► member ──┐
-//               ▲                            │     a ring in the order of arrival; a newcomer stands in
-//               └────────────────────────────┘     front of `#turn`, so that it is the last of this round
+//               ▲                            │     a ring in the order of arrival; a new member is inserted
+//               └────────────────────────────┘     before `#turn`, so that it is the last of this round
 //
-// A ring and not an array: whoever leaves is taken out in one step, wherever it stands, and nobody loses a turn.
+// A ring instead of an array: any member is removed in one step, and the order of the others stays.
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 
-/** One subscriber of a group and what it asked for. */
+/** One member of a group and its options. */
 export interface SharedMember<S, O = SubscriptionOptions> {
   readonly subscriber: S
   readonly options: O
@@ -29,11 +29,11 @@ class Seat<S, O> implements SharedMember<S, O> {
   }
 }
 
-/** The members of one group on one filter, and whose turn it is. */
+/** The members of one group on one filter, and the next one to receive. */
 export class SharedGroup<S extends object, O = SubscriptionOptions> {
-  /** The share name: what stands between `$share/` and the next slash. */
+  /** The share name: the level after `$share/`. */
   readonly name: string
-  /** The filter behind the share name. */
+  /** The filter after the share name. */
   readonly filter: TopicFilter
   /** `$share/name/filter`. */
   readonly sharedFilter: TopicFilter
@@ -47,7 +47,10 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
     this.sharedFilter = `$share/${name}/${filter}` as TopicFilter
   }
 
-  /** 0, 1, 2, ...: for who deals by numbers. Of this group alone, or groups that are served in turn would fall into step. */
+  /**
+   * Returns 0, 1, 2, ... for selection by numbers. Each group counts separately, otherwise groups that are served
+   * alternately would always choose the same members.
+   */
   nextTurn(): number {
     return this.#dealt++
   }
@@ -56,12 +59,12 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
     return this.#seats.size
   }
 
-  /** The members in the order in which they came. */
+  /** The members in the order of their arrival. */
   members(): Iterable<SharedMember<S, O>> {
     return this.#seats.values()
   }
 
-  /** True if the subscriber is new here; one that is not keeps its place and gets the new options. */
+  /** Returns true if the subscriber is new; an existing member keeps its place and gets the new options. */
   add(subscriber: S, options: O): boolean {
     const seated = this.#seats.get(subscriber)
     if (seated !== undefined) {
@@ -75,7 +78,7 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
     return true
   }
 
-  /** True if the subscriber was a member. */
+  /** Returns true if the subscriber was a member. */
   remove(subscriber: S): boolean {
     const seat = this.#seats.get(subscriber)
     if (seat === undefined) return false
@@ -87,8 +90,8 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   }
 
   /**
-   * The next member in turn that `isEligible`; undefined if none is. It asks each member at most once, so its cost grows
-   * with the number of members in a row that are not eligible.
+   * Returns the next member that `isEligible`; undefined if there is none. Each member is checked at most once, so the
+   * cost grows with the number of consecutive members that are not eligible.
    */
   pick(isEligible: (subscriber: S) => boolean): SharedMember<S, O> | undefined {
     let seat = this.#turn

@@ -1,15 +1,15 @@
 import type { QoS, RetainHandling } from '../../protocol/index.ts'
 
-/** What a subscriber asked for beside the filter, as granted. */
+/** Granted options of a subscription. */
 export interface SubscriptionOptions {
   readonly qos: QoS
-  /** Not to get its own messages through this subscription [MQTT5-3.8.3-3]. */
+  /** The client does not get its own messages through this subscription [MQTT5-3.8.3-3]. */
   readonly noLocal: boolean
-  /** To see the retain flag as the publisher set it [MQTT5-3.3.1-12, -13]. */
+  /** Messages keep the publisher's RETAIN flag [MQTT5-3.3.1-12, -13]. */
   readonly retainAsPublished: boolean
   readonly retainHandling: RetainHandling
-  /** 1 to 268,435,455, or none. */
+  /** 1 to 268,435,455, or undefined. */
   readonly identifier: number | undefined
-  /** A message that was published with less is delivered with so much; 0 but for bridges, whose rules may say so. */
+  /** Messages published with a lower QoS are delivered with this one; 0 except for bridges, whose rules may set it. */
   readonly raisesTo: QoS
 }

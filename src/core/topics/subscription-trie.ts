@@ -1,5 +1,5 @@
-// Filters without wildcards are looked up as they are; the others stand in a trie of their levels. A level that is `+`
-// is a child like any other; `#` is no child but a second audience of the node in front of it, since nothing can follow.
+// Filters without wildcards are looked up directly; the others are in a trie of their levels. A level `+` is an ordinary child.
+// `#` is not a child but a second set of subscribers at the node before it, because nothing can follow.
 //
 //   exact:  'sensors/3/temperature' ──► { session 4 }
 //
@@ -8,20 +8,20 @@
 //     │         └─ below: { session 2, session 9, group 'workers' }               sensors/#
 //     └─ below: { session 1 }                                                     #
 //
-// Most nodes have one child and most filters one subscriber, so both are held without a Map until a second comes. A
-// node with nothing in it is taken out. Matching looks up two children for each level, so filters that share no level
-// with a topic cost it nothing. All walks are loops: the depth of a filter is nothing to the stack.
+// Most nodes have one child and most filters one subscriber, so both are stored without a Map until there is a second. Empty
+// nodes are removed. Matching looks up two children per level, so filters that share no level with a topic cost nothing. All
+// walks are loops, so deep filters need no stack.
 
 import { hasWildcard, splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import { LargeMap } from './large-map.ts'
 
-/** Who subscribes to one filter. Never empty when it is seen from outside. */
+/** The subscribers of one filter. Never empty when returned. */
 export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
   #only: S | undefined = undefined
   #onlyOptions: O | undefined = undefined
-  /** In place of `#only` once there was a second. */
+  /** Replaces `#only` after a second subscriber was added. */
   #many: Map<S, O> | undefined = undefined
   #groups: Map<string, SharedGroup<S, O>> | undefined = undefined
 
@@ -29,19 +29,19 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
     return this.#only === undefined && this.#many === undefined && this.#groups === undefined
   }
 
-  /** Each subscriber that is not in a group. */
+  /** Visits each subscriber that is not in a group. */
   forEach(visit: (subscriber: S, options: O) => void): void {
     if (this.#only !== undefined && this.#onlyOptions !== undefined) visit(this.#only, this.#onlyOptions)
     else if (this.#many !== undefined) for (const [subscriber, options] of this.#many) visit(subscriber, options)
   }
 
-  /** The same, one after the other: for those who do not want all. */
+  /** The same as an iterator, for callers that may stop early. */
   *entries(): IterableIterator<readonly [subscriber: S, options: O]> {
     if (this.#only !== undefined && this.#onlyOptions !== undefined) yield [this.#only, this.#onlyOptions]
     else if (this.#many !== undefined) yield* this.#many
   }
 
-  /** One who stands for all of them, and the shared subscription by which it does: the same one while it is there. */
+  /** One subscriber that represents all of them, and its shared subscription: it stays the same while it subscribes. */
   get first(): { readonly subscriber: S; readonly group: string | undefined } | undefined {
     for (const [subscriber] of this.entries()) return { subscriber, group: undefined }
     for (const group of this.#groups?.values() ?? []) {
@@ -50,22 +50,22 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
     return undefined
   }
 
-  /** Subscribers that are not in a group. */
+  /** Number of subscribers that are not in a group. */
   get size(): number {
     return this.#many?.size ?? (this.#only === undefined ? 0 : 1)
   }
 
-  /** Each shared subscription on this filter. */
+  /** Visits each shared subscription on this filter. */
   forEachGroup(visit: (group: SharedGroup<S, O>) => void): void {
     if (this.#groups !== undefined) for (const group of this.#groups.values()) visit(group)
   }
 
-  /** The shared subscription of that name on this filter. */
+  /** Returns the shared subscription of that name on this filter. */
   group(name: string): SharedGroup<S, O> | undefined {
     return this.#groups?.get(name)
   }
 
-  /** True if the subscriber is new here. */
+  /** Returns true if the subscriber is new. */
   add(subscriber: S, options: O): boolean {
     if (this.#many !== undefined) {
       const isNew = !this.#many.has(subscriber)
@@ -87,7 +87,7 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
     return isNew
   }
 
-  /** True if it was there. */
+  /** Returns true if it existed. */
   remove(subscriber: S): boolean {
     if (this.#only === subscriber) {
       this.#only = undefined
@@ -99,7 +99,7 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
     return wasThere
   }
 
-  /** True if the subscriber is new in the group. */
+  /** Returns true if the subscriber is new in the group. */
   addShared(group: { readonly name: string; readonly filter: TopicFilter }, subscriber: S, options: O): boolean {
     this.#groups ??= new Map()
     let joined = this.#groups.get(group.name)
@@ -110,7 +110,7 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
     return joined.add(subscriber, options)
   }
 
-  /** True if it was in the group. */
+  /** Returns true if it was in the group. */
   removeShared(groupName: string, subscriber: S): boolean {
     const group = this.#groups?.get(groupName)
     const wasThere = group?.remove(subscriber) ?? false
@@ -121,14 +121,14 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
 }
 
 class TrieNode<S extends object, O> {
-  /** The level that leads here: how a lone child is told from another. */
+  /** The level of this node, by which an only child is identified. */
   readonly level: string
   /** The filter that ends here. */
   here: FilterSubscribers<S, O> | undefined = undefined
-  /** The filter that ends here with `/#` behind it. */
+  /** The filter that ends here with `/#` after it. */
   below: FilterSubscribers<S, O> | undefined = undefined
   #loneChild: TrieNode<S, O> | undefined = undefined
-  /** In place of `#loneChild` once there was a second. */
+  /** Replaces `#loneChild` after a second child was added. */
   #children: LargeMap<TrieNode<S, O>> | undefined = undefined
 
   constructor(level: string) {
@@ -177,17 +177,19 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   readonly #root: TrieNode<S, O> = new TrieNode('')
   #filters = 0
 
-  /** Different filters that somebody holds; those of shared subscriptions without their groups. */
+  /** Number of different filters with subscribers; those of shared subscriptions without their groups. */
   get filters(): number {
     return this.#filters
   }
 
-  /** Nothing is left, not even a node. */
+  /** Returns whether no node exists. */
   get isEmpty(): boolean {
     return this.#exact.size === 0 && this.#root.isEmpty
   }
 
-  /** True if the subscription is new; false if it was there and has other options now [MQTT-3.8.4-3] [MQTT5-3.8.4-3]. */
+  /**
+   * Returns true if the subscription is new; false if it existed and has new options [MQTT-3.8.4-3] [MQTT5-3.8.4-3].
+   */
   add(filter: TopicFilter, subscriber: S, options: O): boolean {
     const shared = splitSharedFilter(filter)
     const audience = this.#audienceFor(shared?.filter ?? filter)
@@ -196,7 +198,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return audience.addShared({ name: shared.group, filter: shared.filter }, subscriber, options)
   }
 
-  /** True if there was such a subscription. */
+  /** Returns true if the subscription existed. */
   remove(filter: TopicFilter, subscriber: S): boolean {
     const shared = splitSharedFilter(filter)
     const removeFrom = (audience: FilterSubscribers<S, O>): boolean =>
@@ -207,17 +209,19 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
       : this.#removeExact(plainFilter, removeFrom)
   }
 
-  /** The audience of the filter that is the topic itself. Once it is empty it will stay so, and may have a successor. */
+  /**
+   * Returns the subscribers of the filter that equals the topic. An empty object stays empty; another may replace it.
+   */
   exactAudience(topic: TopicName): FilterSubscribers<S, O> | undefined {
     return this.#exact.get(topic)
   }
 
-  /** Puts the audience of each filter with wildcards that matches the topic behind those in `found`. */
+  /** Appends the subscribers of each matching filter with wildcards to `found`. */
   addWildcardAudiences(topic: TopicName, found: FilterSubscribers<S, O>[]): void {
     if (!this.#root.isEmpty) addMatches(this.#root, topic, found)
   }
 
-  /** The audiences of all filters that match the topic. */
+  /** Returns the subscribers of all matching filters. */
   audiencesFor(topic: TopicName): FilterSubscribers<S, O>[] {
     const exact = this.#exact.get(topic)
     const found = exact === undefined ? [] : [exact]
@@ -225,7 +229,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return found
   }
 
-  /** The audiences of all filters that match the topic, each with its filter. Slower: for those who ask why. */
+  /** Returns the subscribers of all matching filters, each with its filter. Slower, for diagnosis. */
   *matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: FilterSubscribers<S, O>]> {
     const exact = this.#exact.get(topic)
     if (exact !== undefined) yield [topic, exact]
@@ -253,7 +257,10 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return this.audienceOf(filter)?.group(name)
   }
 
-  /** Whether somebody of whom `isMeant` says so subscribes to this very filter (without `$share/name/`), alone or in a group. */
+  /**
+   * Returns whether a subscriber that `isMeant` selects has exactly this filter (without `$share/name/`), alone or in a
+   * group.
+   */
   isHeldBy(filter: TopicFilter, isMeant: (subscriber: S) => boolean): boolean {
     const audience = this.audienceOf(filter)
     if (audience === undefined) return false
@@ -265,7 +272,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return isHeld
   }
 
-  /** Who subscribes to just this filter, which is one without `$share/name/`. */
+  /** Returns the subscribers of exactly this filter, which is without `$share/name/`. */
   audienceOf(filter: TopicFilter): FilterSubscribers<S, O> | undefined {
     if (!hasWildcard(filter)) return this.#exact.get(filter)
     let node: TrieNode<S, O> | undefined = this.#root

@@ -1,14 +1,14 @@
 const prime = 0x01000193
 
-/** Where every hash begins (FNV-1a). */
+/** Start value of every hash (FNV-1a). */
 export const hashStart = 0x811c9dc5 | 0
 
-/** One UTF-16 unit, or any other small number, more. */
+/** Adds one UTF-16 unit, or another small number. */
 export const hashStep = (hash: number, unit: number): number => Math.imul(hash ^ unit, prime)
 
 /**
- * FNV-1a over the UTF-16 units of `text` up to `end`. Not for tables that a flood of colliding keys would slow down: it
- * only chooses among parts that stand collisions themselves.
+ * FNV-1a over the UTF-16 units of `text` up to `end`. Not for tables that become slow with many colliding keys: it
+ * selects among parts that tolerate collisions.
  */
 export function hashOf(text: string, end: number): number {
   let hash = hashStart

@@ -1,14 +1,13 @@
-// The way from a topic to its delivery plan, without a look-up and without a string:
+// Finds the match plan of a topic, without a look-up and without a string:
 //
-//   Topic.route ──► CachedRoute { plan, and a watch that says whether it is still true: see plan-invalidation.ts }
+//   Topic.route ──► CachedRoute { plan, and a watch that says whether it is current: see plan-invalidation.ts }
 //
-// The cache is not bounded here and need not be: a route hangs on its topic and goes with it. The table of topics is
-// bounded, and so is whatever else holds topics: messages that wait, and retained ones. A topic without subscribers
-// costs its route only; such topics share one empty plan. A stale plan keeps its subscribers alive until its topic is
-// used again or forgotten, so a subscriber that has ended should hold little.
+// The cache needs no limit: a route belongs to its topic. The table of topics is limited, and so is everything else that refers
+// to topics: queued and retained messages. Topics without subscribers share one empty plan. A stale plan refers to its
+// subscribers until its topic is used again or forgotten, so an ended subscriber must hold little memory.
 //
-// Absent on purpose: emptying the cache. A change of subscriptions makes stale what it touches, and a stale plan is
-// made anew when its topic is next used.
+// There is no function to empty the cache. A change of subscriptions makes the affected plans stale, and a stale plan is made
+// again when its topic is next used.
 
 import {
   bareFilter,
@@ -30,10 +29,10 @@ import { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts
 const nowhere: readonly never[] = []
 const anybody = (): boolean => true
 
-/** A watch itself, and not with one beside it: the message on its way touches one object less. */
+/** It extends the watch instead of referring to it: the message path then touches one object less. */
 class CachedRoute<S extends object, P extends object> extends PlanWatch implements TopicRoute {
   plan: DeliveryPlan<S, P>
-  /** Where the subscribers to exactly this topic are, so that a new plan need not look for them again. */
+  /** The subscribers of exactly this topic, so that a new plan need not look them up again. */
   exact: FilterSubscribers<S> | undefined = undefined
 
   constructor(topic: Topic, plan: DeliveryPlan<S, P>) {
@@ -46,10 +45,10 @@ class CachedRoute<S extends object, P extends object> extends PlanWatch implemen
   }
 }
 
-/** The subscriptions of a broker, and for each topic the plan that they come to. `P`: what stands for another shard. */
+/** The subscriptions of a broker, and the match plan of each topic. `P` represents another shard. */
 export class TopicRouter<S extends object, P extends object = object> {
   readonly #trie: SubscriptionTrie<S> = new SubscriptionTrie()
-  /** What other shards want, as they tell it: a trie of its own, so that nothing of it is in the way where there are none. */
+  /** Interest of other shards, in a trie of its own, so that it costs nothing if there are none. */
   readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
   /** Rules by their topic filters; undefined: there are none. */
   #rules: SubscriptionTrie<MatchedRule, true> | undefined = undefined
@@ -57,13 +56,13 @@ export class TopicRouter<S extends object, P extends object = object> {
   readonly #admits: (subscriber: S, topic: Topic) => boolean
   readonly #countsBefore: (peer: P) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
-  /** Filters held here and by a peer that counts before. */
+  /** Number of filters of this shard that an earlier peer has too. */
   #costlySteps = 0
   #countedElsewhere = 0
 
   /**
-   * `admits`: who may not have a topic is left out of its plans. Asked when a plan is made. `countsBefore`: a filter that
-   * this peer holds too is counted there.
+   * `admits` excludes subscribers that may not receive a topic; called when a plan is made. `countsBefore`: filters
+   * that this peer has too are counted there.
    */
   constructor(
     admits: (subscriber: S, topic: Topic) => boolean = () => true,
@@ -73,12 +72,14 @@ export class TopicRouter<S extends object, P extends object = object> {
     this.#countsBefore = countsBefore
   }
 
-  /** Different filters that subscribers here hold, and none of the peers that count before: over all shards each is one. */
+  /**
+   * Number of different filters of this shard that no earlier peer counts: summed over all shards, each counts once.
+   */
   get filters(): number {
     return this.#trie.filters - this.#countedElsewhere
   }
 
-  /** From here on messages lead to these rules, by their topic filters. */
+  /** Replaces the rules, by their topic filters. */
   setRules(rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>): void {
     const trie = new SubscriptionTrie<MatchedRule, true>()
     for (const [filter, rule] of rules) trie.add(filter, rule, true)
@@ -92,17 +93,17 @@ export class TopicRouter<S extends object, P extends object = object> {
     return found.size === 0 ? undefined : [...found]
   }
 
-  /** Every plan is made anew when its topic is next used: `admits` has changed its mind. */
+  /** Makes every plan stale, because `admits` has changed. */
   forgetPlans(): void {
     this.#cells.beginEra()
   }
 
-  /** The plans of all topics that match `filter` are. */
+  /** Makes the plans of all topics stale that match `filter`. */
   forgetPlansFor(filter: TopicFilter): void {
     this.#cells.touch(bareFilter(filter))
   }
 
-  /** True if the subscription is new; false if it was there and has other options now. */
+  /** Returns true if the subscription is new; false if it existed and has new options. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
     const bare = bareFilter(filter)
     this.#costlySteps++
@@ -113,7 +114,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     return isNew
   }
 
-  /** True if there was such a subscription. */
+  /** Returns true if the subscription existed. */
   unsubscribe(filter: TopicFilter, subscriber: S): boolean {
     const bare = bareFilter(filter)
     this.#costlySteps++
@@ -124,7 +125,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     return wasThere
   }
 
-  /** What a peer wants of a filter, in place of what it wanted before; undefined: nothing any more. */
+  /** Sets the interest of a peer in a filter; undefined: none. */
   setInterest(peer: P, filter: TopicFilter, interest: Interest | undefined): void {
     const shared = splitSharedFilter(filter)
     const bare = shared?.filter ?? filter
@@ -132,57 +133,59 @@ export class TopicRouter<S extends object, P extends object = object> {
     if (isHeldHere && this.isCountedElsewhere(bare)) this.#countedElsewhere--
     const isNew =
       interest === undefined ? this.#elsewhere.remove(filter, peer) : this.#elsewhere.add(filter, peer, interest)
-    // The numbers of a shared subscription are looked up when it is used: a plan stands while its members come and go.
+    // The counts of a shared subscription are looked up when it is used, so a plan stays valid while members change.
     if (shared === undefined || isNew) this.#cells.touch(bare)
     if (isHeldHere && this.isCountedElsewhere(bare)) this.#countedElsewhere++
   }
 
-  /** The members on other shards of `$share/name/filter`. */
+  /** Returns the members of `$share/name/filter` on other shards. */
   groupOnPeers(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
     return this.#elsewhere.group(name, filter)
   }
 
-  /** The members here of `$share/name/filter`. */
+  /** Returns the members of `$share/name/filter` on this shard. */
   group(name: string, filter: TopicFilter): SharedGroup<S> | undefined {
     return this.#trie.group(name, filter)
   }
 
-  /** Who subscribes here to just this filter, which is one without `$share/name/` and `$exclusive/`. */
+  /**
+   * Returns the subscribers of exactly this filter on this shard, which is without `$share/name/` and `$exclusive/`.
+   */
   audienceOf(filter: TopicFilter): FilterSubscribers<S> | undefined {
     return this.#trie.audienceOf(filter)
   }
 
-  /** Who subscribes here to what matches the topic, by filter; also those who may not have it. */
+  /** Returns the subscribers on this shard by matching filter, including those that may not receive it. */
   matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: FilterSubscribers<S>]> {
     return this.#trie.matching(topic)
   }
 
-  /** Nothing is subscribed to. */
+  /** Returns whether there is no subscription. */
   get isEmpty(): boolean {
     return this.#trie.isEmpty
   }
 
-  /** Plans made and subscriptions changed so far: such a step costs as much as many messages that follow a plan. */
+  /** Plans made and subscriptions changed so far: each costs as much as many messages that use a plan. */
   get costlySteps(): number {
     return this.#costlySteps
   }
 
-  /** Who gets a message on `topic` now. To be used at once and not kept: it does not follow later changes. */
+  /** Returns the current plan of `topic`. It must not be stored, because it does not follow later changes. */
   planFor(topic: Topic): DeliveryPlan<S, P> {
-    // The slot is for routes alone; one of another `Routes` is of another era, and so never current.
+    // Only routers use this field. A route of another router is of another era, and so never current.
     const route = topic.route as CachedRoute<S, P> | undefined
     if (route !== undefined && this.#cells.isCurrent(route)) return route.plan
     return this.#makeRoute(topic, route)
   }
 
-  /** Whether a filter that is held here belongs to a shard before this one, as to who counts it and who tells of it. */
+  /** Returns whether an earlier shard has the filter as well, so that it counts and lists it. */
   isCountedElsewhere(bare: TopicFilter): boolean {
     return !this.#elsewhere.isEmpty && this.#elsewhere.isHeldBy(bare, this.#countsBefore)
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {
     this.#costlySteps++
-    // What is left of another `Routes` holds subscribers of a world that is gone.
+    // A route of another router refers to subscribers that no longer exist.
     const route = stale !== undefined && this.#cells.isOfThisEra(stale) ? stale : this.#newRoute(topic)
     if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactAudience(topic.name)
     const audiences = route.exact === undefined ? [] : [route.exact]

@@ -1,4 +1,4 @@
-// What a bridge wants to know of its session in this broker.
+// State of a bridge's session, for the bridge.
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -7,17 +7,17 @@ import type { SubscriptionOptions } from '../topics/index.ts'
 
 export interface BridgeSessionView {
   readonly subscriptions: ReadonlyMap<TopicFilter, SubscriptionOptions>
-  /** QoS 2 packet ids of its client that it has not released. */
+  /** QoS 2 packet identifiers of its client without PUBREL. */
   readonly unreleased: readonly PacketId[]
   /** Messages that its client has not acknowledged, on disk and in memory. */
   readonly spooled: number
-  /** When the oldest of them was published, as far as is known here; undefined: there is none, or it is on disk alone. */
+  /** Publication time of the oldest of them, if it is in memory; undefined: there is none, or it is on disk only. */
   readonly oldestAtMs: number | undefined
-  /** Messages that were for it and did not go to it. */
+  /** Messages for it that were dropped. */
   readonly dropped: number
-  /** The same by reason. */
+  /** Drops by reason. */
   readonly drops: ReadonlyMap<string, number>
-  /** Where its oldest message may be on disk alone: from which sequence on it is to be looked for. */
+  /** Sequence number from which on its oldest message may be found on disk. */
   readonly onDiskFrom: number | undefined
 }
 

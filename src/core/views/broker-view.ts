@@ -1,4 +1,4 @@
-// What others may see of the broker. They look and touch nothing.
+// Read-only views of the broker's state for other modules.
 
 import type { QoS, Topic, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerCounts, BrokerState, SubscriptionCounts } from '../state/broker-state.ts'
@@ -37,7 +37,7 @@ export class BrokerView {
     this.#state = state
   }
 
-  /** Work is left that no deadline stands for: `tick` at the next turn. */
+  /** Work remains without a deadline: the driver sends `tick` in the next turn. */
   get hasMoreWork(): boolean {
     const { peerTable, replaying, accessChecks, clientFilters, endingSessions, reliefFrom } = this.#state
     if (replaying.size > 0 || accessChecks !== undefined || endingSessions.length > 0 || reliefFrom !== undefined)
@@ -51,23 +51,23 @@ export class BrokerView {
     return hasUnsentState(peerTable) || (peerTable.isReady && canAnswer(this.#state, peerTable))
   }
 
-  /** Whoever publishes now reaches everybody, on all shards: the listeners may open. */
+  /** Messages reach the subscribers on all shards, so listeners may open. */
   get isReadyForClients(): boolean {
     return this.#state.peerTable?.isReady !== false
   }
 
-  /** Something has gathered for the disk, or for an answer that makes it needless to ask that. */
+  /** There is something to write, or a batch whose writes were all cancelled. */
   get hasBatch(): boolean {
     return this.#state.batches.isAny
   }
 
-  /** A shard that is there has not said yet that it has on disk what it was given. */
+  /** A running shard has not confirmed all messages. */
   get isAwaitingPeers(): boolean {
     const { peerTable } = this.#state
     return peerTable?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
   }
 
-  /** Payloads that are kept for other shards until these have them. */
+  /** Bytes of payloads stored for other shards until these have them. */
   get unconfirmedBytes(): number {
     return this.#state.peerTable?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
   }
@@ -90,7 +90,7 @@ export class BrokerView {
     return this.#state.subscriptionCounts
   }
 
-  /** Different filters that sessions here hold; those that sessions of a shard with a lower number hold too count there. */
+  /** Number of different filters of this shard. Filters that a shard with a lower number has too are counted there. */
   get filters(): number {
     return this.#state.router.filters
   }
@@ -99,12 +99,12 @@ export class BrokerView {
     return this.#state.delayedMessages.size
   }
 
-  /** Some of the delayed messages, in the order in which they were stored. */
+  /** Returns delayed messages in the order in which they were stored. */
   delayedSlice(skip: number, most: number): readonly DelayedView[] {
     return listDelayed(this.#state, skip, most)
   }
 
-  /** With its payload, if that is in memory. */
+  /** Returns the message, with its payload if that is in memory. */
   delayedMessage(id: string): DelayedView | undefined {
     return findDelayed(this.#state, id)
   }
@@ -113,7 +113,7 @@ export class BrokerView {
     return this.#state.retained.count
   }
 
-  /** Without what the broker says of itself: those that `retainer.max_retained_messages` is about. */
+  /** Retained messages without those of the broker, which `retainer.max_retained_messages` limits. */
   get retainedOfClients(): number {
     return this.#state.retained.count - this.#state.retainedOfBroker
   }
@@ -127,7 +127,7 @@ export class BrokerView {
     return session === undefined ? undefined : viewOf(session, this.#state.settings)
   }
 
-  /** Undefined: there is no session of that name. */
+  /** Undefined if no such session exists. */
   clientQueue(clientId: string, limit: number): ClientQueueView | undefined {
     const session = this.#state.sessions.get(clientId)
     return session === undefined ? undefined : clientQueueOf(session, limit)
@@ -137,7 +137,7 @@ export class BrokerView {
     for (const session of this.#state.sessions.values()) yield viewOf(session, this.#state.settings)
   }
 
-  /** Some of the clients that the filter lets through. */
+  /** Returns some of the clients that match the filter. */
   clientSlice(filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
     return listClients(this.#state, filter, wanted)
   }
@@ -146,7 +146,7 @@ export class BrokerView {
     return listSubscriptions(this.#state, filter, wanted)
   }
 
-  /** What a client that is connected was told about publishing, as far as it is remembered; undefined: it is not there. */
+  /** Returns the cached permissions of a connected client to publish; undefined if it is not connected. */
   rememberedVerdicts(clientId: string): readonly CachedAuthorization[] | undefined {
     const connection = this.#state.sessions.get(clientId)?.connection
     return connection === undefined ? undefined : [...(connection.authorizationCache?.cachedEntries() ?? [])]
@@ -156,17 +156,20 @@ export class BrokerView {
     return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
   }
 
-  /** How the session of a bridge stands; undefined: it has none. */
+  /** Returns the state of a bridge's session; undefined if there is none. */
   bridgeSession(clientId: string): BridgeSessionView | undefined {
     return bridgeSessionOf(this.#state, clientId)
   }
 
-  /** Who the client is and what is left to it at that time; undefined: it has no session here. */
+  /**
+   * Returns the identity and the remaining limits of a client at that time; undefined if it has no session on this
+   * shard.
+   */
   clientStatus(clientId: string, nowMs: number): ClientStatus | undefined {
     return clientStatusOf(this.#state, clientId, nowMs)
   }
 
-  /** At most `limit` of the subscriptions of sessions here that match a publication. */
+  /** Returns at most `limit` subscriptions of this shard that match a publication. */
   findMatching(
     publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string },
     limit: number,
@@ -174,44 +177,44 @@ export class BrokerView {
     return findMatching(this.#state, publication, limit)
   }
 
-  /** What stands in the way beside permissions, in words. `topic`: a filter, where it is about subscribing. */
+  /** Returns an obstacle other than permissions as text. `topic` is a filter for `subscribe`. */
   obstacle(action: 'publish' | 'subscribe', topic: string): string | undefined {
     return action === 'publish'
       ? obstacleToPublish(this.#state, topic)
       : obstacleToSubscribe(this.#state, topic as TopicFilter)
   }
 
-  /** What sessions here would do with a message of this QoS, over all of these topics. */
+  /** Estimates the deliveries of a message of this QoS by sessions of this shard, over all of these topics. */
   estimateDelivery(topics: readonly string[], qos: QoS): DeliveryEstimate {
     return estimateDelivery(this.#state, topics, qos)
   }
 
-  /** Retained messages here whose topics match. */
+  /** Returns the retained messages of this shard that match. */
   retainedMatching(filter: TopicFilter): RetainedWalk {
     return walkRetained(this.#state, filter)
   }
 
-  /** The retained message of one topic, with its payload. */
+  /** Returns the retained message of one topic, with its payload. */
   retainedMessage(topic: TopicName): RetainedMessageView | undefined {
     return findRetained(this.#state, topic)
   }
 
-  /** One for each session; undefined for those that are not behind. */
+  /** One entry per session; undefined for those that are not behind. */
   slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
     return walkSlowSessions(this.#state, nowMs)
   }
 
-  /** What the account of memory should say: see `memory-recount.ts`. */
+  /** Counts the memory again, to check the account: see `memory-recount.ts`. */
   recountMemory(): Record<RecountedUse, number> {
     return recountMemory(this.#state)
   }
 
-  /** For each session what it holds much of. */
+  /** Returns for each session its large uses of memory. */
   memoryUsers(): IterableIterator<readonly MemoryUser[]> {
     return walkMemoryUsers(this.#state)
   }
 
-  /** What is held in memory for clients. */
+  /** Memory held for clients. */
   get memory(): Pick<MemoryAccount, 'get' | 'level' | 'totalBytes'> {
     return this.#state.memory
   }

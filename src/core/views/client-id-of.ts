@@ -1,9 +1,9 @@
-// Whose connection it is.
+// The client ID of a connection.
 
 import type { Connection } from '../model/connection.ts'
 import { stateOf } from '../state/connection-state.ts'
 
-/** Undefined: its client has not been let in, or is gone. */
+/** Undefined if its client was not accepted yet, or is disconnected. */
 export function clientIdOf(connection: Connection): string | undefined {
   const now = stateOf(connection)
   return now.state === 'open' ? now.session.clientId : undefined

@@ -1,4 +1,4 @@
-// Which clients are wanted, and a slice of those.
+// The filter of client lists, and a slice of the matching clients.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
@@ -6,9 +6,9 @@ import type { Session } from '../state/sessions/session.ts'
 import { type ClientView, protocolOf, viewOf, waitingOf } from './client-view.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
 
-/** All that is said must hold. Bounds are included; what has no such time lies outside of all bounds. */
+/** All conditions must hold. Bounds are inclusive; a client without such a time matches no bounds. */
 export interface ClientFilter {
-  /** Undefined: all, and those of none. */
+  /** Undefined: clients of all namespaces and of none. */
   readonly namespace?: string | undefined
   /** The name of the session. */
   readonly clientId?: string | undefined
@@ -16,14 +16,14 @@ export interface ClientFilter {
   readonly isConnected?: boolean | undefined
   readonly cleanStart?: boolean | undefined
   readonly version?: number | undefined
-  /** `MQTT`, or what clients of a gateway speak. */
+  /** `MQTT`, or the protocol of a gateway. */
   readonly protocolName?: string | undefined
   readonly address?: string | undefined
   /** Of LwM2M. */
   readonly endpointName?: string | undefined
   readonly endpointNamePart?: string | undefined
   readonly lifetimeSeconds?: Bounds | undefined
-  /** Somewhere in the client id as the client says it. */
+  /** Part of the client ID as the client sends it. */
   readonly clientIdPart?: string | undefined
   readonly usernamePart?: string | undefined
   readonly createdAtMs?: Bounds | undefined

@@ -1,9 +1,12 @@
-// The messages of one session that its client has not acknowledged, for administrators. Nothing is changed.
+// The unacknowledged messages of one session, for administrators. Read only.
 
 import type { QoS } from '../../protocol/index.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 
-/** `waiting`: for room in flight or for the client. `inflight`: sent. `rel`: PUBREC has come, PUBCOMP has not [MQTT5-4.3.3]. */
+/**
+ * `waiting`: for the in-flight window or for the client. `inflight`: sent. `rel`: after PUBREC, before PUBCOMP
+ * [MQTT5-4.3.3].
+ */
 export type QueuedMessageState = 'waiting' | 'inflight' | 'rel'
 
 export interface QueuedMessageView {
@@ -11,20 +14,20 @@ export interface QueuedMessageView {
   readonly qos: QoS
   /** 0: it is not stored. */
   readonly sequence: number
-  /** Undefined: the message is not needed any more, or only its packet ID is known after a restart. */
+  /** Undefined: the message is not needed any more, or only its packet identifier is known after a restart. */
   readonly topic: string | undefined
   readonly payloadBytes: number | undefined
   readonly publishedAtMs: number | undefined
 }
 
 export interface ClientQueueView {
-  /** In the order in which they were sent, then in that in which they will be. */
+  /** In the order of transmission: sent messages, then waiting ones. */
   readonly inMemory: readonly QueuedMessageView[]
   /** Records from this sequence on are on disk only, unless `inMemory` has them. Undefined: there are none. */
   readonly onDiskFrom: number | undefined
 }
 
-/** At most `limit` messages of those in memory. */
+/** Returns at most `limit` messages of those in memory. */
 export function clientQueueOf(session: Session, limit: number): ClientQueueView {
   const { outgoing, postponed, pending, stored } = session
   const inflight = [...(outgoing?.inSendOrder() ?? [])]

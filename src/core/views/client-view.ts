@@ -1,4 +1,4 @@
-// One client and its session, as others may see them.
+// One client and its session, for lists.
 
 import type { Connection, GatewayClient } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -7,21 +7,21 @@ import type { CoreSettings } from '../model/settings.ts'
 export interface ClientView {
   readonly clientId: string
   readonly username: string | undefined
-  /** `MQTT`, or what its gateway speaks: `MQTT-SN`. */
+  /** `MQTT`, or the protocol of its gateway: `MQTT-SN`. */
   readonly protocolName: string
   readonly version: number
   readonly isConnected: boolean
-  /** What its gateway says of it. */
+  /** State in its gateway. */
   readonly gatewayClient: GatewayClient | undefined
   readonly cleanStart: boolean
   readonly expirySeconds: number
   readonly createdAtMs: number
-  /** The last time; undefined: not since the broker was started. */
+  /** Last CONNECT; undefined: not since the broker started. */
   readonly connectedAtMs: number | undefined
   /** Undefined: it is connected. */
   readonly disconnectedAtMs: number | undefined
   readonly keepAliveSeconds: number
-  /** Of the last connection; '' where nobody knows any more. */
+  /** Address of the last connection; '' if unknown. */
   readonly address: string
   /** 0: it is not connected. */
   readonly port: number
@@ -29,17 +29,17 @@ export interface ClientView {
   readonly maxSubscriptions: number
   readonly inflight: number
   readonly maxInflight: number
-  /** Waiting, in memory and on disk. */
+  /** Queued messages, in memory and on disk. */
   readonly waiting: number
   readonly maxWaiting: number
   readonly droppedMessages: number
-  /** QoS 2 messages from the client that it has not released. */
+  /** QoS 2 messages from the client without PUBREL. */
   readonly unreleased: number
   readonly maxUnreleased: number
-  /** Of all its connections since the broker was started. */
+  /** Of all its connections since the broker started. */
   readonly receivedMessages: number
   readonly sentMessages: number
-  /** Of the present connection, 0 without one. */
+  /** Of the current connection, 0 without one. */
   readonly receivedBytes: number
   readonly receivedPackets: number
   readonly sentBytes: number
@@ -83,7 +83,7 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
   }
 }
 
-/** A copy: it is the gateway's, which changes it. */
+/** A copy, because the gateway changes its object. */
 function gatewayClientOf(connection: Connection | undefined): GatewayClient | undefined {
   return connection?.gatewayClient === undefined ? undefined : { ...connection.gatewayClient }
 }
@@ -92,7 +92,7 @@ export function waitingOf(session: Session): number {
   return session.pendingCount + session.onDiskCount
 }
 
-/** Of a client that is away it is known only what its session says. */
+/** For a disconnected client only the state of its session is known. */
 export function protocolOf({ connection, version }: Pick<Session, 'connection' | 'version'>): {
   readonly name: string
   readonly version: number

@@ -14,11 +14,11 @@ export interface DelayedView {
   readonly publisherUsername: string | undefined
   readonly publishedAtMs: number
   readonly payloadBytes: number
-  /** Of one message only; undefined: it is on disk. */
+  /** Only in the view of one message; undefined: it is on disk. */
   readonly payload: Uint8Array | undefined
 }
 
-/** Returns at most `most` messages behind the first `skip`, without payloads. */
+/** Returns at most `most` messages after the first `skip`, without payloads. */
 export function listDelayed({ delayedMessages }: BrokerState, skip: number, most: number): readonly DelayedView[] {
   const rows: DelayedView[] = []
   let place = 0

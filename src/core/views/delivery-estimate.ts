@@ -1,4 +1,4 @@
-// What would become of a message among the sessions of this shard, if it were published now. Pure read.
+// Estimates the deliveries of a message to sessions of this shard, if it were published now. Read only.
 
 import { parseTopicName, type QoS } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -6,11 +6,11 @@ import { effectiveQoS, hasRoom } from '../queues/enqueue-for-session.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 export interface DeliveryEstimate {
-  /** Plain subscribers; whom a shared subscription chooses is known when it has. */
+  /** Non-shared subscribers. The member of a shared subscription is known only when it is chosen. */
   readonly matched: number
-  /** To whose clients it would leave at once. */
+  /** Subscribers to which it would be sent at once. */
   readonly sent: number
-  /** For which it would wait. */
+  /** Subscribers for which it would be queued. */
   readonly queued: number
 }
 
@@ -28,7 +28,7 @@ export function estimateDelivery(state: BrokerState, topics: readonly string[], 
   return estimate
 }
 
-/** `missed`: at QoS 0, or by a clean session, nothing waits for a client that is away. */
+/** `missed`: at QoS 0, or for a clean session, nothing is queued for a disconnected client. */
 export function outcomeOf(state: BrokerState, session: Session, qos: QoS): 'sent' | 'queued' | 'missed' {
   const { connection } = session
   if (connection === undefined) return qos > 0 && session.stored !== undefined ? 'queued' : 'missed'

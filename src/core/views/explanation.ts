@@ -1,4 +1,4 @@
-// Why a client may or may not, and who would hear it: looked at, and nothing changed.
+// Explains the permissions of a client and the receivers of a message. Read only.
 
 import {
   hasWildcard,
@@ -18,16 +18,16 @@ import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { outcomeOf } from './delivery-estimate.ts'
 
-/** Who somebody is to the broker, and what is left to it. */
+/** Identity and remaining limits of a client. */
 export interface ClientStatus {
   readonly identity: Identity
   readonly isConnected: boolean
-  /** Before its topics. */
+  /** Prefix of its topics. */
   readonly mountpoint: string
   readonly quotas: readonly Quota[]
 }
 
-/** One of the limits that a client has, by the name of its setting. */
+/** A limit of a client, named like its setting. */
 export interface Quota {
   readonly name: string
   readonly used: number
@@ -73,26 +73,26 @@ function quotasOf({ settings }: BrokerState, session: Session, nowMs: number): Q
 /** One subscription that matches a topic. */
 export interface MatchingSubscription {
   readonly clientId: string
-  /** As subscribed, `$share/group/` and all. */
+  /** As subscribed, with `$share/group/`. */
   readonly filter: string
   readonly grantedQoS: QoS
-  /** At which the message would go to it. */
+  /** The QoS of the delivery. */
   readonly deliveredQoS: QoS
   readonly isConnected: boolean
   /**
-   * What would become of it: sent; queued; missed (QoS 0 and away); denied (it may not have it); own (it does not want its
-   * own messages); group (one member of the group gets it).
+   * The outcome for the subscriber: sent; queued; missed (QoS 0 and disconnected); denied (not authorized); own (No
+   * Local); group (one member of the group gets it).
    */
   readonly outcome: 'sent' | 'queued' | 'missed' | 'denied' | 'own' | 'group'
 }
 
 export interface MatchingFound {
   readonly subscriptions: readonly MatchingSubscription[]
-  /** There are more than were asked for. */
+  /** There are more than requested. */
   readonly isCut: boolean
 }
 
-/** At most `limit` of the subscriptions of sessions here that match. */
+/** Returns at most `limit` matching subscriptions of this shard. */
 export function findMatching(
   state: BrokerState,
   publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string },
@@ -147,13 +147,13 @@ function outcomeFor(
   return outcomeOf(state, session, of.deliveredQoS)
 }
 
-/** What stands in the way of a publication beside permissions, in words; undefined: nothing. */
+/** Returns an obstacle to a publication other than permissions, as text; undefined: none. */
 export function obstacleToPublish(state: BrokerState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
   return state.storageIsHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
 }
 
-/** What stands in the way of a subscription beside permissions. */
+/** Returns an obstacle to a subscription other than permissions. */
 export function obstacleToSubscribe({ settings }: BrokerState, filter: TopicFilter): string | undefined {
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return 'mqtt.exclusive_subscription is off'

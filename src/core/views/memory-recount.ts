@@ -1,5 +1,5 @@
-// The account of memory, counted anew from what is there: what handlers have added and given back comes to the same, or one of
-// them has forgotten something. It walks everything, so it is for checks and not for a broker at work.
+// Counts the memory of all state again. The result must equal the account; otherwise a handler did not add or return
+// bytes. It visits everything, so it is for tests and not for a broker in use.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import { bytesInMemory, deliveryBytes } from '../outgoing/held-bytes.ts'
@@ -25,7 +25,7 @@ export function recountMemory(state: BrokerState): Record<RecountedUse, number> 
   return counted
 }
 
-/** The deliveries of the session that have their message in memory, each once. */
+/** Returns the deliveries of the session whose message is in memory, each once. */
 function heldBy(session: Session): Set<SessionDelivery> {
   const { outgoing, pending, stored } = session
   const all = [...(outgoing?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]

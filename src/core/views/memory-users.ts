@@ -1,4 +1,4 @@
-// Which clients hold most of the memory: looked at when it is short, so that messages on their way cost nothing for it.
+// Clients that use most of the memory. It is computed when memory is short, so the message path costs nothing for it.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { MemoryUse } from '../model/memory-account.ts'
@@ -11,10 +11,10 @@ export interface MemoryUser {
   readonly bytes: number
 }
 
-/** A subscription with its options and its places in the routes. */
+/** A subscription with its options and its entries in the router. */
 const subscriptionBytes = 512
 
-/** For each session, in no order: what it holds, by use; nothing for uses of which it holds little. */
+/** Returns for each session its memory by use, in no order; small uses are omitted. */
 export function* walkMemoryUsers(state: BrokerState): IterableIterator<readonly MemoryUser[]> {
   for (const session of state.sessions.values()) yield usesOf(session)
 }

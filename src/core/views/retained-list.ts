@@ -1,4 +1,4 @@
-// The retained messages of this shard, for those who look: a few entries at a time, and nothing is changed.
+// Lists the retained messages of this shard, some entries at a time. Read only.
 
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -9,7 +9,7 @@ export interface RetainedView {
   readonly topic: string
   readonly qos: QoS
   readonly payloadBytes: number
-  /** Client id, '' where it was not a client. */
+  /** Client ID; '' if it was not a client. */
   readonly publisher: string
   readonly publishedAtMs: number
   /** undefined: it does not expire. */
@@ -17,12 +17,12 @@ export interface RetainedView {
 }
 
 export interface RetainedMessageView extends RetainedView {
-  /** A copy with a memory of its own; undefined: it is on disk only. */
+  /** A copy with its own memory; undefined: it is on disk only. */
   readonly payload: Uint8Array | undefined
 }
 
 export interface RetainedWalk {
-  /** Looks at so many more, whether they match or not. */
+  /** Visits the next `limitVisited` entries, whether they match or not. */
   next(limitVisited: number): { readonly rows: readonly RetainedView[]; readonly isEnd: boolean }
 }
 
@@ -36,7 +36,7 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
   }
 }
 
-/** undefined: the topic has none here. */
+/** Undefined if the topic has no retained message on this shard. */
 export function findRetained(state: BrokerState, topic: TopicName): RetainedMessageView | undefined {
   const message = state.retained.get(topic)
   if (message === undefined) return undefined

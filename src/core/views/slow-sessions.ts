@@ -1,21 +1,21 @@
-// Which clients are behind: looked at when somebody asks, so that messages on their way cost nothing for it.
+// Clients that are behind. It is computed on request, so the message path costs nothing for it.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 export interface SlowSession {
   readonly clientId: string
-  /** Of the oldest message that the client has not taken. */
+  /** Topic of the oldest message that the client has not acknowledged. */
   readonly topic: string
-  /** Since that was published. */
+  /** Time since its publication. */
   readonly ageMs: number
-  /** Messages that wait, in memory and on disk, or are in flight. */
+  /** Messages that are queued, in memory and on disk, or in flight. */
   readonly waiting: number
 }
 
 /**
- * One for each session, in no order; undefined: its client is not there or has taken everything. `nowMs` is told, since
- * the time of the last turn is long ago where nothing happens.
+ * One entry per session, in no order; undefined: its client is not connected or has acknowledged everything. `nowMs` is
+ * a parameter, because the last turn may be long ago.
  */
 export function* walkSlowSessions(state: BrokerState, nowMs: number): IterableIterator<SlowSession | undefined> {
   for (const session of state.sessions.values()) yield slownessOf(session, nowMs)

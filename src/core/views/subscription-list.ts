@@ -1,4 +1,4 @@
-// Which subscriptions are wanted, and a slice of those.
+// The filter of subscription lists, and a slice of the matching subscriptions.
 
 import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -6,14 +6,14 @@ import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkChosen, walkSessions } from './walk.ts'
 
-/** So many subscribers of one topic are put in order at a time; where there are more, all sessions are walked along. */
+/** Maximum number of subscribers of one topic that are sorted at once; with more, all sessions are visited. */
 const maxOrdered = 1_000
-/** How many subscriptions of one session are looked at between two looks at the clock. */
+/** Subscriptions of one session that are visited between two checks of the clock. */
 const rowsBetweenLooks = 64
 
 export interface SubscriptionView {
   readonly clientId: string
-  /** With `$share/group/` and all, and with the mount point of its client. */
+  /** With `$share/group/`, and with the mount point of its client. */
   readonly filter: TopicFilter
   readonly qos: number
   readonly noLocal: boolean
@@ -21,22 +21,22 @@ export interface SubscriptionView {
   readonly retainHandling: number
 }
 
-/** All that is said must hold. */
+/** All conditions must hold. */
 export interface SubscriptionFilter {
-  /** Undefined: of all, and of none. */
+  /** Undefined: subscriptions of all namespaces and of none. */
   readonly namespace?: string | undefined
   /** The name of the session. */
   readonly clientId?: string | undefined
-  /** As it was subscribed; of shared subscriptions the part behind the group as well, where `group` is said. */
+  /** As subscribed; with `group`, also the part of a shared subscription after the group. */
   readonly filter?: string | undefined
   /** Without `$share/group/` and `$exclusive/`. */
   readonly bareFilter?: string | undefined
   readonly qos?: number | undefined
-  /** Of shared subscriptions. */
+  /** For shared subscriptions. */
   readonly group?: string | undefined
-  /** A topic that it would be given, or, with wildcards, a filter that it lies within. */
+  /** A topic that it matches or, with wildcards, a filter that includes it. */
   readonly matching?: string | undefined
-  /** Of all subscriptions to a topic, on all shards, one only: plain ones, shared ones and exclusive ones together. */
+  /** Only one of all subscriptions to a topic on all shards, whether shared, exclusive or neither. */
   readonly isOnePerTopic?: boolean | undefined
 }
 
@@ -61,7 +61,9 @@ export function listSubscriptions(
   return { rows: builder.rows, passed: builder.passed, next }
 }
 
-/** Who subscribes to the one topic that is asked for, in the order of walks. Undefined: all have to be looked at. */
+/**
+ * Returns the subscribers of the one requested topic, in the order of walks. Undefined: all sessions must be visited.
+ */
 function holdersOf({ router }: BrokerState, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
   const topic = bare ?? (filter === undefined ? undefined : bareFilter(filter as TopicFilter))
   if (topic === undefined) return undefined
@@ -85,7 +87,7 @@ interface RowsWanted {
   readonly wanted: SliceWanted
 }
 
-/** The offset at which it stopped, if it did. */
+/** Returns the offset at which it stopped, if it did. */
 function addRows(
   builder: SliceBuilder<SubscriptionView>,
   session: Session,
@@ -118,7 +120,7 @@ function isMatching(held: TopicFilter, matching: string): boolean {
   return hasWildcard(matching) ? matchesFilter(matching, held) : matchesFilter(held, matching)
 }
 
-/** Of the shards that have subscribers to a topic the first one tells of it, by the subscriber that stands for all it has. */
+/** The first shard with subscribers to a topic lists it, for the subscriber that represents all of them. */
 function isFirstOfTopic({ router }: BrokerState, session: Session, held: TopicFilter): boolean {
   const bare = bareFilter(held)
   const first = router.audienceOf(bare)?.first

@@ -1,32 +1,32 @@
-// Looking at everything, a slice at a time: each slice says where the next one begins, and nothing is kept between them.
+// Walks over all sessions in slices: each slice returns where the next one starts, and nothing is stored in between.
 
 import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-/** How many sessions are looked at between two looks at the clock. */
+/** Sessions that are visited between two checks of the clock. */
 const sessionsBetweenLooks = 32
 
-/** Where a walk goes on. */
+/** Start of the next slice. */
 export interface WalkPosition {
-  /** Of a session. */
+  /** Place of a session. */
   readonly place: number
-  /** So many rows of that session have been passed. */
+  /** Number of rows of that session that were passed. */
   readonly offset: number
 }
 
 export interface SliceWanted {
   readonly from: WalkPosition
-  /** Rows that are passed before the first one is given. */
+  /** Number of rows to skip. */
   readonly skip: number
-  /** Rows at most; 0: they are only counted. */
+  /** Maximum number of rows; 0: they are only counted. */
   readonly most: number
-  /** The slice is to end: looked at now and then, and not before some progress has been made. */
+  /** Says that the slice must end. Checked at intervals, after some progress. */
   isOver(): boolean
 }
 
 export interface Slice<Row> {
   readonly rows: readonly Row[]
-  /** Rows that were passed: given, skipped or counted. */
+  /** Number of rows that were returned, skipped or counted. */
   readonly passed: number
   /** Undefined: there are no more. */
   readonly next: WalkPosition | undefined
@@ -44,12 +44,12 @@ export class SliceBuilder<Row> {
     this.#most = most
   }
 
-  /** Nothing more may be passed. */
+  /** No further row is accepted. */
   get isFull(): boolean {
     return this.#most > 0 && this.rows.length >= this.#most
   }
 
-  /** `row` is made only if it is given. */
+  /** `row` is called only if the row is returned. */
   pass(row: () => Row): void {
     this.passed++
     if (this.#most > 0 && this.passed > this.#skip) this.rows.push(row())
@@ -57,8 +57,8 @@ export class SliceBuilder<Row> {
 }
 
 /**
- * Calls `visit` for each session from a place on, until `visit` gives the offset in that session at which it stopped or
- * the slice is over. Gives where the next slice begins.
+ * Calls `visit` for each session from a place on, until `visit` returns the offset at which it stopped or the slice is
+ * over. Returns where the next slice starts.
  */
 export function walkSessions(
   sessions: SessionTable,
@@ -75,7 +75,7 @@ export function walkSessions(
   return undefined
 }
 
-/** The same along sessions that were chosen before, which are in the order of their places. */
+/** Does the same for chosen sessions, which are sorted by place. */
 export function walkChosen(
   chosen: readonly Session[],
   wanted: SliceWanted,

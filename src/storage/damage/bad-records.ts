@@ -1,5 +1,5 @@
-// Single records that cannot be trusted: a wrong checksum, bytes that make no sense. They are copied to a file beside
-// the database for whoever wants to look, taken out of the database, and told by one alarm for all that come together.
+// Single records that are damaged: a wrong checksum, or invalid bytes. They are copied to a file next to the database
+// for analysis and deleted from the database. One alarm reports all that are found together.
 
 import { appendFile, stat } from 'node:fs/promises'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
@@ -8,23 +8,23 @@ import { OperationList } from '../operation-list.ts'
 import { kindOfKey } from '../record-keys.ts'
 import type { StorageAlarm } from '../store.ts'
 
-/** Beyond so many bytes the file takes no more: the disk is worth more than the evidence. */
+/** Maximum size of the file: disk space is more important than the evidence. */
 const maxFileBytes = 64 * 1_024 * 1_024
-/** So many wait at most to be set aside; further ones stay where they are and are found again. */
+/** Maximum number of records waiting for quarantine; others remain and are found again. */
 const maxWaitingRecords = 10_000
 
 export interface BadRecordsOptions {
   readonly database: LevelDatabase
-  /** Where they are set aside, a line each: JSON with the reason, and key and value in base64. */
+  /** Quarantine file, one line per record: JSON with the reason, and key and value in base64. */
   readonly file: string
   readonly onAlarm: (alarm: StorageAlarm) => void
-  /** Runs what must not happen during a commit. */
+  /** Runs a function that must not run during a commit. */
   readonly runExclusively: (act: () => Promise<void>) => Promise<void>
-  /** Something on the disk itself cannot be read: the database is to be repaired at the next start. */
+  /** Part of the disk is unreadable: the database must be repaired at the next start. */
   readonly onUnreadable: (error: Error) => void
 }
 
-/** Collects what reading finds to be bad, and sets it aside. */
+/** Collects damaged records found by reads, and moves them to quarantine. */
 export class BadRecords {
   readonly #options: BadRecordsOptions
   readonly #damaged: { readonly entry: LevelEntry; readonly reason: string }[] = []
@@ -37,7 +37,7 @@ export class BadRecords {
     this.#options = options
   }
 
-  /** What `read` makes of an entry; undefined if the entry is bad. */
+  /** Returns the result of `read`; undefined if the entry is damaged. */
   tryRead<Thing>(entry: LevelEntry, read: (entry: LevelEntry) => Thing): Thing | undefined {
     try {
       return read(entry)
@@ -55,17 +55,17 @@ export class BadRecords {
     this.#options.onUnreadable(error)
   }
 
-  /** Resolves when all that was found is set aside. Not to be awaited in a turn. */
+  /** Resolves when all found records are in quarantine. Must not be awaited in a turn. */
   async finish(): Promise<void> {
     await this.#quarantining
   }
 
-  /** What is not set aside yet stays where it is, unused, and is found again. */
+  /** Records that are still waiting remain, unused, and are found again. */
   stop(): void {
     this.#isStopped = true
   }
 
-  /** In its own turn, so that what the same slice finds comes along. */
+  /** In a turn of its own, so that records of the same slice are included. */
   #scheduleFlush(): void {
     if (this.#isDue) return
     this.#isDue = true
@@ -92,7 +92,7 @@ export class BadRecords {
       const text = `${countOf(damaged.length)} damaged (${example}) and set aside in ${file}: not used any more.`
       onAlarm({ alarm: 'records-damaged', text })
     } catch (error) {
-      // They stay where they are, unused, and are found again by the next reading.
+      // The records remain, unused, and are found again by the next read.
       const text = `${countOf(damaged.length)} damaged (${example}) and not used. Setting aside in ${file} failed: ${String(error)}.`
       onAlarm({ alarm: 'records-damaged', text })
     }
@@ -109,7 +109,7 @@ export class BadRecords {
     const operations = new OperationList()
     const present = await database.getMany(damaged.map(({ entry }) => entry[0]))
     for (const [index, { entry }] of damaged.entries()) {
-      // Another record may have taken its place since.
+      // Another record may have replaced it since.
       if (present[index]?.equals(entry[1]) === true) operations.delete(entry[0])
     }
     await database.write(operations, false)
@@ -124,6 +124,6 @@ async function sizeOf(file: string): Promise<number> {
   try {
     return (await stat(file)).size
   } catch {
-    return 0 // There is none yet.
+    return 0 // The file does not exist yet.
   }
 }

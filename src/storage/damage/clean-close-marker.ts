@@ -1,51 +1,51 @@
-// A file in the database's directory that says how it was left: with which files and of what size after an orderly
-// close, or how often it was opened since.
+// A file in the directory of the database with its state: the files and their sizes after a clean close, or the number
+// of openings since.
 
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseFiles } from './database-files.ts'
 
-/** How the database was left by who had it last. */
+/** How the database was left by its last user. */
 export type CloseMarker =
-  /** Closed in order, with these files and sizes in bytes. */
+  /** Closed cleanly, with these files and sizes in bytes. */
   | { readonly state: 'closed'; readonly files: Readonly<Record<string, number>> }
-  /** Opened so many times without an orderly close. */
+  /** Opened this number of times without a clean close. */
   | { readonly state: 'open'; readonly openings: number }
 
 const markerFile = 'SEAL'
 
-/** Reads the seal; one that is missing or unreadable says that nothing is known. */
+/** Reads the marker; if it is missing or unreadable, the state is unknown. */
 export async function readCloseMarker(directory: string): Promise<CloseMarker> {
   try {
     const marker: unknown = JSON.parse(await readFile(join(directory, markerFile), 'utf8'))
     if (isCloseMarker(marker)) return marker
   } catch {
-    // A missing or damaged seal is the same as one that promises nothing.
+    // A missing or damaged marker means an unknown state.
   }
   return { state: 'open', openings: 0 }
 }
 
-/** Notes that the database is open once more. */
+/** Counts one more opening. */
 export async function markOpen(directory: string, openings: number): Promise<void> {
   await writeCloseMarker(directory, { state: 'open', openings })
 }
 
-/** Opened so many times in a row without an orderly close: every table is checked, however much that takes. */
+/** After this number of openings without a clean close, every table is checked, whatever the time. */
 export const maxUncleanOpenings = 3
 
-/** Notes that the next opening is to check every table, if the disk takes the note. */
+/** Requests a check of every table at the next opening, if the disk accepts the write. */
 export async function distrust(directory: string): Promise<void> {
   await ifDiskTakes(() => markOpen(directory, maxUncleanOpenings))
 }
 
-/** Notes the files of a database that has just been closed, if the disk takes the note. */
+/** Writes the files of a database that was just closed, if the disk accepts the write. */
 export async function markClosed(directory: string): Promise<void> {
   await ifDiskTakes(async () =>
     writeCloseMarker(directory, { state: 'closed', files: Object.fromEntries(await databaseFiles(directory)) }),
   )
 }
 
-/** A full disk must not keep the broker from going on or from stopping. */
+/** A full disk must not prevent the broker from running or stopping. */
 async function ifDiskTakes(write: () => Promise<void>): Promise<void> {
   try {
     await write()
@@ -54,7 +54,7 @@ async function ifDiskTakes(write: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What is not as the seal says, in words; undefined if nothing. */
+/** Returns the difference between the marker and the files, as text; undefined if there is none. */
 export function markerMismatch(marker: CloseMarker, files: ReadonlyMap<string, number>): string | undefined {
   if (marker.state === 'open') return undefined
   for (const [name, bytes] of Object.entries(marker.files)) {

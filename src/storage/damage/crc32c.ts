@@ -1,10 +1,10 @@
-// CRC-32C, the checksum of LevelDB's blocks. Node has only the other CRC-32. Four bytes a step, with four tables.
+// CRC-32C, the checksum of LevelDB's blocks. Node has only the other CRC-32. Four bytes per step, with four tables.
 
 const polynomial = 0x82f6_3b78
 
 const tables = makeTables()
 
-/** The CRC-32C of a part of a buffer; `end` is exclusive. */
+/** Returns the CRC-32C of a part of a buffer; `end` is exclusive. */
 export function crc32c(bytes: Uint8Array, start: number, end: number): number {
   const { one, two, three, four } = tables
   let crc = 0xffff_ffff
@@ -18,14 +18,16 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
   return ~crc >>> 0
 }
 
-/** As LevelDB stores it: turned and moved, so that a checksum over checksums is no special case. */
+/**
+ * The form that LevelDB stores: rotated and offset, so that a checksum over data with checksums is not a special case.
+ */
 export function maskedCrc32c(bytes: Uint8Array, start: number, end: number): number {
   return masked(crc32c(bytes, start, end))
 }
 
 /**
- * The first position in a buffer, from `start` on, behind which stands the masked checksum of all bytes from `start` to it.
- * Undefined: there is none.
+ * Returns the first position, from `start` on, that is followed by the masked checksum of all bytes from `start` to it.
+ * Undefined if there is none.
  */
 export function endOfChecked(bytes: Buffer, start: number): number | undefined {
   let crc = 0xffff_ffff

@@ -1,13 +1,13 @@
-// The files of a LevelDB directory, as far as their names tell, and copies of them.
+// The files of a LevelDB directory by name, and copies of them.
 
 import { copyFile, link, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { StorageFailure } from '../store.ts'
 
-/** Every file that holds records or says which file does; LevelDB's own log and lock are not among them. */
+/** Files with records and files that refer to them; not LevelDB's own log and lock. */
 const recordFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
 
-/** The names and sizes in bytes of the files that hold the database; empty if there is none. */
+/** Returns names and sizes in bytes of the database files; empty if there is none. */
 export async function databaseFiles(directory: string): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
   for (const name of await namesIn(directory)) {
@@ -15,41 +15,41 @@ export async function databaseFiles(directory: string): Promise<Map<string, numb
     try {
       sizes.set(name, (await stat(join(directory, name))).size)
     } catch (error) {
-      if (!isMissing(error)) throw error // A compaction in the background has done with it.
+      if (!isMissing(error)) throw error // A compaction in the background has deleted it.
     }
   }
   return sizes
 }
 
-/** Is this a table, whose content never changes? */
+/** Returns whether this is a table, whose content never changes. */
 export function isTable(name: string): boolean {
   return name.endsWith('.ldb') || name.endsWith('.sst')
 }
 
-/** Is this the log of what is in no table yet? */
+/** Returns whether this is a log, with records that are in no table yet. */
 export function isLog(name: string): boolean {
   return name.endsWith('.log')
 }
 
-/** The number of a table or a log; NaN for others. */
+/** Returns the number of a table or a log; NaN for others. */
 export function numberOfFile(name: string): number {
   return Number.parseInt(name, 10)
 }
 
-/** Gives files a second place in another directory, without a copy where the file system can do that. */
+/** Links files into another directory, or copies them if the file system has no hard links. */
 export async function linkFiles(names: Iterable<string>, from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 })
   for (const name of names) {
     try {
       await link(join(from, name), join(to, name))
     } catch {
-      // No hard links here. If the file cannot be read either, that is for the caller.
+      // No hard links here. If the file is unreadable, the caller handles that.
       await copyFile(join(from, name), join(to, name))
     }
   }
 }
 
-/** A path beside the database that is not taken yet: `messages.1.damaged`, `messages.2.damaged`, ... */
+/** Returns an unused path next to the database: `messages.1.damaged`, `messages.2.damaged`, ... */
 export async function unusedDamagedPath(directory: string): Promise<string> {
   const taken = new Set(await namesIn(dirname(directory)))
   let number = 1
@@ -66,12 +66,12 @@ async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** Does the error say that there is no such file or directory? */
+/** Returns whether the error says that there is no such file or directory. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
-/** What LevelDB says, in its own log, that it dropped when it was opened last, in words. It tells nobody else. */
+/** Returns what LevelDB dropped at the last opening. LevelDB reports it only in its own log. */
 export async function droppedFromLog(directory: string): Promise<string[]> {
   try {
     const text = await readFile(join(directory, 'LOG'), 'utf8')
@@ -82,7 +82,7 @@ export async function droppedFromLog(directory: string): Promise<string[]> {
   }
 }
 
-/** Rejects if the disk takes no writes or has less room than opening the database anew may need. */
+/** Rejects if the disk accepts no writes or has less space than another opening may need. */
 export async function probeDisk(directory: string): Promise<void> {
   let neededBytes = minFreeBytes
   for (const [name, size] of await databaseFiles(directory)) if (isLog(name)) neededBytes += size

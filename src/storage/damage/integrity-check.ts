@@ -1,5 +1,5 @@
-// Looks at every record of a database that was pieced together: what can be read, what cannot, and which sessions have
-// lost a record that names them.
+// Visits every record of a repaired database: counts readable and unreadable records, and finds sessions that lost a
+// record.
 
 import type { RecordKind } from '../../records/index.ts'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
@@ -8,17 +8,17 @@ import { rangeOfKind, recordKinds } from '../record-keys.ts'
 import { readRecord } from '../record-values.ts'
 import { type LostSessionOptions, recoverLostSessions } from './lost-sessions.ts'
 
-/** What an examination found, in words for the operator. */
+/** Results of the check, as text for administrators. */
 export interface IntegrityReport {
   /** `3 session, 120 queued, ...` */
   readonly contents: string
-  /** What was not readable or not whole. */
+  /** Unreadable or incomplete parts. */
   readonly losses: readonly string[]
 }
 
 /**
- * Examines a database that nobody else uses, and mends its sessions. Other bad records stay: whoever reads them sets them
- * aside.
+ * Checks a database that is used by no one else, and repairs its sessions. Other damaged records remain, until a read
+ * moves them to quarantine.
  */
 export async function checkIntegrity(database: LevelDatabase, options: LostSessionOptions): Promise<IntegrityReport> {
   const { livesRestored, livesLost } = await recoverLostSessions(database, options, { isThorough: true })
@@ -46,7 +46,7 @@ async function countRecords(database: LevelDatabase, kind: RecordKind): Promise<
   return { good, bad }
 }
 
-/** What `read` returns; undefined if the record is bad. */
+/** Returns the result of `read`; undefined if the record is damaged. */
 function tryRead<Thing>(read: () => Thing): Thing | undefined {
   try {
     return read()

@@ -1,11 +1,11 @@
-// After damage, some sessions have lost one of the two records that name them. The life record says which client id has
-// which life; the session record belongs to the life and names the client id as well.
+// After damage, sessions may have lost one of the two records that identify them. The generation record maps a client ID to a
+// generation; the session record belongs to the generation and contains the client ID as well.
 //
-//   life record   session record
-//   there         there            nothing to do
-//   lost          there            the life record is made anew
-//   there         lost             queued messages: a new session record without subscriptions is put in its place
-//   lost          lost             the client id is unknown: queued messages are exported to a file, and the life ends
+//   generation record   session record
+//   exists              exists           nothing to do
+//   lost                exists           the generation record is created again
+//   exists              lost             queued messages: a new session record without subscriptions is created
+//   lost                lost             the client ID is unknown: queued messages are exported to a file, the generation ends
 
 import { hash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
@@ -29,32 +29,34 @@ import type { SessionRecordKind, StorageAlarm } from '../store.ts'
 import { BadRecords } from './bad-records.ts'
 
 export interface LostSessionOptions {
-  /** The directory of the database. What is set aside and exported goes beside it. */
+  /** Directory of the database. Quarantine and export files are next to it. */
   readonly directory: string
-  /** How long a session with a new record is kept. Undefined: none gets one, as its shard may still have it in memory. */
+  /**
+   * Session expiry of recreated sessions. Undefined: none is recreated, because its shard may still have it in memory.
+   */
   readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
-  /** Hears of a part of the database that cannot be read; it may throw. */
+  /** Called for an unreadable part of the database; it may throw. */
   readonly onUnreadable: (error: Error) => void
 }
 
 export interface LostSessionResult {
-  /** Sessions whose life record was made anew. */
+  /** Sessions whose generation record was created again. */
   readonly livesRestored: number
-  /** Sessions that have neither record any more. */
+  /** Sessions without either record. */
   readonly livesLost: number
 }
 
-/** Longer client ids are not kept as they are. */
+/** Longer client IDs are shortened. */
 const maxNameBytes = 128
-/** An alarm names at most so many sessions. */
+/** Maximum number of sessions that an alarm names. */
 const maxNamesInAlarm = 20
-/** What a session with a new record must not keep: its client is told that it has no session. */
+/** Records that a recreated session must not keep, because its client is told that the session is new. */
 const forgottenKinds = ['subscription', 'outgoing', 'incoming'] as const
 
 /**
- * Mends the sessions of a database that nobody else uses. `thorough`: also looks for what belongs to no known life, which
- * takes a step for each session.
+ * Repairs the sessions of a database that is used by no one else. `thorough`: also finds records of unknown
+ * generations, which takes a step for each session.
  */
 export async function recoverLostSessions(
   database: LevelDatabase,
@@ -75,10 +77,10 @@ class LostSessionRecovery {
   readonly #badRecords: BadRecords
   #letSetAside = (): void => {}
   #badCount = 0
-  /** A newer version has written life records: which lives there are is not known. */
+  /** A newer version has written generation records, so the set of generations is unknown. */
   #hasNewerLives = false
   readonly #named: Generation[] = []
-  /** Lives that are named by a record of their own or have ended. */
+  /** Generations that have a record or have ended. */
   readonly #known = new Set<Generation>()
   readonly #withSession = new Set<Generation>()
 
@@ -86,7 +88,7 @@ class LostSessionRecovery {
     this.#database = database
     this.#options = options
     const { directory, onAlarm, onUnreadable } = options
-    // Bad records are taken out when what takes their place is written.
+    // Damaged records are removed when their replacement is written.
     const isMended = new Promise<void>((resolve) => (this.#letSetAside = resolve))
     this.#badRecords = new BadRecords({
       database,
@@ -122,7 +124,7 @@ class LostSessionRecovery {
     await this.#badRecords.finish()
   }
 
-  /** Undefined: a newer version has written it. The client ID of a bad record is free to be given its life again. */
+  /** Undefined if a newer version has written it. A client ID with a damaged record may get its generation again. */
   #lifeIn(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
     const generation = ifNotTooNew(() => readGeneration(key, value))
     names.add(nameOf(key.subarray(1)))
@@ -149,11 +151,11 @@ class LostSessionRecovery {
     return restored
   }
 
-  /** A client that has only a will stored has no session record either, and no queue. */
+  /** A client with only a stored will has neither a session record nor a queue. */
   async #recoverSessions(isDamaged: boolean, expirySeconds: number): Promise<void> {
     const lost = this.#named.filter((generation) => !this.#withSession.has(generation)).toSorted((a, b) => a - b)
     const withQueue = await this.#livesIn('queued', lost)
-    // Before the new records are there, so that a restart in between finds the same as this one.
+    // Before the new records are written, so that a restart in between finds the same state.
     if (isDamaged || withQueue.length > 0) await this.#forgetRest(lost)
     const recovered: string[] = []
     let messages = 0
@@ -166,7 +168,7 @@ class LostSessionRecovery {
     this.#tellRecovered(recovered, messages)
   }
 
-  /** Read again: most databases have none of them, and all client ids together may be very long. */
+  /** They are read again, because most databases have none of them, and all client IDs together may be very long. */
   async #clientIdsOf(generations: readonly Generation[]): Promise<ReadonlyMap<Generation, string>> {
     const wanted = new Set(generations)
     const found = new Map<Generation, string>()
@@ -180,7 +182,7 @@ class LostSessionRecovery {
     return found
   }
 
-  /** Returns how many messages it has. */
+  /** Returns the number of its messages. */
   async #recoverSession(generation: Generation, clientId: string, expirySeconds: number): Promise<number> {
     let count = 0
     let last = 0
@@ -212,7 +214,7 @@ class LostSessionRecovery {
     return count
   }
 
-  /** Else a later session of the same client would have it after a restart. */
+  /** Otherwise a later session of the same client would have them after a restart. */
   async #forgetRest(lost: readonly Generation[]): Promise<void> {
     for (const kind of forgottenKinds) {
       for (const generation of await this.#livesIn(kind, lost)) {
@@ -234,7 +236,7 @@ class LostSessionRecovery {
     onAlarm({ alarm: 'sessions-recovered', text })
   }
 
-  /** Exports what is queued in lives that nothing names, and ends these lives. */
+  /** Exports the queues of generations without records, and ends these generations. */
   async #endUnknownLives(): Promise<number> {
     const unknown = new Set<Generation>()
     for (const kind of sessionKinds) {
@@ -254,7 +256,7 @@ class LostSessionRecovery {
     return unknown.size
   }
 
-  /** Appends a line for each readable message. Returns how many there are. */
+  /** Appends a line for each readable message. Returns their number. */
   async #exportQueue(generation: Generation, file: string): Promise<number> {
     let count = 0
     for await (const slice of this.#slices('queued', generation, false)) {
@@ -270,7 +272,7 @@ class LostSessionRecovery {
     return count
   }
 
-  /** Undefined: the shared body is lost. */
+  /** Undefined if the shared payload is lost. */
   async #lineOf(
     generation: Generation,
     record: Extract<StoredRecord, { kind: 'queued' }>,
@@ -301,7 +303,7 @@ class LostSessionRecovery {
     })
   }
 
-  /** Those of some lives, in ascending order, of which there is a record of this kind. */
+  /** Returns those of the generations, in ascending order, that have a record of this kind. */
   async #livesIn(kind: SessionRecordKind, generations: readonly Generation[]): Promise<Generation[]> {
     const found: Generation[] = []
     let next: Generation | undefined = -1
@@ -323,7 +325,7 @@ class LostSessionRecovery {
     }
   }
 
-  /** The lowest life, from this one on, of which there is a record of this kind. */
+  /** Returns the lowest generation, from this one on, that has a record of this kind. */
   async #nextLife(kind: SessionRecordKind, from: Generation): Promise<Generation | undefined> {
     const { lt } = rangeOfKind(kind)
     const key = await this.#database.firstKey({ gte: sessionPrefix(kind, from), lt })
@@ -357,7 +359,7 @@ class LostSessionRecovery {
   }
 }
 
-/** Of a client id: the text, or a digest where it is long. */
+/** Returns the client ID, or a digest if it is long. */
 function nameOf(clientId: Buffer): string {
   return clientId.length <= maxNameBytes ? clientId.toString('utf8') : `\0${hash('sha256', clientId, 'base64')}`
 }
@@ -366,7 +368,7 @@ function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** A session record that this version cannot read is there all the same. */
+/** A session record of a newer version exists, although this version cannot read it. */
 function ifNotTooNew<Thing>(read: () => Thing): Thing | undefined {
   try {
     return read()

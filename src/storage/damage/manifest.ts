@@ -1,9 +1,9 @@
-// Reads LevelDB's list of its files, to see before the opening what LevelDB would not notice: an old list makes it
-// delete or overwrite the tables that the list does not name.
+// Reads LevelDB's list of its files before the database is opened. LevelDB does not detect an old list: it deletes or overwrites
+// tables that the list does not contain.
 //
 //   file      blocks of 32 KiB: fragment, fragment, ... , less than 7 bytes unused
 //   fragment  checksum of type and content u32 | length u16 | type: 1 whole, 2 first, 3 middle, 4 last | content
-//   edit      tag varint and what belongs to it, repeated: 2 number of the log, 6 a table goes, 7 a table comes, ...
+//   edit      tag varint and its fields, repeated: 2 number of the log, 6 a table is removed, 7 a table is added, ...
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,13 +14,13 @@ const headerBytes = 7
 
 /** The files that a database needs. */
 export interface NeededFiles {
-  /** The number of the oldest log that is not in tables yet; 0 for a database that is just being made. */
+  /** Number of the oldest log whose records are not in tables; 0 for a new database. */
   log: number
   /** The size in bytes of each table by its number. */
   readonly tables: Map<number, number>
 }
 
-/** What the list says; undefined if it cannot be read: LevelDB says the same of it then. */
+/** Returns the content of the list; undefined if it is unreadable, which LevelDB reports itself. */
 export async function readNeededFiles(directory: string): Promise<NeededFiles | undefined> {
   try {
     const name = (await readFile(join(directory, 'CURRENT'), 'utf8')).trimEnd()
@@ -44,7 +44,7 @@ function replayManifest(manifest: Buffer): NeededFiles | undefined {
     const bytes = manifest.readUInt16LE(at + 4)
     const type = manifest[at + 6] ?? 0
     const end = at + headerBytes + bytes
-    if (end > manifest.length) break // What a kill cut short was not in force.
+    if (end > manifest.length) break // A fragment that a kill truncated was not in effect.
     if (type < 1 || type > 4 || maskedCrc32c(manifest, at + 6, end) !== manifest.readUInt32LE(at)) return undefined
     if (type <= 2) edit = []
     edit.push(manifest.subarray(at + headerBytes, end))
@@ -59,18 +59,18 @@ function applyEdit(edit: EditReader, needed: NeededFiles): void {
   while (!edit.isAtEnd) {
     const tag = edit.number()
     switch (tag) {
-      case 1: // The name of the order of keys.
+      case 1: // Name of the key order.
         edit.skipText()
         break
       case 2:
         needed.log = edit.number()
         break
-      case 3: // The next number of a file.
-      case 4: // The last sequence.
+      case 3: // Next number of a file.
+      case 4: // Last sequence number.
       case 9: // An older log, no longer used.
         edit.number()
         break
-      case 5: // Where a compaction goes on.
+      case 5: // Continuation of a compaction.
         edit.number()
         edit.skipText()
         break

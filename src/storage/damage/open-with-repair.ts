@@ -1,4 +1,4 @@
-// Opens a database so that what is wrong with it is noticed, and mended, before anything relies on it.
+// Opens a database, detects damage, and repairs it before the store uses the database.
 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,17 +30,17 @@ import { checkTable, hasIndex } from './table-check.ts'
 
 export interface OpenWithRepairOptions {
   readonly directory: string
-  /** What has been found wrong already: then there is nothing to try. */
+  /** Damage that is known already, so that opening is not tried first. */
   readonly suspectedDamage: string | undefined
   /**
-   * How long a session is kept whose record was lost and made anew. Undefined: the database was open before, so shards may
-   * have in memory what is missing, and nothing is made anew.
+   * Session expiry of recreated sessions. Undefined: the database was open before, so shards may have the missing state
+   * in memory, and no session is recreated.
    */
   readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
-/** A database that is open, and the journals of the shards that have one. */
+/** An open database, and the batch sequences of its shards. */
 export interface OpenedDatabase {
   readonly database: LevelDatabase
   readonly batchSequences: ReadonlyMap<number, BatchSequence>
@@ -53,7 +53,10 @@ interface MissingBatches {
   readonly gaps: readonly Gap[]
 }
 
-/** Tables are checked block by block at every opening up to so many bytes of them in all: a quarter of a second. */
+/**
+ * If all tables together are at most this large, they are checked block by block at every opening: a quarter of a
+ * second.
+ */
 const maxAlwaysCheckedBytes = 64 * 1_024 * 1_024
 
 /** What is wrong with a database. */
@@ -61,7 +64,7 @@ interface Damage {
   readonly reason: string
 }
 
-/** Opens or makes a database that nobody has open. Rejects if it cannot be opened for a reason other than damage. */
+/** Opens or creates a database that is not open. Rejects if it cannot be opened for a reason other than damage. */
 export async function openWithRepair(options: OpenWithRepairOptions): Promise<OpenedDatabase> {
   const { directory } = options
   await finishInterruptedRepair(directory)
@@ -75,34 +78,34 @@ export async function openWithRepair(options: OpenWithRepairOptions): Promise<Op
   return opened
 }
 
-/** What is wrong before anything is opened. */
+/** Returns damage that is visible before opening. */
 async function findSuspectedDamage(directory: string, marker: CloseMarker): Promise<string | undefined> {
   const files = await databaseFiles(directory)
   if (files.size === 0) return undefined
-  // Without this file LevelDB would begin anew and delete all others.
+  // Without this file LevelDB would create a new database and delete all other files.
   if (!files.has('CURRENT')) return 'CURRENT is missing'
   const broken = markerMismatch(marker, files)
   if (broken !== undefined) return broken
   const needed = await readNeededFiles(directory)
   const wrong = findWrongFile(files, needed)
   if (wrong !== undefined) return wrong
-  // A table that the list does not name is one that was being written when the process was killed: LevelDB deletes it.
+  // A table that is not in the list was being written when the process was killed: LevelDB deletes it.
   const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
   const isQuick = tableBytes > maxAlwaysCheckedBytes && openingsOf(marker) < maxUncleanOpenings
   for (const [name] of tables) {
     const path = join(directory, name)
-    // Of a table without its index LevelDB would read nothing, and say so to nobody before.
+    // LevelDB would read nothing from a table without its index, and report nothing.
     if (isQuick && !(await hasIndex(path))) return `the index of ${name} fails its checksum`
     if (!isQuick && (await checkTable(path)).state !== 'sound') return `${name} fails its checksums`
   }
   return undefined
 }
 
-/** What is not as LevelDB's list of files says. */
+/** Returns a difference from LevelDB's list of files. */
 function findWrongFile(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
-  if (needed === undefined) return undefined // LevelDB will say what is wrong with the list.
-  // If the log is gone that it names the list is an old one, or the log is lost.
+  if (needed === undefined) return undefined // LevelDB reports a damaged list.
+  // If the log in the list does not exist, the list is old or the log is lost.
   const log = `${inSixDigits(needed.log)}.log`
   if (needed.log > 0 && !files.has(log)) return `${log} is missing`
   for (const [number, bytes] of needed.tables) {
@@ -118,12 +121,15 @@ function inSixDigits(number: number): string {
   return String(number).padStart(6, '0')
 }
 
-/** How often the database was opened since its last orderly close, this time included. */
+/** Returns the number of openings since the last clean close, including this one. */
 function openingsOf(marker: CloseMarker): number {
   return marker.state === 'open' ? marker.openings + 1 : 1
 }
 
-/** Opens, with a second link to the logs until it is clear that LevelDB could read them: it deletes them. */
+/**
+ * Opens the database. The logs have a second link until it is known that LevelDB could read them, because it deletes
+ * them.
+ */
 async function tryOpening(options: OpenWithRepairOptions): Promise<Opened | Damage> {
   const { directory } = options
   const safety = `${directory}.opening`
@@ -192,7 +198,7 @@ function fail(error: Error): never {
   throw error
 }
 
-/** Tells which batches are missing, once. */
+/** Reports missing batches, once. */
 async function reportGaps({ database, missing }: Opened, options: OpenWithRepairOptions): Promise<void> {
   if (missing.length === 0) return
   const texts = missing.map(({ batchSequence, gaps }) => {

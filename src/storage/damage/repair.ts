@@ -1,8 +1,8 @@
-// Makes a sound database out of a damaged one, beside it, and puts it in its place when it is complete. The damaged
-// files are kept whole under a name that ends in `.damaged`.
+// Builds a valid database from a damaged one, next to it, and replaces the damaged one when it is complete. The damaged files
+// are kept unchanged under a name that ends in `.damaged`.
 //
-//   messages/ ----tables: sound ones linked, bad blocks blotted out, lost indexes made anew----.
-//             ----logs: replayed by LevelDB alone, checksums on--------+--> messages.salvaging/ --repair, compact-->
+//   messages/ ----tables: valid ones linked, damaged blocks skipped, lost indexes rebuilt-------.
+//             ----logs: replayed by LevelDB separately, with checksums---------+--> messages.salvaging/ --repair, compact-->
 //   messages.salvaged/, then  messages/ -> messages.1.damaged/,  messages.salvaged/ -> messages/
 
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -26,16 +26,15 @@ import { recoverTable } from './table-recovery.ts'
 
 export interface RepairOptions {
   readonly directory: string
-  /** What is wrong, as a part of a sentence. */
+  /** What is wrong, as part of a sentence. */
   readonly reason: string
-  /** See `MendingOptions`. */
+  /** See `LostSessionOptions`. */
   readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
 /**
- * Puts a sound database in the place of the damaged one and tells by an alarm what could not be kept. Nobody has it
- * open.
+ * Replaces the damaged database by a valid one, and reports by an alarm what was lost. The database must not be open.
  */
 export async function repairDatabase(options: RepairOptions): Promise<void> {
   const { directory } = options
@@ -53,7 +52,7 @@ export async function repairDatabase(options: RepairOptions): Promise<void> {
   options.onAlarm({ alarm: 'database-damaged', text })
 }
 
-/** Ends a salvage that was interrupted; the damaged files are set aside by then or still in their place. */
+/** Completes an interrupted repair. The damaged files may be moved already or still be in their place. */
 export async function finishInterruptedRepair(directory: string): Promise<void> {
   await rm(`${directory}.salvaging`, { recursive: true, force: true })
   const isComplete = (await databaseFiles(repairedPath(directory))).size > 0
@@ -70,13 +69,13 @@ async function replaceDatabase(directory: string): Promise<string> {
   try {
     await rename(directory, setAside)
   } catch (error) {
-    if (!isMissing(error)) throw error // It was set aside before the interruption.
+    if (!isMissing(error)) throw error // It was moved before the interruption.
   }
   await rename(repairedPath(directory), directory)
   return setAside
 }
 
-/** Links the sound tables and copies the others without their bad blocks. Returns how many there are. */
+/** Links the valid tables and copies the others without their damaged blocks. Returns the number of tables. */
 async function recoverTables(source: string, target: string, losses: string[]): Promise<number> {
   let count = 0
   for (const name of await tablesOf(source)) {
@@ -99,8 +98,8 @@ async function recoverTables(source: string, target: string, losses: string[]): 
 }
 
 /**
- * All tables; or only those that LevelDB's list names, where everything that it names is there. Others are being deleted
- * then, and one of them may hold a record whose deletion stood in another.
+ * Returns all tables, or only those in LevelDB's list if all of these exist. Other tables are being deleted then, and
+ * may contain a record whose deletion is in another one.
  */
 async function tablesOf(directory: string): Promise<string[]> {
   const files = await databaseFiles(directory)
@@ -112,7 +111,7 @@ async function tablesOf(directory: string): Promise<string[]> {
   return isComplete ? tables.filter((name) => needed.tables.has(numberOfFile(name))) : tables
 }
 
-/** Writes what can be read of a table without its index. False: nothing of it can. */
+/** Writes what is readable of a table without its index. Returns false if nothing is. */
 async function recoverInto(target: string, source: string, name: string, losses: string[]): Promise<boolean> {
   const table = await contentOf(join(source, name))
   const recovered = table && recoverTable(table)
@@ -127,7 +126,7 @@ async function recoverInto(target: string, source: string, name: string, losses:
   return true
 }
 
-/** Undefined: the file cannot be read. */
+/** Undefined if the file cannot be read. */
 async function contentOf(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path)
@@ -137,15 +136,15 @@ async function contentOf(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** What the check says of a table; one that cannot even be read is unusable. */
+/** Returns the result of the check; a table that cannot be read is unusable. */
 async function checkTableFile(path: string): Promise<TableCheckResult> {
   const table = await contentOf(path)
   return table === undefined ? { state: 'unusable' } : judgeTable(table)
 }
 
 /**
- * Turns each log into tables: LevelDB replays it in a database of its own, with checksums, which its repair would not
- * look at. Returns how many tables came of it.
+ * Converts each log into tables: LevelDB replays it in a separate database with checksums, which its repair would not
+ * verify. Returns the number of tables.
  */
 async function recoverLogs(source: string, target: string, losses: string[]): Promise<number> {
   const files = await databaseFiles(source)
@@ -169,19 +168,19 @@ async function recoverLogs(source: string, target: string, losses: string[]): Pr
   return next - first
 }
 
-/** A number higher than any that a new database has used. */
+/** Higher than any number that a new database has used. */
 const replayedLog = '900000.log'
 
-/** Makes a database of the tables in a directory. Returns its contents in words. */
+/** Builds a database from the tables in a directory. Returns its contents as text. */
 async function rebuildDatabase(scratch: string, options: RepairOptions, losses: string[]): Promise<string> {
   await LevelDatabase.repair(scratch)
-  // What the repair has put aside is in the damaged files, whole.
+  // The files that the repair moved aside are complete in the damaged database.
   await rm(join(scratch, 'lost'), { recursive: true, force: true })
   const database = await LevelDatabase.open(scratch)
   try {
-    // The repair has put every table on the level of the newest: only a compaction brings old and new in order.
+    // The repair puts every table on the level of the newest; only a compaction orders old and new records.
     await database.compact()
-    // What is unreadable even now is left out; it is in the damaged files, whole.
+    // Parts that are unreadable even now are omitted; they are complete in the damaged files.
     const report = await checkIntegrity(database, { ...options, onUnreadable: () => {} })
     losses.push(...report.losses)
     return report.contents

@@ -1,14 +1,14 @@
-// Undoes Snappy, which LevelDB may have used on the blocks of a table. Only what reading a block needs.
+// Decompresses Snappy, which LevelDB may use for the blocks of a table. Only what reading a block needs.
 //
 //   length varint | elements: tag's low bits 00 literal, 01 10 11 copy of earlier output
 
-/** The bytes, or undefined if they are not Snappy's. Never more than `limitBytes`. */
+/** Returns the bytes; undefined if they are not valid Snappy. Never more than `limitBytes`. */
 export function decompressSnappy(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
   const found = unsnapFrom(bytes, 0, limitBytes)
   return found?.end === bytes.length ? found.output : undefined
 }
 
-/** The same of compressed bytes that begin at `start` and say themselves how long they are; `end` is where they end. */
+/** Does the same for compressed bytes at `start` whose length is not known; `end` is where they end. */
 export function unsnapFrom(
   bytes: Uint8Array,
   start: number,
@@ -28,7 +28,7 @@ export function unsnapFrom(
       at = element.next + element.length
     } else {
       if (element.offset > length) return undefined
-      // A copy may overlap what it writes: byte by byte it repeats itself.
+      // A copy may overlap its own output: copied byte by byte, it repeats.
       for (let index = 0; index < element.length; index++) {
         output[length + index] = output[length + index - element.offset] ?? 0
       }
@@ -39,7 +39,7 @@ export function unsnapFrom(
   return length === output.length ? { output, end: at } : undefined
 }
 
-/** A number of LevelDB and Snappy, and where it ends; undefined if it does not end or is beyond 32 bits. */
+/** Reads a varint of LevelDB and Snappy, and the position after it; undefined if it does not end or exceeds 32 bits. */
 export function varintAt(bytes: Uint8Array, start: number): { value: number; next: number } | undefined {
   let value = 0
   for (let index = 0; index < 5; index++) {
@@ -53,7 +53,7 @@ export function varintAt(bytes: Uint8Array, start: number): { value: number; nex
 
 interface Element {
   readonly length: number
-  /** How far back a copy begins; 0: a literal, its bytes follow. */
+  /** Distance of a copy; 0: a literal, whose bytes follow. */
   readonly offset: number
   readonly next: number
 }

@@ -1,8 +1,8 @@
-// Checks the checksums of a LevelDB table. LevelDB can do that itself but its binding does not ask it to; and a wrong
-// block does not just read as wrong: merged with others it may break the order of keys, which ends the process.
+// Verifies the checksums of a LevelDB table. LevelDB can do that, but its binding does not offer it. A damaged block is worse
+// than unreadable: merged with others it may break the order of keys, which ends the process.
 //
 //   data block, ..., filter block, meta index block, index block, footer of 48 bytes
-//   block  = content | how it is compressed, 1 byte | checksum of both, 4 bytes
+//   block  = content | compression, 1 byte | checksum of both, 4 bytes
 //   footer = handle of the meta index | handle of the index | padding | magic, 8 bytes
 //   handle = offset varint | size varint
 
@@ -13,12 +13,12 @@ import { decompressSnappy, varintAt } from './snappy.ts'
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
 const trailerBytes = 5
-/** No index of a table of ours is nearly as large. */
+/** Indexes of Godwit's tables are much smaller. */
 const indexLimitBytes = 64 * 1_024 * 1_024
-/** How a block says that it is compressed in a way that LevelDB does not know: it is skipped then. */
+/** A compression type that LevelDB does not know: it skips the block. */
 const unknownCompression = 0xff
 
-/** What a check finds: nothing wrong, blocks that are wrong, or that not even the index can be trusted. */
+/** Result of a check: valid, damaged blocks, or a damaged index. */
 export type TableCheckResult =
   | { readonly state: 'sound' }
   | { readonly state: 'partly-damaged'; readonly badBlocks: readonly BlockHandle[]; readonly blockCount: number }
@@ -29,12 +29,12 @@ interface BlockHandle {
   readonly bytes: number
 }
 
-/** Reads a table file whole and checks every block. Rejects with the file system's error if it cannot be read. */
+/** Reads a table file and checks every block. Rejects with the file system's error if it cannot be read. */
 export async function checkTable(path: string): Promise<TableCheckResult> {
   return judgeTable(await readFile(path))
 }
 
-/** Are footer and index of a table file sound? Reads only these. */
+/** Returns whether footer and index of a table file are valid. Reads only these. */
 export async function hasIndex(path: string): Promise<boolean> {
   const file = await open(path)
   try {
@@ -58,14 +58,14 @@ function indexHandleIn(footer: Buffer): BlockHandle | undefined {
   return metaIndex && handleAt(footer, metaIndex.next)
 }
 
-/** Makes LevelDB skip the bad blocks of a table: writes into `table`, its content. */
+/** Makes LevelDB skip the damaged blocks of a table, by changing its content `table`. */
 export function invalidateBlocks(table: Buffer, badBlocks: readonly BlockHandle[]): void {
   for (const { offset, bytes } of badBlocks) {
     if (offset + bytes < table.length) table[offset + bytes] = unknownCompression
   }
 }
 
-/** The same of a table that is in memory. */
+/** Does the same for a table in memory. */
 export function judgeTable(table: Buffer): TableCheckResult {
   const unusable: TableCheckResult = { state: 'unusable' }
   const footerAt = table.length - footerBytes
@@ -75,14 +75,14 @@ export function judgeTable(table: Buffer): TableCheckResult {
   if (metaIndex === undefined || index === undefined) return unusable
   const blocks = blocksIn(table, index)
   if (blocks === undefined) return unusable
-  // A bad filter would hide records: the filter is found through the meta index, which is made unreadable with it.
+  // A damaged filter would hide records. The filter is found through the meta index, which is made unreadable with it.
   const filters = blocksIn(table, metaIndex)
   const badBlocks = blocks.filter((block) => !isIntactBlock(table, block))
   if (filters === undefined || !filters.every((block) => isIntactBlock(table, block))) badBlocks.push(metaIndex)
   return badBlocks.length === 0 ? { state: 'sound' } : { state: 'partly-damaged', badBlocks, blockCount: blocks.length }
 }
 
-/** The blocks that an index block names; undefined if it is not sound. */
+/** Returns the blocks that an index block names; undefined if it is damaged. */
 function blocksIn(table: Buffer, index: BlockHandle): BlockHandle[] | undefined {
   if (!isIntactBlock(table, index)) return undefined
   const end = index.offset + index.bytes
@@ -91,7 +91,9 @@ function blocksIn(table: Buffer, index: BlockHandle): BlockHandle[] | undefined 
   return entries === undefined ? undefined : handlesIn(entries)
 }
 
-/** The values of a block's entries: shared varint, unshared varint, value's length varint, key's rest, value. */
+/**
+ * Reads the values of a block's entries: shared varint, unshared varint, value length varint, rest of the key, value.
+ */
 function handlesIn(block: Buffer): BlockHandle[] | undefined {
   if (block.length < 4) return undefined
   const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))

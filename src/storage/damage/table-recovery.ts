@@ -1,12 +1,12 @@
-// Makes a table out of the data blocks of one that has lost its footer or its index. Blocks follow each other without gaps,
-// so each sound block tells where the next one begins:
+// Rebuilds a table that has lost its footer or its index from its data blocks. Blocks are adjacent, so each valid block shows
+// where the next one starts:
 //
-//   damaged   data block | data block | data block | filter | what is left of meta index, index and footer
-//   made      data block | data block | data block | empty meta index | new index | new footer
+//   damaged   data block | data block | data block | filter | rest of meta index, index and footer
+//   rebuilt   data block | data block | data block | empty meta index | new index | new footer
 //
-// Data blocks are copied as they are, with the sequence numbers of their entries and with deletions: LevelDB goes on to
-// prefer what is newer, wherever it is. The walk ends at the first block that is not sound, and never looks for a later
-// beginning: the bytes there may be the payload of a client, which could look like a block with any records in it.
+// Data blocks are copied unchanged, with the sequence numbers of their entries and with deletions, so LevelDB still prefers newer
+// entries. The walk ends at the first damaged block and never searches for a later start: the bytes there may be a client's
+// payload, which could look like a block with arbitrary records.
 
 import { DamagedRecord } from '../byte-reader.ts'
 import { verifyChecksum } from '../record-values.ts'
@@ -16,23 +16,23 @@ import { unsnapFrom, varintAt } from './snappy.ts'
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
 const trailerBytes = 5
-/** Sequence and type of an entry, behind its key. */
+/** Sequence number and type of an entry, after its key. */
 const tagBytes = 8
 const compression = { none: 0, snappy: 1 } as const
-/** Snappy makes no more than 64 bytes of three. */
+/** Snappy produces at most 64 bytes from three. */
 const largestExpansion = 22
 
 export interface RecoveredTable {
   /** The content of a table file that LevelDB can read. */
   readonly content: Buffer
   readonly blockCount: number
-  /** Every data block is there: what follows the last one is a sound block of another kind. */
+  /** All data blocks exist: the last one is followed by a valid block of another kind. */
   readonly isWhole: boolean
 }
 
 interface Block {
   readonly offset: number
-  /** Of its content, without the trailer. */
+  /** Size of its content, without the trailer. */
   readonly bytes: number
   readonly lastKey: Buffer
 }
@@ -52,7 +52,10 @@ export function recoverTable(table: Buffer): RecoveredTable | undefined {
   return { content, blockCount: blocks.length, isWhole: endOfChecked(table, end) !== undefined }
 }
 
-/** The data block that begins here; undefined if there is no sound one, or its keys do not go on behind `previous`. */
+/**
+ * Returns the data block that starts here; undefined if there is no valid one, or if its keys do not continue after
+ * `previous`.
+ */
 function dataBlockAt(table: Buffer, offset: number, previous: Buffer | undefined): Block | undefined {
   const plainEnd = endOfPlainBlock(table, offset)
   if (plainEnd !== undefined && isSound(table, offset, plainEnd, compression.none)) {
@@ -71,8 +74,8 @@ function isSound(table: Buffer, offset: number, end: number, compressedBy: numbe
 }
 
 /**
- * Where a block ends that is not compressed: entries, then the offsets of some of them, of which the first is 0, then
- * the number of these offsets. No entry begins with four zeros.
+ * Returns the end of an uncompressed block: entries, then the offsets of some of them, the first of which is 0, then
+ * their number. No entry starts with four zeros.
  */
 function endOfPlainBlock(table: Buffer, start: number): number | undefined {
   let at = start
@@ -96,7 +99,7 @@ interface Entry {
   readonly next: number
 }
 
-/** Shared varint, unshared varint, value's length varint, key's rest, value. */
+/** Shared varint, unshared varint, value length varint, rest of the key, value. */
 function entryAt(block: Buffer, at: number): Entry | undefined {
   const shared = varintAt(block, at)
   const unshared = shared && varintAt(block, shared.next)
@@ -107,7 +110,7 @@ function entryAt(block: Buffer, at: number): Entry | undefined {
   return next > block.length ? undefined : { shared: shared.value, keyAt: valueBytes.next, valueAt, next }
 }
 
-/** Undefined if this is no block of records in order: that of an index has no checksums of ours. */
+/** Undefined if this is not a block of ordered records: an index block has no checksums of Godwit. */
 function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefined {
   if (block.length < 4) return undefined
   const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))
@@ -130,7 +133,7 @@ function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefi
   return goodPuts > 0 || puts === 0 ? last : undefined
 }
 
-/** The order of LevelDB: by key, and of one key what is newest first. */
+/** The order of LevelDB: by key, and for equal keys the newest first. */
 function compareKeys(one: Buffer, other: Buffer): number {
   const byKey = Buffer.compare(one.subarray(0, -tagBytes), other.subarray(0, -tagBytes))
   if (byKey !== 0) return byKey
@@ -153,7 +156,7 @@ function hasChecksum(key: Buffer, value: Buffer): boolean {
   }
 }
 
-/** What belongs behind the data blocks, the first of it at `at`. */
+/** Returns what follows the data blocks; it starts at `at`. */
 function indexOf(blocks: readonly Block[], at: number): Buffer[] {
   const metaIndex = blockOf([])
   const index = blockOf(blocks.map(({ lastKey, offset, bytes }) => [lastKey, handleOf(offset, bytes)]))
@@ -166,7 +169,7 @@ function indexOf(blocks: readonly Block[], at: number): Buffer[] {
   return [metaIndex, index, footer]
 }
 
-/** A block that is not compressed, with its trailer. */
+/** Returns an uncompressed block with its trailer. */
 function blockOf(entries: readonly (readonly [key: Buffer, value: Buffer])[]): Buffer {
   const parts: Buffer[] = []
   const offsets = entries.length === 0 ? [0] : []

@@ -1,9 +1,9 @@
-// Who holds which filter exclusively, among the sessions of all shards: the part of the book that this shard keeps.
+// Holders of exclusive filters among the sessions of all shards: the part of the registry that this shard owns.
 //
 //   'plant/1/#' ──► shard 2, session 'device-7'
 //
-// A shard that has died comes back with the stored ones of its sessions, and says which filters these hold. Until it
-// has, what it held is held.
+// A failed shard restarts with its persistent sessions and announces the filters that these hold. Until then its filters
+// remain held.
 
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { TopicFilter } from '../../../protocol/index.ts'
@@ -11,14 +11,14 @@ import type { TopicFilter } from '../../../protocol/index.ts'
 interface Holder {
   readonly shard: PeerNumber
   readonly clientId: string
-  /** Its shard has died since it said so, and has not said it again. */
+  /** Its shard has failed and has not announced the filter again. */
   readonly isSuspect: boolean
 }
 
 export class ExclusiveRegistry {
   readonly #holders = new Map<TopicFilter, Holder>()
 
-  /** False: another session holds it. */
+  /** Returns false if another session holds it. */
   acquire(filter: TopicFilter, shard: PeerNumber, clientId: string): boolean {
     const holder = this.#holders.get(filter)
     if (holder !== undefined && (holder.shard !== shard || holder.clientId !== clientId)) return false
@@ -31,14 +31,14 @@ export class ExclusiveRegistry {
     if (holder?.shard === shard && holder.clientId === clientId) this.#holders.delete(filter)
   }
 
-  /** A shard has died. */
+  /** A shard has failed. */
   suspectShard(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
       if (holder.shard === shard) this.#holders.set(filter, { ...holder, isSuspect: true })
     }
   }
 
-  /** It is back and has said all that it holds. */
+  /** The shard is back and has announced all its filters. */
   removeSuspect(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
       if (holder.shard === shard && holder.isSuspect) this.#holders.delete(filter)

@@ -1,25 +1,25 @@
-// What the sessions of this shard subscribe to, counted by filter, and what of it the peers have been told.
+// Filters of this shard's sessions with counts, and what of this the peers know.
 //
-//   'a/#' ── plain { 0: 12, 1: 3, 2: 0 }  stored { 0: 0, 1: 3, 2: 0 }      told: version 41
+//   'a/#' ── plain { 0: 12, 1: 3, 2: 0 }  stored { 0: 0, 1: 3, 2: 0 }      sent: version 41
 //
-// Peers want to know whether there is anybody, not how many: twelve subscribers more change nothing. Only of a shared
-// subscription the numbers themselves count, as messages are dealt out by them.
+// Peers need to know whether there are subscribers, not how many: twelve more change nothing. Only for shared subscriptions the
+// numbers count, because messages are distributed by them.
 
 import type { QoS, TopicFilter } from '../../../protocol/index.ts'
 import type { Interest } from '../../model/peer-messages.ts'
 import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
 
-/** One session's part in a filter. */
+/** How one session counts for a filter. */
 export interface InterestPart {
   readonly qos: QoS
   readonly isStored: boolean
-  /** Its client is there. */
+  /** Its client is connected. */
   readonly isPresent: boolean
-  /** It holds as many messages as it may, as the others are to know. */
+  /** Its queue is full and the peers know it. */
   readonly isFull: boolean
 }
 
-/** How a session counts, whatever the filter. */
+/** How a session counts for all its filters. */
 export type SessionPresence = Omit<InterestPart, 'qos'>
 
 export class InterestCount {
@@ -27,11 +27,11 @@ export class InterestCount {
   readonly isShared: boolean
   readonly #all = [0, 0, 0]
   readonly #stored = [0, 0, 0]
-  /** Members whose client is there, of a shared subscription. */
+  /** Connected members of a shared subscription. */
   present = 0
-  /** Sessions that are full. */
+  /** Number of sessions with a full queue. */
   full = 0
-  /** What peers know; undefined: nothing, which is nobody. */
+  /** What peers know; undefined: no interest. */
   sent: Interest | undefined = undefined
   sentVersion = 0
 
@@ -55,7 +55,7 @@ export class InterestCount {
     if (part.isFull) this.full += change
   }
 
-  /** Undefined: nobody. */
+  /** Undefined: no subscriber. */
   get interest(): Interest | undefined {
     if (this.members === 0) return undefined
     return {
@@ -68,7 +68,7 @@ export class InterestCount {
     }
   }
 
-  /** Peers know something else. */
+  /** Returns whether the peers have other information. */
   get hasChanged(): boolean {
     const { sent, interest } = this
     if (sent === undefined || interest === undefined) return sent !== interest
@@ -82,15 +82,15 @@ export class LocalInterest {
   readonly #counts = new LargeMap<InterestCount>()
   readonly #changes = new Set<InterestCount>()
   #isToBeTold = false
-  /** Of what was told last. */
+  /** The last version that was sent. */
   version = 0
 
-  /** There is something to be told, or somebody waits for a sign that everything was seen. */
+  /** Returns whether there are changes to send, or a barrier waits for the confirmation of a version. */
   get hasChanges(): boolean {
     return this.#isToBeTold || this.#changes.size > 0
   }
 
-  /** A session's part in a filter has come (1) or gone (-1). */
+  /** Adds (1) or removes (-1) a session's part in a filter. */
   change(filter: TopicFilter, part: InterestPart, change: 1 | -1): void {
     let count = this.#counts.get(filter)
     if (count === undefined) {
@@ -101,7 +101,7 @@ export class LocalInterest {
     this.#look(count)
   }
 
-  /** The client of a member of a shared subscription has come or gone. */
+  /** The client of a member of a shared subscription connected (1) or disconnected (-1). */
   changePresence(filter: TopicFilter, change: 1 | -1): void {
     const count = this.#counts.get(filter)
     if (count === undefined) return
@@ -109,7 +109,7 @@ export class LocalInterest {
     this.#look(count)
   }
 
-  /** A session that holds the filter has become full (1), or has room again (-1). */
+  /** The queue of a session with the filter became full (1), or has space again (-1). */
   changeFullness(filter: TopicFilter, change: 1 | -1): void {
     const count = this.#counts.get(filter)
     if (count === undefined) return
@@ -121,20 +121,22 @@ export class LocalInterest {
     return this.#counts.get(filter)
   }
 
-  /** With which version peers know of the filter what is so now. The next one, where they are still to be told. */
+  /**
+   * Returns the version with which the peers get the current state of the filter; the next one if that is not sent yet.
+   */
   versionOf(filter: TopicFilter): number {
     const count = this.#counts.get(filter)
     if (count === undefined) return 0
     return this.#changes.has(count) ? this.nextVersion() : count.sentVersion
   }
 
-  /** The version that is told next; from now on it will be, even if there is nothing new to say with it. */
+  /** Returns the next version, which is now sent even if it contains no change. */
   nextVersion(): number {
     this.#isToBeTold = true
     return this.version + 1
   }
 
-  /** What is new, which is told with `version` from here on. */
+  /** Returns the changes, which are sent with `version`. */
   takeChanges(): Interest[] {
     this.version++
     this.#isToBeTold = false
@@ -150,7 +152,7 @@ export class LocalInterest {
     return changes
   }
 
-  /** Everything, for a peer that knows nothing yet. */
+  /** Walks over all filters, for a new peer. */
   walk(): LargeMapWalk<InterestCount> {
     return this.#counts.walk()
   }

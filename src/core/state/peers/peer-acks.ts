@@ -1,11 +1,11 @@
-// How far what a peer has sent is safe here: one number for each, said once for many.
+// Tracks which messages of a peer are durable on this shard, to confirm many with one number.
 //
 //   received:   1  2  3  4  5  6
-//   batch:      -  7  -  7  8  -        2 and 4 were stored with batch 7, 5 with batch 8; the others need no disk,
+//   batch:      -  7  -  7  8  -        2 and 4 were stored with batch 7, 5 with batch 8; the others need no write,
 //   marks:      [ upTo 4: 7 ][ upTo 6: 8 ]     but "all up to 3" includes 2
 //
-// What found no member of its shared subscription here any more was passed on: it waits for that other shard as well. The
-// others do not wait for it: two shards that pass on to each other at the same time would wait for each other for good.
+// A message without a member of its shared subscription on this shard was passed on and also waits for the other shard. Later
+// messages do not wait for it: otherwise two shards that pass messages to each other would block each other forever.
 //
 //   "all up to 6, but not 4"  ...  "all up to 6"
 
@@ -16,7 +16,7 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 interface Mark {
   upTo: number
   readonly batch: number
-  /** Undefined: it waits for the disk here alone. */
+  /** Undefined: it waits only for a commit of this shard. */
   readonly barrier: CommitBarrier | undefined
 }
 
@@ -27,19 +27,19 @@ export class PeerAcks {
   #awaited = 0
   #committed = 0
   #refused: { number: number; reason: ReasonCode }[] = []
-  /** Not above `#confirmed`, and waiting for another shard. */
+  /** Messages up to `#confirmed` that wait for another shard. */
   readonly #withheld = new Set<number>()
-  /** Something is not withheld any more, and nobody has been told. */
+  /** A message is no longer withheld, which is not reported yet. */
   #hasReleased = false
 
-  /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
+  /** Message `number` was handled; its changes are in `batch`; 0: it needs no write. */
   note(number: number, how: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined }): void {
     if (how.isAwaited) this.#awaited = number
     if (how.barrier !== undefined) this.#hold(number, { batch: how.batch, barrier: how.barrier })
     else this.noteUnawaited(number, how.batch)
   }
 
-  /** The same of a message that nobody waits for. */
+  /** Does the same for a message without confirmation. */
   noteUnawaited(number: number, batch: number): void {
     const last = this.#marks.length === 0 ? undefined : this.#marks[this.#marks.length - 1]
     if (last !== undefined && last.barrier === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
@@ -47,7 +47,7 @@ export class PeerAcks {
     else this.#marks.push({ upTo: number, batch, barrier: undefined })
   }
 
-  /** It was not taken; to be said with its confirmation. */
+  /** The message was refused, which is reported with its confirmation. */
   refuse(number: number, reason: ReasonCode): void {
     this.#refused.push({ number, reason })
   }
@@ -75,7 +75,7 @@ export class PeerAcks {
     if (count > 0) this.#marks = this.#marks.slice(count)
   }
 
-  /** What is to be told, if anybody waits for it. */
+  /** Returns the confirmation to send, if the peer waits for one. */
   take(): PeerCommitted | undefined {
     this.#advance()
     const isFurther = this.#confirmed !== this.#told && this.#awaited > this.#told

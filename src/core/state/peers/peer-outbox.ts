@@ -1,8 +1,8 @@
-// What a peer has not confirmed yet: kept, in order, so that it can be sent again when the peer has died and is back.
+// Messages that a peer has not confirmed, in order, so that they can be sent again after it failed and restarted.
 //
 //   | sent, unconfirmed      | to be sent |
-//   [ 12 ][ 13 ]   [ 15 ]    [ - ][ - ]        14 was QoS 0: numbered like all, but nobody waits for it
-//     ^ committed upTo 13 takes two away; where 12 is withheld it stays, beside the others
+//   [ 12 ][ 13 ]   [ 15 ]    [ - ][ - ]        14 was QoS 0: it has a number, but no confirmation is expected
+//     ^ committed upTo 13 removes two; if 12 is uncommitted, it moves to the withheld messages
 
 import { assert } from '../../../protocol/index.ts'
 import type { PeerCommitted, PeerPublish, PeerRelease } from '../../model/peer-messages.ts'
@@ -11,16 +11,16 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface UnconfirmedMessage {
   readonly message: PeerPublish | PeerRelease
-  /** Undefined where nobody waits: a will, a command. */
+  /** Undefined if nothing waits for it: a will, a command. */
   readonly barrier: CommitBarrier | undefined
-  /** On the present link; 0: not sent on it yet. */
+  /** Number on the current link; 0: not sent on it yet. */
   number: number
-  /** On a link that is gone. */
+  /** It was sent on an earlier link. */
   wasSent: boolean
 }
 
 export class PeerOutbox {
-  /** Before all others, in order: the peer has confirmed what came behind them. */
+  /** Before all others, in order: the peer has confirmed later messages. */
   #withheld: UnconfirmedMessage[] = []
   #unconfirmed = new PendingQueue<UnconfirmedMessage>()
   #unsent = new PendingQueue<UnconfirmedMessage>()
@@ -30,7 +30,7 @@ export class PeerOutbox {
     return this.#withheld.length + this.#unconfirmed.length
   }
 
-  /** Of payloads. */
+  /** Bytes of payloads. */
   get bytes(): number {
     return this.#bytes
   }
@@ -43,7 +43,7 @@ export class PeerOutbox {
     return this.#unsent.length > 0
   }
 
-  /** Behind all others. Its message must be owned. */
+  /** Adds a message at the end. It must be owned. */
   push(message: PeerPublish | PeerRelease, barrier: CommitBarrier | undefined): void {
     const owed: UnconfirmedMessage = { message, barrier, number: 0, wasSent: false }
     this.#unconfirmed.push(owed)
@@ -51,7 +51,7 @@ export class PeerOutbox {
     this.#bytes += bytesOf(message)
   }
 
-  /** The next one to be sent, as number `number` of the link; undefined where all are. */
+  /** Returns the next message to send, with `number` of the link; undefined if all are sent. */
   takeUnsent(number: number): PeerPublish | PeerRelease | undefined {
     const owed = this.#unsent.shift()
     if (owed === undefined) return undefined
@@ -60,7 +60,7 @@ export class PeerOutbox {
     return owed.wasSent && message.kind === 'publish' ? { ...message, isRepeat: true } : message
   }
 
-  /** The link is new: everything is to be sent again. */
+  /** The link is new: all messages are sent again. */
   restart(): void {
     const all = [...this.#withheld, ...this.#unconfirmed.all()]
     this.#withheld = []
@@ -74,7 +74,7 @@ export class PeerOutbox {
     }
   }
 
-  /** Takes out what is confirmed; the caller keeps its vows. */
+  /** Removes confirmed messages; the caller completes their barriers. */
   takeConfirmed({ upTo, uncommitted }: Pick<PeerCommitted, 'upTo' | 'uncommitted'>): UnconfirmedMessage[] {
     const answered = this.#withheld
     for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
@@ -82,7 +82,7 @@ export class PeerOutbox {
       this.#unconfirmed.shift()
       answered.push(next)
     }
-    // They may be thousands, when a member with many messages goes.
+    // There may be thousands, when a member with many messages disconnects.
     const numbers = new Set(uncommitted)
     this.#withheld = answered.filter(({ number }) => numbers.has(number))
     const confirmed = uncommitted === undefined ? answered : answered.filter(({ number }) => !numbers.has(number))

@@ -1,5 +1,5 @@
-// The other shards of the node, all that this one knows of them and has promised to them. There is none of this where
-// the node has one shard.
+// The other shards of the node: their state as known here, and messages and requests that concern them. Not used if the
+// node has one shard.
 
 import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } from '../../../protocol/index.ts'
 import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
@@ -15,60 +15,60 @@ import { ReceivedPacketIds } from './received-packet-ids.ts'
 import { Peer } from './peer.ts'
 import type { RetainedRequest } from './retained-request.ts'
 
-/** A SUBSCRIBE that waits for what other shards say of its exclusive filters. */
+/** A SUBSCRIBE that waits for responses of other shards about its exclusive filters. */
 export interface ExclusiveWait {
   readonly packet: SubscribePacket
   readonly clientId: string
-  /** Not answered yet, by question. */
+  /** Pending requests, by ID. */
   readonly missing: Map<number, TopicFilter>
   readonly given: Set<TopicFilter>
   readonly refused: Set<TopicFilter>
 }
 
-/** The operator's `subscribe` that waits for what another shard says of its exclusive filter. */
+/** A `subscribe` command of the API that waits for the response of another shard about its exclusive filter. */
 export interface ExclusiveCommand {
   readonly question: RequestId
   readonly clientId: string
   readonly mounted: TopicFilter
-  /** Without `$exclusive/`: as it stands in the book. */
+  /** Without `$exclusive/`, as in the registry. */
   readonly exclusive: TopicFilter
   readonly qos: QoS
 }
 
 export class PeerTable {
   readonly shard: ShardPlace
-  /** Without this shard itself. */
+  /** Without this shard. */
   readonly peers: readonly Peer[]
   readonly interest = new LocalInterest()
-  /** QoS 2 of clients of other shards. */
+  /** QoS 2 messages of clients of other shards. */
   readonly received = new ReceivedPacketIds()
   isForgettingScheduled = false
-  /** What the publication that is being given out has to wait for; undefined: for no other shard. */
+  /** Barrier of the publication that is being routed; undefined if no peer must confirm it. */
   currentBarrier: CommitBarrier | undefined = undefined
-  /** Messages published here that topics of this shard were to remember: what counts for them as a link's number. */
+  /** Number of messages published here for retained topics of this shard. It corresponds to the numbers of a link. */
   retainedHere = 0
-  /** Sessions that wait for what topics of several shards remember. */
+  /** Sessions that wait for retained messages of several shards. */
   readonly waitingForRetained = new Set<Session>()
-  /** Who has asked another shard for it, by question. */
+  /** Requests for retained messages of other shards, by ID. */
   readonly retainedRequests = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
-  /** What others have asked here, by shard and question. */
+  /** Requests of other shards, by shard and ID. */
   readonly receivedRetainedRequests = new Map<string, RetainedRequest>()
-  /** The part of the book of exclusive subscriptions that is kept here. */
+  /** The part of the registry of exclusive subscriptions that this shard owns. */
   readonly exclusive = new ExclusiveRegistry()
-  /** Who waits for other parts of it, and who for which question. */
+  /** Requests to other parts of the registry, by connection and by ID. */
   readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
   readonly exclusiveRequests = new Map<number, Connection>()
-  /** The same of what the operator asked. */
+  /** Does the same for commands of the API. */
   readonly exclusiveCommands = new Map<number, ExclusiveCommand>()
-  /** What was asked of it before it was known here. */
+  /** Requests received before the peers announced their filters. */
   exclusiveDeferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
-  /** Connections that stand still until a peer takes what they publish. */
+  /** Connections whose reading pauses until a peer can receive. */
   readonly waitingForPeers = new Set<Connection>()
-  /** Messages that were dealt out to members of shared subscriptions on other shards: to a client that is there. */
+  /** Messages assigned to connected members of shared subscriptions on other shards. */
   sentToShared = 0
-  /** And to one that will find it when it comes. */
+  /** Messages assigned to members that are not connected. */
   queuedForShared = 0
-  /** Filters of peers that lead to a stored session without room. */
+  /** Filters of peers that lead to a persistent session with a full queue. */
   fullPeerFilters = 0
   #isReady = false
 
@@ -78,7 +78,10 @@ export class PeerTable {
     this.peers = others.map((number) => new Peer(number))
   }
 
-  /** How many numbered messages have gone, or are to go first, to each shard; of this one what came to its topics. */
+  /**
+   * Returns by shard the number of messages sent or waiting before others; for this shard, of those for its retained
+   * topics.
+   */
   sentToEach(): number[] {
     const sent = Array.from({ length: this.shard.count }, () => 0)
     for (const { number, link, outbox } of this.peers) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
@@ -86,7 +89,7 @@ export class PeerTable {
     return sent
   }
 
-  /** It was published after its shard had sent so many: `after`, by shard. */
+  /** Returns whether the message was published after its shard had sent the number in `after`. */
   isNewerThan(arrival: RetainedOrigin | undefined, after: readonly number[]): boolean {
     if (arrival === undefined) return false
     const link = arrival.shard === this.shard.own ? this : this.peer(arrival.shard).link
@@ -101,8 +104,8 @@ export class PeerTable {
   }
 
   /**
-   * Every peer knows what the sessions here want, and has told what its own want: once it has been so, a peer that dies
-   * changes nothing, as it waits for the same when it is back.
+   * Returns whether every peer knows the filters of this shard and has sent its own. Once true, the failure of a peer
+   * changes nothing, because the peer waits for the same after its restart.
    */
   get isReady(): boolean {
     this.#isReady ||= this.peers.every(
@@ -112,7 +115,7 @@ export class PeerTable {
     return this.#isReady
   }
 
-  /** The vow of the publication that has just been given out, if it has to wait for another shard. */
+  /** Returns the barrier of the publication that was just routed, if it waits for a peer. */
   takeBarrier(): CommitBarrier | undefined {
     const barrier = this.currentBarrier
     this.currentBarrier = undefined

@@ -1,5 +1,5 @@
-// One other shard of the node, as seen from here: what it wants, what is owed to it, and how far each has come in what
-// the other has said. What a link counts begins anew with each link; what is owed and what is known of it stays.
+// One other shard of the node: its filters, the messages for it, and the progress of both directions. Counters of a
+// link restart with each link; messages and filters remain.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
 import type { Interest, PeerNumber } from '../../model/peer-messages.ts'
@@ -12,36 +12,36 @@ import { PeerOutbox } from './peer-outbox.ts'
 import type { InterestCount } from './local-interest.ts'
 import { UncommittedForwards } from './uncommitted-forwards.ts'
 
-/** What it said of one of its filters, and in which of its tellings of everything. */
+/** A filter of the peer, and the full sync with which it was last sent. */
 export interface KnownInterest {
   readonly interest: Interest
   readonly telling: number
 }
 
-/** Somebody waits until the peer has seen the interest of this version. */
+/** Waits until the peer has confirmed the interest of this version. */
 interface Awaited {
   readonly version: number
   readonly barrier: CommitBarrier
-  /** To be told how much it had sent to each shard by then. */
+  /** Receives the numbers of messages that the peer had sent to each shard at that time. */
   readonly marks?: RetainedMarks
 }
 
-/** What is said and heard on one link, from its beginning. */
+/** State of one link since it was opened. */
 export class LinkState {
-  /** Numbered messages that went each way. */
+  /** Numbered messages in each direction. */
   sent = 0
   received = 0
   readonly acks = new PeerAcks()
-  /** Where the telling of everything is; undefined: it has not begun, or it is over. */
+  /** Progress of the full sync; undefined before and after it. */
   fullSync: LargeMapWalk<InterestCount> | undefined
-  /** The version with which everything was said; undefined: not yet. */
+  /** Version with which the full sync ended; undefined before. */
   completeVersion: number | undefined = undefined
   hasStartedSync = false
-  /** The highest version of ours that it has confirmed. */
+  /** Highest version of this shard that it confirmed. */
   seenVersion: number
   isTheirsComplete = false
   readonly awaited = new PendingQueue<Awaited>()
-  /** Topics that were given a message which had been sent on an earlier link: they may have had later ones since. */
+  /** Topics that got a message which had also been sent on an earlier link: they may have had later ones since. */
   retainedAgain: Set<string> | undefined = undefined
 
   constructor(fullSync: LargeMapWalk<InterestCount>, version: number) {
@@ -52,25 +52,25 @@ export class LinkState {
 
 export class Peer {
   readonly number: PeerNumber
-  /** Undefined while there is none: it has died and is not back. */
+  /** Undefined while there is none: the peer has failed and is not back. */
   link: LinkState | undefined = undefined
-  /** The driver has more for it than it takes. */
+  /** The driver has too much unsent data for it. */
   isCongested = false
-  /** Its outbox was full when somebody published for it. */
+  /** Publishers wait because its outbox was full. */
   hasPausedPublishers = false
-  /** What it wants, as far as it has told; while it is away what its stored sessions want. */
+  /** Its known filters; while it is restarting, those of its persistent sessions. */
   readonly known = new LargeMap<KnownInterest>()
-  /** Counts its tellings of everything. */
+  /** Counts its full syncs. */
   telling = 0
   readonly outbox = new PeerOutbox()
-  /** In front of the outbox: what was dealt to it, and that is not on disk yet. */
+  /** Before the outbox: messages assigned to it whose assignment is not durable yet. */
   readonly uncommitted = new UncommittedForwards()
 
   constructor(number: PeerNumber) {
     this.number = number
   }
 
-  /** What it said of a filter, for the walk over all. */
+  /** Records a filter of the peer, for the walk over all. */
   remember(filter: TopicFilter, interest: Interest): void {
     this.known.set(filter, { interest, telling: this.telling })
   }

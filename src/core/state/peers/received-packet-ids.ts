@@ -1,8 +1,8 @@
-// QoS 2 publications of other shards' clients that this shard has had, until their packet ids are released: what comes
-// again (its shard has died, or this one) is passed over.
+// Packet identifiers of QoS 2 messages that this shard received from clients of other shards, until they are released.
+// Duplicates, sent after a failure of either shard, are ignored.
 //
-//   "lqzf3k9c device-7"  ids { 12, 13, 14 }   on disk { 12, 13 }       14 reached nobody here whose session is stored
-//                        dealt 13: $share/press/# to shard 2           no member was left here: it went on, and is known there
+//   "lqzf3k9c device-7"  ids { 12, 13, 14 }   on disk { 12, 13 }       14 had no persistent receiver here
+//                        dealt 13: $share/press/# to shard 2           no member was left here: passed on, and known there
 
 import type { PacketId } from '../../../protocol/index.ts'
 import { PacketIdSet } from '../sessions/packet-id-set.ts'
@@ -11,7 +11,7 @@ import type { SharedAssignments } from '../sessions/shared-assignments.ts'
 interface Publisher {
   readonly ids: PacketIdSet
   readonly onDisk: PacketIdSet
-  /** Of what was for shared subscriptions: where each went. */
+  /** Destination of the messages of shared subscriptions. */
   dealt: Map<PacketId, SharedAssignments> | undefined
 }
 
@@ -34,7 +34,7 @@ export class ReceivedPacketIds {
     return this.#publishers.get(publisher)?.dealt?.get(packetId)
   }
 
-  /** `isStored`: from now on it is on disk, as it may have been before. */
+  /** `isStored`: it is on disk now, or was before. */
   add(
     publisher: string,
     packetId: PacketId,
@@ -52,7 +52,7 @@ export class ReceivedPacketIds {
     known.dealt.set(packetId, how.dealt)
   }
 
-  /** Whether it was there, and whether on disk. */
+  /** Returns whether it was known, and whether it was on disk. */
   release(publisher: string, packetId: PacketId): 'unknown' | 'in memory' | 'on disk' {
     const known = this.#publishers.get(publisher)
     if (known?.ids.delete(packetId) !== true) return 'unknown'
@@ -61,7 +61,7 @@ export class ReceivedPacketIds {
     return known.onDisk.delete(packetId) ? 'on disk' : 'in memory'
   }
 
-  /** Those that came before `beforeMs`. */
+  /** Returns those that arrived before `beforeMs`. */
   olderThan(beforeMs: number): { publisher: string; packetId: PacketId }[] {
     const old: { publisher: string; packetId: PacketId }[] = []
     for (const [publisher, { ids }] of this.#publishers) {

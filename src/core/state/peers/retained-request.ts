@@ -1,4 +1,4 @@
-// What another shard wants to know of the topics here, for a session of its own, and how far it has been answered.
+// A request of another shard for retained messages of this shard, and its progress.
 
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedMessage } from '../../model/retained-message.ts'
@@ -8,13 +8,16 @@ export interface RetainedRequest {
   readonly peer: PeerNumber
   readonly question: number
   readonly cursor: RetainedCursor<RetainedMessage>
-  /** Not to be answered before so many messages of each shard are here; what came later the asker hears by itself. */
+  /**
+   * By shard: the request is answered only after this number of messages was received. Later ones reach the session
+   * live.
+   */
   readonly after: readonly number[]
-  /** Then it is answered all the same: a shard that has died meanwhile counts anew. */
+  /** From this time on it is answered anyway: numbers restart if a shard fails. */
   readonly giveUpAtMs: number
   found: RetainedMessage[]
   isAtEnd: boolean
-  /** How many the asker takes now; 0: it has not asked for more. */
+  /** Number of messages that the peer accepts now; 0: it has not requested more. */
   wanted: number
   /** The next message is being read from disk. */
   isReading: boolean

@@ -1,7 +1,7 @@
-// What was dealt to a peer and does not leave before it is on disk here that it was dealt to this one. What comes behind it
-// for shared subscriptions keeps its place.
+// Messages assigned to a peer that must not be sent before their assignment is durable. Later messages for shared
+// subscriptions keep their order.
 //
-//   [ batch 7 ][ any ][ batch 8 ]   batch 7 is on disk:  two leave,  [ batch 8 ]
+//   [ batch 7 ][ any ][ batch 8 ]   batch 7 is durable:  two are sent,  [ batch 8 ]
 
 import { PendingQueue } from '../sessions/pending-queue.ts'
 
@@ -13,14 +13,17 @@ interface Place {
 
 export class UncommittedForwards {
   readonly #places = new PendingQueue<Place>()
-  /** Of payloads. */
+  /** Bytes of payloads. */
   bytes = 0
 
   get length(): number {
     return this.#places.length
   }
 
-  /** Behind all others. What it returns is called when it is decided; all that may leave by then does. */
+  /**
+   * Adds an entry at the end. The returned function is called when the assignment is durable; then all entries up to
+   * the next that waits are sent.
+   */
   push(payloadBytes: number, leave: () => void): () => void {
     const place: Place = { isDecided: false, payloadBytes, leave }
     this.#places.push(place)

@@ -1,12 +1,12 @@
-// How far away the client of a session is: who is near will have acknowledged about as soon as the disk would.
+// Measures how fast a client acknowledges. A fast client acknowledges about as quickly as the disk commits.
 //
-// Only the quickest answer of the last seconds tells: the others have waited, for those before them or for a processor.
+// Only the fastest acknowledgement of the last seconds counts: others waited for earlier messages or for a processor.
 
-/** Who answers within this is near, however quick the disk is. */
+/** A client with this latency is fast, regardless of the disk. */
 const nearAckMs = 2
-/** So long what a near client is about to acknowledge may wait for that, instead of going to the disk at once. */
+/** Maximum time for which the write of a message for a fast client is delayed. */
 export const maxAckDelayMs = 20
-/** What was quickest is known for so long, and as long again. */
+/** The fastest acknowledgement is remembered for one to two such intervals. */
 const rememberedMs = 5_000
 
 export class AckLatency {
@@ -14,7 +14,7 @@ export class AckLatency {
   #quickestBeforeMs = Infinity
   #sinceMs = -Infinity
 
-  /** It has acknowledged what was sent so long ago. */
+  /** The client acknowledged a message after this time. */
   note(answerMs: number, nowMs: number): void {
     if (nowMs - this.#sinceMs >= rememberedMs) {
       this.#quickestBeforeMs = this.#quickestMs
@@ -23,7 +23,7 @@ export class AckLatency {
     } else if (answerMs < this.#quickestMs) this.#quickestMs = answerMs
   }
 
-  /** `commitMs`: how long the disk takes now. False: it is farther away than that, or nobody knows yet. */
+  /** `commitMs` is the current commit time. Returns false if the client is slower, or if nothing is known. */
   isNear(commitMs: number): boolean {
     const quickestMs = Math.min(this.#quickestMs, this.#quickestBeforeMs)
     return quickestMs <= Math.min(maxAckDelayMs, Math.max(nearAckMs, commitMs))

@@ -1,5 +1,5 @@
-// Whether a message may reach a session: asked when a delivery plan is made, so that most messages ask nothing, and again
-// for what waited, since who may have what may have changed meanwhile.
+// Checks whether a session may receive a message. The check runs when a match plan is made, so that most messages need
+// none. Queued messages are checked again, because permissions may have changed.
 
 import type { Permissions } from '../../model/identity.ts'
 import { topicBelow } from '../../namespaces/mountpoint.ts'
@@ -13,7 +13,8 @@ export function canReceive(
 ): boolean {
   const { permissions } = broker
   if (permissions.allowsEverything || session.identity.isSuperuser) return true
-  // Half of what decides is not known before its client comes; what waits is looked at again then, and not lost now.
+  // The permissions are only partly known until the client connects. Its queue is checked then, so nothing is dropped
+  // now.
   if (session.identityIsFromDisk) return true
   return permissions.canReceive(session.identity, topicBelow(broker.topics, session.mountpoint, topic))
 }

@@ -1,5 +1,4 @@
-// One message on its way to one session at QoS 1 or 2, from the moment it is matched until the client has
-// acknowledged it.
+// One message for one session at QoS 1 or 2, from the match until the client has acknowledged it.
 //
 //   waiting --PUBLISH--> sent --PUBACK--> done                      (QoS 1)
 //   waiting --PUBLISH--> sent --PUBREC--> received --PUBCOMP--> done    (QoS 2)
@@ -18,27 +17,27 @@ const stageShift = 4
 const belowStage = 15
 
 /**
- * `Group`: what stands for a shared group; nothing here looks inside. Deliveries in flight are many more than fit into the caches of a
- * processor: one field more costs 5 % of the throughput where 20 subscribers get each message at QoS 1.
+ * `Group`: a reference to a shared group, which this module does not read. Deliveries in flight exceed the caches of a
+ * processor: one more field costs 5 % of the throughput if 20 subscribers get each message at QoS 1.
  */
 export class Delivery<Group extends object> {
-  /** Undefined once PUBREC has come, or after a restart for what had reached that stage before. */
+  /** Undefined after PUBREC, and after a restart for messages that had reached that stage. */
   message: Message | undefined
   readonly subscriptionIdentifiers: readonly number[] | undefined
-  /** The batch behind which its last sending waits, 0 where it waited for none. */
+  /** The batch that its last PUBLISH waits for; 0: none. */
   sentWithBatch: number
   packetId: PacketId
   sentAtMs: number
-  /** Grows with each sending for the first time: the order of re-sending [MQTT-4.6.0-1]. */
+  /** Grows with each first transmission: the order of redelivery [MQTT-4.6.0-1]. */
   sendOrder: number
-  /** The sequence of its queued record, 0 where nothing is stored. */
+  /** Sequence number of its queued record; 0 if it is not stored. */
   sequence: number
-  /** The batch that stores it and its place there, so that it can be struck while it is still gathering. */
+  /** The batch that stores it and its index there, so that the write can be cancelled while the batch is open. */
   putBatch: number
   putIndex: number
-  /** What it counts for in memory, 0 where it does not: see `../delivery/held-bytes.ts`. */
+  /** Its counted memory, 0 if it is not counted: see `../../outgoing/held-bytes.ts`. */
   heldBytes: number
-  /** The shared group that chose this session, where one did. */
+  /** The shared group that chose this session, if any. */
   readonly group: Group | undefined
   /** Four small values in one field: with a field for each, 20 subscribers at QoS 1 got 5 to 10 % fewer messages. */
   private bits: number
@@ -62,12 +61,12 @@ export class Delivery<Group extends object> {
     return (this.bits & qosMask) as QoS
   }
 
-  /** The retain flag to send it with. */
+  /** The retain flag of its PUBLISH. */
   get retain(): boolean {
     return (this.bits & retainBit) !== 0
   }
 
-  /** It may have been sent before: DUP on the next sending. */
+  /** It may have been sent before: the next PUBLISH has DUP. */
   get wasSent(): boolean {
     return (this.bits & sentBit) !== 0
   }

@@ -1,4 +1,4 @@
-// What became on other shards of the QoS 2 messages of one client, by packet id, until the client releases it.
+// State on other shards of the QoS 2 messages of one client, by packet identifier, until the client releases it.
 
 import type { PacketId, ReasonCode } from '../../../protocol/index.ts'
 import type { SharedAssignments } from './shared-assignments.ts'
@@ -6,22 +6,22 @@ import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface ForwardedPacketId {
-  /** Who has heard of it, and is to hear that it is over. */
+  /** Peers that know the identifier and must be told when it is released. */
   readonly peers: Set<PeerNumber>
-  /** Of its shared subscriptions: where it went. Undefined: it was for none, or is of an earlier life that did not say so. */
+  /** Destination by shared subscription. Undefined: no shared subscription, or unknown since a restart. */
   dealt: SharedAssignments | undefined
-  /** Kept when all that were given it have it. Undefined: nobody waits for them, or it is of an earlier life. */
+  /** Completes when all peers have the message. Undefined: not awaited, or unknown since a restart. */
   spread: CommitBarrier | undefined
-  /** A shard has not taken it, and its client was gone before it could be told: the answer when it is sent again. */
+  /** A shard refused the message, and the client disconnected before it was told: the response to its duplicate. */
   readonly refusal: ReasonCode | undefined
-  /** What its PUBREC, or while it is being released its PUBCOMP, waits for; undefined: for nothing any more. */
+  /** What PUBREC, or PUBCOMP during the release, waits for; undefined: nothing. */
   barrier: CommitBarrier | undefined
   /**
-   * It was in store when the broker started: nobody knows what the others have of it. The same PUBLISH again is sent to
-   * them again, and they know whether they had it.
+   * It was stored before the broker started, and what the peers have of it is unknown. A duplicate is sent to them
+   * again; they know whether they had it.
    */
   readonly isOfEarlierLife: boolean
-  /** It is over, but the others have not all confirmed that they heard so: it is not free yet. */
+  /** It was released, but not all peers have confirmed that: it is not free yet. */
   readonly isBeingReleased: boolean
 }
 
@@ -32,7 +32,7 @@ export class ForwardedPacketIds {
     return this.#ids.get(packetId)
   }
 
-  /** The one of this packet id, made if it is new. */
+  /** Returns the entry of this packet identifier, which is created if it is new. */
   of(packetId: PacketId): ForwardedPacketId {
     const known = this.#ids.get(packetId)
     if (known !== undefined) return known
@@ -49,7 +49,7 @@ export class ForwardedPacketIds {
     return made
   }
 
-  /** Known from the disk alone: any shard may have heard of it. */
+  /** Known from disk only: any peer may know it. */
   restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: SharedAssignments | undefined): void {
     const how = {
       spread: undefined,
@@ -61,7 +61,7 @@ export class ForwardedPacketIds {
     this.#ids.set(packetId, { peers: new Set(peers), dealt, ...how })
   }
 
-  /** What is known of it replaces that it was of an earlier life. */
+  /** The known state replaces the unknown one from before the restart. */
   confirm(packetId: PacketId, refusal: ReasonCode | undefined): void {
     const known = this.#ids.get(packetId)
     if (known !== undefined) this.#ids.set(packetId, { ...known, refusal, barrier: undefined, isOfEarlierLife: false })

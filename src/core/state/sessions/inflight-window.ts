@@ -1,11 +1,11 @@
-// The deliveries in flight to one client, found by packet id without a Map.
+// The deliveries in flight to one client, found by packet identifier without a Map.
 //
-//   slots:  [ 16 ][ 17 ][    ][ 3 ][ 4 ] ...      slot = packet id & (slots.length - 1)
+//   slots:  [ 16 ][ 17 ][    ][ 3 ][ 4 ] ...      slot = packet identifier & (slots.length - 1)
 //
-// Packet ids are ours to choose: an id whose slot is taken is passed over, so two ids never meet in a slot. Slots
-// double while they are more than half full; two ids apart modulo n are apart modulo 2n, so nothing collides then.
+// The broker chooses packet identifiers and skips those whose slot is occupied, so two never share a slot. The number of slots
+// doubles when more than half are occupied. Identifiers that differ modulo n also differ modulo 2n, so none collide then.
 //
-// An id whose message was given up before the client had answered it is passed over as well: it is the client's to free.
+// The identifier of a message that was abandoned before the client acknowledged it is skipped as well, until the client does.
 
 import { assert, failedAssertion, type PacketId } from '../../../protocol/index.ts'
 
@@ -15,7 +15,7 @@ const allPacketIds = 65_536
 export interface InFlight {
   packetId: PacketId
   sendOrder: number
-  /** What it takes in memory. It changes in the window by `lighten` alone. */
+  /** Its memory. Within the window it changes only through `lighten`. */
   heldBytes: number
 }
 
@@ -28,7 +28,7 @@ export class InflightWindow<D extends InFlight> {
   #abandoned: Set<PacketId> | undefined
   readonly #largestId: number
 
-  /** `largestId`: of what has no packet id yet. */
+  /** `largestId`: maximum for new packet identifiers. */
   constructor(largestId = 65_535) {
     this.#largestId = largestId
     this.#slots = Array.from({ length: firstSlots })
@@ -38,12 +38,12 @@ export class InflightWindow<D extends InFlight> {
     return this.#count
   }
 
-  /** What its deliveries take in memory. */
+  /** Memory of its deliveries. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Gives the delivery a packet id that nothing in flight has. */
+  /** Assigns a packet identifier that no delivery in flight has. */
   add(delivery: D): PacketId {
     assert(this.#count < this.#largestId, 'every packet id is in flight')
     if (this.#count * 2 >= this.#slots.length) this.#grow()
@@ -58,7 +58,7 @@ export class InflightWindow<D extends InFlight> {
     return packetId
   }
 
-  /** Puts back what had its packet id before a restart. */
+  /** Adds a delivery that had its packet identifier before a restart. */
   addWithId(delivery: D, packetId: PacketId): void {
     if (this.get(packetId) !== undefined) throw failedAssertion(`packet id ${packetId} is in flight already`)
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
@@ -66,17 +66,20 @@ export class InflightWindow<D extends InFlight> {
     this.#countOnFrom(packetId)
   }
 
-  /** It is not sent any more, and the client may have it: no other message gets its packet id before the client answers. */
+  /**
+   * The message is not sent again, but the client may have received it: its packet identifier is not used until the
+   * client acknowledges it.
+   */
   abandon(delivery: D): void {
     this.remove(delivery)
     this.restoreAbandoned(delivery.packetId)
   }
 
-  /** The same after a restart. The client that has left thousands unanswered keeps the last of them. */
+  /** Does the same after a restart. If a client left thousands unacknowledged, only the last of them are kept. */
   restoreAbandoned(packetId: PacketId): void {
     this.#abandoned ??= new Set()
     this.#abandoned.add(packetId)
-    // Others stay free in whatever slots are.
+    // The other identifiers remain available in any slots.
     this.#keepAtMost(this.#abandoned, this.#largestId >> 2)
   }
 
@@ -84,12 +87,12 @@ export class InflightWindow<D extends InFlight> {
     return this.#abandoned?.has(packetId) === true
   }
 
-  /** The client has answered after all. True if it was there. */
+  /** The client acknowledged it. Returns true if it was abandoned. */
   releaseAbandoned(packetId: PacketId): boolean {
     return this.#abandoned?.delete(packetId) === true
   }
 
-  /** What has its packet id from before a restart is sent in its turn, and that may be behind others that had none. */
+  /** A delivery with a packet identifier from before a restart is sent in its order, which may be after new ones. */
   noteSent(delivery: D): void {
     delivery.sendOrder = ++this.#sendOrder
   }
@@ -107,7 +110,7 @@ export class InflightWindow<D extends InFlight> {
     this.#bytes -= delivery.heldBytes
   }
 
-  /** Its message is let go of, and its place here is not. Before its `heldBytes` change. */
+  /** Its message is removed, its slot stays. Called before its `heldBytes` change. */
   lighten(delivery: D): void {
     if (this.get(delivery.packetId) === delivery) this.#bytes -= delivery.heldBytes
   }
@@ -117,14 +120,14 @@ export class InflightWindow<D extends InFlight> {
     for (const delivery of this.#slots) if (delivery !== undefined) visit(delivery)
   }
 
-  /** In the order in which they were first sent; what has not been sent stands where it was put back. */
+  /** In the order of their first transmission; those not sent yet are at the place where they were restored. */
   inSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
   }
 
   /**
-   * What is shortly ahead of the count is passed: freed, it would be another message's at once, and a second answer to
-   * what was sent twice would be taken for that one's.
+   * Skips identifiers just above the counter: when freed, they would be used at once, and a second acknowledgement of a
+   * repeated packet would be taken for the new message's.
    */
   #countOnFrom(packetId: PacketId): void {
     const ahead = (packetId - this.#lastId + this.#largestId) % this.#largestId
@@ -148,7 +151,7 @@ export class InflightWindow<D extends InFlight> {
 
   #grow(): void {
     const old = this.#slots
-    if (old.length === allPacketIds) return // Every id has a slot of its own.
+    if (old.length === allPacketIds) return // Every identifier has a slot of its own.
     const slots: (D | undefined)[] = Array.from({ length: old.length * 2 })
     for (const delivery of old) if (delivery !== undefined) slots[delivery.packetId & (slots.length - 1)] = delivery
     this.#slots = slots

@@ -1,10 +1,10 @@
-// Packet ids that a client has in use, with the time since when: a Map without its objects.
+// Packet identifiers in use by a client, with the time of their arrival: a Map without objects.
 //
-//   ids:     [  0 ][ 17 ][  0 ][ 3 ] ...      slot = packet id & (ids.length - 1); 0: free, as 0 is no packet id
+//   ids:     [  0 ][ 17 ][  0 ][ 3 ] ...      slot = packet identifier & (ids.length - 1); 0: free (never an identifier)
 //   sinceMs: [    ][ .. ][    ][ . ]
 //
-// Clients count their ids up, so few slots are enough; two ids that meet in a slot make it twice as many. At worst each
-// of the 65,535 has its own.
+// Clients count identifiers up, so few slots are enough; two in one slot double the number of slots. In the worst case each of
+// the 65,535 has its own.
 
 import type { PacketId } from '../../../protocol/index.ts'
 
@@ -34,7 +34,7 @@ export class PacketIdSet {
     this.#sinceMs[slot] = sinceMs
   }
 
-  /** True if it was there. */
+  /** Returns true if it existed. */
   delete(packetId: PacketId): boolean {
     const slot = packetId & (this.#ids.length - 1)
     if (this.#ids[slot] !== packetId) return false
@@ -55,7 +55,7 @@ export class PacketIdSet {
     this.#ids = new Uint16Array(ids.length * 2)
     this.#sinceMs = new Float64Array(ids.length * 2)
     const mask = this.#ids.length - 1
-    // What was apart in half as many slots is apart in twice as many.
+    // Entries in different slots stay in different slots when the number is doubled.
     for (let slot = 0; slot < ids.length; slot++) {
       if (ids[slot] === 0) continue
       this.#ids[ids[slot] & mask] = ids[slot]

@@ -1,7 +1,7 @@
-// What waits in memory, first in, first out: deliveries for room in the window or for their client, questions for their turn.
+// A first-in, first-out queue in memory: deliveries that wait for the window or the client, requests that wait their turn.
 //
 //   items:  [ -- | -- | C | D | E ]
-//                       ^ head        what is before the head is given up, and cut off now and then
+//                       ^ head        items before the head are undefined, and removed from time to time
 
 const cutAt = 256
 
@@ -32,12 +32,12 @@ export class PendingQueue<Thing extends object> {
     return first
   }
 
-  /** In order. */
+  /** Returns all items in order. */
   all(): Thing[] {
     return this.#items.slice(this.#head).filter((thing) => thing !== undefined)
   }
 
-  /** All of it, in order; the queue is empty afterwards. */
+  /** Returns all items in order and empties the queue. */
   takeAll(): Thing[] {
     const all = this.all()
     this.#items = []

@@ -1,22 +1,22 @@
-// Payloads of large retained messages that are in memory for a while.
+// Payloads of large retained messages that are temporarily in memory.
 //
 //   published ──► unwritten ──its record is durable──► on disk only
-//   wanted by readers ──► reading ──► read ──all readers have it──► cached, until others need the room
+//   requested by readers ──► reading ──► read ──all readers have it──► cached, until others need the memory
 //
-// A reader is a session that is given retained messages, or the question of another shard. What is reading or read takes room that
-// all readers share: a reader for which there is none waits in line. Whoever is woken takes what it wanted with its next turn
-// or gives it back, so that nobody holds room for long.
+// A reader is a session that gets retained messages, or a request of another shard. All readers share the memory for messages
+// that are being read or are read. A reader without memory waits in line. A reader that is woken takes its messages in its next
+// turn or releases them, so that memory is not reserved for long.
 
 import type { MemoryAccount } from '../../model/memory-account.ts'
 import type { Message } from '../../model/message.ts'
 import type { StoredRetained } from '../../model/retained-message.ts'
 import { PendingQueue } from './pending-queue.ts'
 
-/** Being read or read and not given to all readers; one message may be larger. */
+/** Maximum bytes of messages being read, or read and not given to all readers; a single message may be larger. */
 const maxReadBytes = 16 * 1_024 * 1_024
-/** Read before and given to all who wanted it. */
+/** Maximum bytes of messages that all their readers have. */
 const maxCachedBytes = 8 * 1_024 * 1_024
-/** ReadScheduler in line that are woken at a time. */
+/** Maximum number of waiting readers that are woken at once. */
 const maxWoken = 64
 
 interface Reading<Reader extends object> {
@@ -32,7 +32,7 @@ export class RetainedPayloads<Reader extends object> {
   readonly #readings = new Map<StoredRetained, Reading<Reader>>()
   readonly #wantedBy = new Map<Reader, Set<StoredRetained>>()
   readonly #inLine = new Set<Reader>()
-  /** The longest unused first. */
+  /** Least recently used first. */
   readonly #cached = new Map<StoredRetained, Message>()
   #readBytes = 0
   #cachedBytes = 0
@@ -56,12 +56,12 @@ export class RetainedPayloads<Reader extends object> {
     }
   }
 
-  /** `lost`: its record is damaged. Undefined: it has to be read. */
+  /** `lost`: its record is damaged. Undefined: it must be read. */
   get(of: StoredRetained): Message | 'lost' | undefined {
     return this.#unwritten.get(of) ?? this.#readings.get(of)?.message ?? this.#fromCache(of)
   }
 
-  /** `ask`: nobody has asked for it yet. `full`: the reader waits in line. */
+  /** `ask`: it is not requested yet. `full`: the reader waits in line. */
   want(of: StoredRetained, reader: Reader): 'ask' | 'asked' | 'full' {
     const known = this.#readings.get(of)
     if (known === undefined && this.#readBytes > 0 && this.#readBytes + of.size > maxReadBytes) {
@@ -76,16 +76,16 @@ export class RetainedPayloads<Reader extends object> {
     return known === undefined ? 'ask' : 'asked'
   }
 
-  /** It has been read; undefined: its record is damaged. Returns the readers to wake. */
+  /** The message was read; undefined: its record is damaged. Returns the readers to wake. */
   noteRead(of: StoredRetained, message: Message | undefined): Reader[] {
     const reading = this.#readings.get(of)
-    if (reading === undefined) return [] // Its topic has another message by now.
+    if (reading === undefined) return [] // The topic has another message now.
     reading.message = message ?? 'lost'
     if (reading.readers.size === 0) this.#end(of, reading)
     return [...reading.readers]
   }
 
-  /** The reader has it or does not want it any more. */
+  /** The reader has the message or no longer needs it. */
   release(of: StoredRetained, reader: Reader): void {
     const wanted = this.#wantedBy.get(reader)
     if (wanted?.delete(of) !== true) return
@@ -96,13 +96,13 @@ export class RetainedPayloads<Reader extends object> {
     if (reading.readers.size === 0 && reading.message !== undefined) this.#end(of, reading)
   }
 
-  /** The reader wants nothing for now. */
+  /** The reader needs nothing for now. */
   leave(reader: Reader): void {
     this.#inLine.delete(reader)
     for (const of of this.#wantedBy.get(reader) ?? []) this.release(of, reader)
   }
 
-  /** Its topic has another message or none. Returns the readers to wake. */
+  /** The message was replaced or deleted. Returns the readers to wake. */
   forget(of: StoredRetained): Reader[] {
     this.#forgetUnwritten(of)
     const cached = this.#cached.get(of)
@@ -117,7 +117,7 @@ export class RetainedPayloads<Reader extends object> {
     return readers
   }
 
-  /** Some of those in line, if there is room again. */
+  /** Returns some waiting readers, if there is memory again. */
   takeInLine(): Reader[] {
     if (this.#inLine.size === 0 || this.#readBytes * 2 > maxReadBytes) return []
     const woken: Reader[] = []

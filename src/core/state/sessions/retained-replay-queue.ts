@@ -1,21 +1,21 @@
-// Retained messages that a session is still to be given, for each of its subscriptions in their order. A client may subscribe
-// to a hundred thousand filters with one packet, so nothing that is done for one of them looks at the others.
+// Pending replays of retained messages, for each subscription of a session in order. A client may subscribe to a
+// hundred thousand filters with one packet, so no operation on one of them visits the others.
 
 import { bareFilter, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedMessage } from '../../model/retained-message.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
 
-/** Of several shards: how far each had come when it learned of the subscription. See retained-from-peers.ts. */
+/** With several shards: the progress of each shard when it learned of the subscription. See retained-from-peers.ts. */
 export interface RetainedMarks {
-  /** By shard: how many numbered messages it had sent to each; undefined: it has not said. */
+  /** By shard: numbers of messages that it had sent to each shard; undefined: not reported yet. */
   readonly sentBy: (readonly number[] | undefined)[]
   isComplete: boolean
 }
 
 /**
- * Where retained messages are: here, or with another shard. `begunAfter`: how many publications topics had been given when
- * it began; only where this shard is the only one, as the marks say it otherwise.
+ * The place of retained messages: this shard, or another. `begunAfter`: number of retained publications when the replay
+ * started; only with a single shard, because the marks contain this otherwise.
  */
 export type RetainedSource =
   | {
@@ -25,7 +25,7 @@ export type RetainedSource =
     }
   | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
 
-/** Retained messages that a new subscription is still to be given. */
+/** A replay of retained messages for a new subscription. */
 export interface RetainedReplay {
   readonly filter: TopicFilter
   readonly options: SubscriptionOptions
@@ -35,16 +35,16 @@ export interface RetainedReplay {
   isAtEnd: boolean
 }
 
-/** Places of scans that are over are given back when they are more than those that are not, and so many more. */
+/** Entries of completed replays are removed when there are this many more of them than of the others. */
 const mostEmptyPlaces = 1_024
 
 export class RetainedReplayQueue {
-  /** Those that were dropped stay in their places until it is their turn. */
+  /** Dropped replays stay in their places until their turn. */
   #inOrder: RetainedReplay[] = []
   #first = 0
   #count = 0
   readonly #byFilter = new Map<TopicFilter, RetainedReplay[]>()
-  /** The same by what the filters match. */
+  /** By topics that the filters match. */
   readonly #byTopic = new SubscriptionTrie<RetainedReplay[], true>()
 
   get isEmpty(): boolean {
@@ -63,7 +63,7 @@ export class RetainedReplayQueue {
     this.#byTopic.add(bareFilter(filter), scans, true)
   }
 
-  /** The one whose turn it is. */
+  /** The current replay. */
   get first(): RetainedReplay | undefined {
     for (;;) {
       const scan = this.#inOrder[this.#first]
@@ -72,7 +72,7 @@ export class RetainedReplayQueue {
     }
   }
 
-  /** It has found everything. */
+  /** The replay has found all messages. */
   end(scan: RetainedReplay): void {
     const { filter } = scan
     const scans = this.#byFilter.get(filter)
@@ -83,7 +83,7 @@ export class RetainedReplayQueue {
     if (scans.length === 0) this.#forget(filter, scans)
   }
 
-  /** Those of one subscription, which is gone or begins anew. */
+  /** Removes the replays of one subscription, which was removed or replaced. */
   drop(filter: TopicFilter): readonly RetainedReplay[] {
     const dropped = this.#byFilter.get(filter)
     if (dropped === undefined) return []
@@ -96,7 +96,7 @@ export class RetainedReplayQueue {
     for (const scans of this.#byFilter.values()) yield* scans
   }
 
-  /** Whether a topic of this name is among what is still to be given. */
+  /** Returns whether a replay may still send the topic of this name. */
   awaits(name: TopicName): boolean {
     return this.#byTopic.audiencesFor(name).length > 0
   }

@@ -1,17 +1,16 @@
-// All sessions: found by client id, and walked by place, so that whoever looks at all of them may stop anywhere and go on
-// later.
+// All sessions, found by client ID and enumerated by place, so that a walk over all of them may stop and continue anywhere.
 //
 //   by client id:  Map                  places:  [ session | - | session | session | - ]       free: [ 4, 1 ]
 //
-// A session keeps its place as long as it lives, and the next one takes a place that has become free. So a walk along the
-// places finds each session once that is there from its beginning to its end; of those that come or go meanwhile it may
-// find some. A place is a number: it costs nothing to remember one, and it may be forgotten.
+// A session keeps its place as long as it exists; a new one takes a free place. So a walk along the places visits each session
+// once that exists during the whole walk, and possibly some that start or end meanwhile. The position of a walk is a number, which
+// needs no memory and no cleanup.
 
 import type { MemoryAccount } from '../../model/memory-account.ts'
 import type { Session } from './session.ts'
 
 const nowhere = -1
-/** A session with nothing in it, and its entries here. */
+/** An empty session and its entries here. */
 const emptySessionBytes = 1_024
 
 export class SessionTable {
@@ -28,7 +27,7 @@ export class SessionTable {
     return this.#byClientId.size
   }
 
-  /** One more than the last place that may be taken. */
+  /** One more than the highest occupied place. */
   get places(): number {
     return this.#places.length
   }
@@ -41,7 +40,7 @@ export class SessionTable {
     return this.#byClientId.has(clientId)
   }
 
-  /** Undefined where the place is free. */
+  /** Undefined if the place is free. */
   at(place: number): Session | undefined {
     return this.#places[place]
   }
@@ -50,7 +49,7 @@ export class SessionTable {
     return this.#byClientId.values()
   }
 
-  /** Does nothing where it is there already. */
+  /** Does nothing if the session is present. */
   add(session: Session): void {
     if (session.place !== nowhere) return
     session.place = this.#free.pop() ?? this.#places.length
@@ -59,7 +58,7 @@ export class SessionTable {
     this.#memory.add('sessions', sessionBytes(session))
   }
 
-  /** Does nothing where it is not there. */
+  /** Does nothing if the session is not present. */
   remove(session: Session): void {
     if (session.place === nowhere) return
     this.#byClientId.delete(session.clientId)
@@ -73,7 +72,7 @@ export class SessionTable {
   }
 }
 
-/** What it counts for in memory by itself, without its messages. */
+/** Returns the memory of a session without its messages. */
 export function sessionBytes({ clientId }: Session): number {
   return emptySessionBytes + clientId.length
 }

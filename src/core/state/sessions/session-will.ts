@@ -16,7 +16,7 @@ export class SessionWill {
   readonly createdAtMs: number
   /** Undefined: on disk only. */
   message: Message | undefined
-  /** What the memory account counts for it. */
+  /** Its memory in the memory account. */
   heldBytes: number
 
   constructor(from: { name: string; delaySeconds: number; createdAtMs: number; message: Message | undefined }) {

@@ -1,7 +1,7 @@
-// What the broker remembers of one client, connected or not. Most sessions are small (one subscription, nothing in
-// flight), so everything that few need is undefined until it is used.
+// The state of one client, connected or not. Most sessions are small (one subscription, nothing in flight), so fields that few
+// need are undefined until they are used.
 //
-// The queue of a stored session, by sequence:
+// The queue of a persistent session, by sequence number:
 //
 //   | acknowledged | in flight (outgoing) | waiting in memory (pending) | on disk only        |
 //   0           queueHead                                            diskFrom          nextSequence
@@ -23,133 +23,139 @@ import type { RetainedReplayQueue } from './retained-replay-queue.ts'
 import type { SubscriptionUsage } from './subscription-usage.ts'
 import type { SessionWill } from './session-will.ts'
 
-/** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
+/** [MQTT5-3.1.2.11.2] A session with this value does not expire. */
 export const neverExpires = 0xffffffff
 
 export type SessionDelivery = Delivery<SharedGroup<Session>>
 
-/** The part of a session's queue that outlives the process. */
+/** The part of a session's queue that survives a restart. */
 export interface PersistentQueue {
-  /** The lowest sequence that may still have a record. */
+  /** The lowest sequence number that may have a record. */
   head: number
-  /** Since the session's record was written, which says where the queue begins. */
+  /** Number of records deleted since the session record was written, which contains the start of the queue. */
   deletedSinceRecord: number
   nextSequence: number
-  /** From here to `nextSequence` records are on disk only. */
+  /** Records from here to `nextSequence` are on disk only. */
   diskFrom: number
-  /** Records that are there now. */
+  /** Number of existing records. */
   count: number
-  /** Something in it may have come from a shared subscription. */
+  /** A message may be of a shared subscription. */
   mayHoldShared: boolean
-  /** Other shards know that there is no room for more. */
+  /** The peers know that the queue is full. */
   isFullAnnounced: boolean
-  /** The question under way that brings more of it into memory. */
+  /** The pending request for messages from disk. */
   readRequest: RequestId | undefined
-  /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
+  /** Number of the next part of a read from one snapshot: none of the later records was deleted without being read. */
   partNumber: number
-  /** Records with lower sequences may have gone from disk before those in front of them. */
+  /** Records with lower sequence numbers may be deleted although earlier ones exist. */
   gapsBelow: number
-  /** A part of it lacked a record. The next part is read for itself, and shows whether the record is there. */
+  /**
+   * A record was missing from a part. The next part is read without the snapshot, which shows whether the record
+   * exists.
+   */
   isReadAgain: boolean
-  /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
+  /** Records below are durable, as far as is known; so are those below the mark's sequence number when its batch is. */
   writtenUpTo: number
   mark: { readonly sequence: number; readonly batch: number } | undefined
   /**
-   * What has come last, kept while all before it is read: else it would have to be read as well, and by then there would
-   * be more. Undefined: it is on disk alone.
+   * The last messages, kept in memory while all earlier ones are read. Otherwise they would have to be read as well,
+   * and by then there would be more. Undefined: they are on disk only.
    */
   tailInMemory: SessionDelivery[] | undefined
   /** Records below may have been sent before a restart. */
   sentBelow: number
   /**
-   * The broker ended while the client was there. Then any record may have been sent, and even acknowledged: what says
-   * so may have been lost with the last batches.
+   * The broker ended while the client was connected. Any record may have been sent and even acknowledged: the records
+   * of that may have been lost with the last batches.
    */
   readonly wasConnectedInCrash: boolean
-  /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
+  /** After a restart: packet identifiers of QoS 2 deliveries by the sequence number of their queued record. */
   packetIds: Map<number, PacketId> | undefined
   /** Payload IDs by sequence, of deliveries that keep their packet identifier while their message is on disk only. */
   payloadsOnDisk: Map<number, number> | undefined
   /** Packet identifiers of a bridge with PUBREC, whose records stay until PUBCOMP. */
   receivedIds: Map<number, PacketId> | undefined
-  /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
+  /** Of a bridge: deliveries with PUBCOMP before their record was read. The read may be in progress. */
   completed: Set<number> | undefined
-  /** Of a bridge: the question under way for its oldest messages, of which some are to go. */
+  /** Of a bridge: the pending request for its oldest messages, of which some are dropped. */
   oldestRequest: RequestId | undefined
-  /** Nothing that is on disk only and not under way has a lower sequence. */
+  /** All messages with lower sequence numbers are in memory or in flight. */
   trimmedTo: number
 }
 
 export class Session {
   readonly clientId: string
   readonly createdAtMs: number
-  /** In the table of sessions; -1: it is not there. */
+  /** In the session table; -1: not present. */
   place: number
   version: ProtocolVersion
-  /** Whom it speaks for. */
+  /** Identity of its client. */
   identity: Identity
-  /** It is what a record says of its last client, which knows neither address nor grants. */
+  /** The identity comes from a record, without address and grants. */
   identityIsFromDisk: boolean
-  /** Before the topics of its client, '' where nothing is: see `mountpoint.ts`. */
+  /** Prefix of its client's topics, '' if there is none: see `mountpoint.ts`. */
   mountpoint: string
   expirySeconds: number
   connection: Connection | undefined
-  /** Meaningful while `connection` is undefined. */
+  /** Valid while `connection` is undefined. */
   disconnectedAtMs: number
-  /** The last time; undefined: not in this life of the broker. */
+  /** Time of the last CONNECT; undefined: not since the start of the broker. */
   connectedAtMs: number | undefined
-  /** What its last client was told or has asked for; 0: none, or nobody knows any more. */
+  /** Keep alive of its last client; 0: none, or unknown. */
   keepAliveSeconds: number
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
-  /** Of `subscriptions`; undefined while they are too few to reach a limit. */
+  /** Counts `subscriptions`; undefined while they are too few to reach a limit. */
   subscriptionUsage: SubscriptionUsage | undefined
   outgoing: InflightWindow<SessionDelivery> | undefined
   pending: PendingQueue<SessionDelivery> | undefined
-  /** In flight since an earlier connection and still to be sent again: the client takes fewer at once than it did. */
+  /**
+   * In flight since an earlier connection and still to be sent again, because the client's Receive Maximum is lower
+   * now.
+   */
   postponed: PendingQueue<SessionDelivery> | undefined
-  /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
+  /** Maximum deliveries in flight: the client's Receive Maximum or the broker's limit. */
   windowLimit: number
-  /** QoS 2 packet ids that the client has not released, with the time at which each came. */
+  /** QoS 2 packet identifiers without PUBREL, with their time of arrival. */
   incoming: PacketIdSet | undefined
   will: SessionWill | undefined
-  /** When the will of a client that is gone is due; Infinity where none is. */
+  /** When the will of a disconnected client is due; Infinity if there is none. */
   willDueAtMs: number
   /** Undefined: there are none. */
   retainedReplays: RetainedReplayQueue | undefined
-  /** Topics that it was given live messages of, which they remember, since it waits for what others remember. */
+  /** Retained topics with a live delivery since the session waits for retained messages of peers. */
   liveTopics: Set<string> | undefined
-  /** Undefined where nothing of this session is stored. */
+  /** Undefined for a clean session. */
   stored: PersistentQueue | undefined
-  /** What other shards have to do with the QoS 2 messages of the client; undefined: nothing. */
+  /** QoS 2 messages of the client that peers know; undefined: none. */
   forwardedPacketIds: ForwardedPacketIds | undefined
-  /** The name of a session that is not stored on other shards; undefined until one needs it. */
+  /** The name of a clean session for peers; undefined until it is needed. */
   peerName: string | undefined
-  /** Its present time without a client, if it has passed something on to other shards since that began. */
+  /** Identifies the current time without a client, if messages were copied to peers in it. */
   absence: object | undefined
-  /** It has come back from the disk in this life of the broker. */
+  /** It was read from disk at the start of the broker. */
   isRestored: boolean
-  /** Its record was lost in damage and made anew for the sake of its queue; its client has not come since. */
+  /** Its record was damaged, so it was created from its queue; its client has not connected since. */
   isRecovered: boolean
   /**
-   * Of a bridge, from its first connection on: its own limit in place of `maxStoredMessages`, and what becomes of one
-   * message more. Its QoS 2 messages are kept whole until PUBCOMP: the broker behind it may forget what it has taken.
+   * Of a bridge, from its first connection on: its own limit instead of `maxStoredMessages`, and its policy. Its QoS 2
+   * messages are complete until PUBCOMP, because the remote broker may lose what it accepted.
    */
   spool: SpoolLimits | undefined
-  /** Of a bridge: how quickly what it brings away is acknowledged; undefined: its messages go to the disk at once. */
+  /** Of a bridge: how fast its messages are acknowledged; undefined: messages are written at once. */
   ackLatency: AckLatency | undefined
-  /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
+  /** Memory of deliveries, in flight or queued: see `../../outgoing/held-bytes.ts`. */
   heldBytes: number
   isRetryScheduled: boolean
-  /** No packet identifier in `incoming` is older than mqtt.await_rel_timeout before this time. */
+  /** No packet identifier in `incoming` expires before this time. */
   unreleasedExpireAtMs: number
   cleanStart: boolean
-  /** PUBLISH packets from the client in all its connections. */
+  /** PUBLISH packets from the client on all its connections. */
   receivedMessages: number
-  /** PUBLISH packets to the client in all its connections, those that were sent again left out. */
+  /** PUBLISH packets to the client on all its connections, without redeliveries. */
   sentMessages: number
-  /** Messages that were for the client and did not go to it. */
+  /** Messages for the client that were dropped. */
   droppedMessages: number
-  /** The same by reason, of bridges. */
+  /** Drops by reason, for bridges. */
   drops: Map<DropReason, number> | undefined
 
   constructor(clientId: string, createdAtMs: number, identity: Identity) {
@@ -202,7 +208,7 @@ export class Session {
     return this.pending === undefined ? 0 : this.pending.length
   }
 
-  /** Records that are on disk and not in memory. */
+  /** Number of records on disk that are not in memory. */
   get onDiskCount(): number {
     return this.stored === undefined ? 0 : this.stored.nextSequence - this.stored.diskFrom
   }

@@ -1,6 +1,6 @@
-// To which shard a QoS 2 message went for each of its shared subscriptions. It is on disk before the message leaves: who
-// deals it again after a crash deals it to the same shard, which knows whether it has had it, whoever is a member by then.
-// Of plain subscribers it is known which shards had some.
+// The shard that a QoS 2 message went to, for each of its shared subscriptions. It is durable before the message is sent: a
+// repeated assignment after a crash chooses the same shard, which knows whether it had the message, whatever its members are then.
+// For other subscribers it says which shards had some.
 //
 //   message 12 of "lqzf3k9c device-7"     $share/press/#  here
 //                                         $share/audit/#  shard 2
@@ -13,7 +13,7 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface SharedAssignment {
   readonly to: PeerNumber
-  /** Of what went on to another shard, in this life of this one: kept when it has it. */
+  /** Completes when the other shard has it; set if it was sent since the start of this shard. */
   readonly barrier: CommitBarrier | undefined
 }
 
@@ -21,10 +21,10 @@ export class SharedAssignments {
   readonly toSubscribersOf: PeerNumber[] = []
   #byFilter: Map<TopicFilter, SharedAssignment> | undefined = undefined
   readonly #others: SharedAssignment | undefined
-  /** Being forgotten: kept when every shard that it went on to has forgotten it. */
+  /** Release in progress: completes when every shard that it went to has removed it. */
   release: CommitBarrier | undefined = undefined
 
-  /** `others`: where it went for all that is not noted. */
+  /** `others`: destination of all subscriptions without an entry. */
   constructor(others?: SharedAssignment) {
     this.#others = others
   }
@@ -51,7 +51,7 @@ export class SharedAssignments {
     return this.#byFilter?.entries() ?? []
   }
 
-  /** Shards other than `own` that have it, each once. */
+  /** Returns the shards other than `own` that have it, each once. */
   beyond(own: PeerNumber): PeerNumber[] {
     return [...new Set([...this.entries()].map(([, { to }]) => to))].filter((to) => to !== own)
   }

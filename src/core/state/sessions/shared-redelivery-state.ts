@@ -1,10 +1,10 @@
-// Messages of shared groups that went from one member to another: to whom each was sent before it moved on.
+// Remembers for messages of shared groups which members they were sent to before they moved to another member.
 //
-//   Message ──► { session of lamp-3, session of lamp-5 }     as long as somebody holds the message, and until the broker ends
+//   Message ──► { session of lamp-3, session of lamp-5 }     as long as the message is referenced, until the broker ends
 //
-// A message may come back to a member that it was sent to. That member may have heard it, so it is told that this is a
-// repeat, and so is whoever reads the record of it after a crash. Nobody who has begun a new session has been sent anything
-// in it yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3], nor has the member that it goes on to from there.
+// A message may return to a member that it was sent to. That member may have received it, so the message is marked as a
+// duplicate, also in its record. A new session has received nothing yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3], and neither has the next
+// member that the message moves to.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
 import { copyPublisherRights, withTopic, type Message } from '../../model/message.ts'
@@ -12,17 +12,17 @@ import type { PeerNumber } from '../../model/peer-messages.ts'
 
 export class SharedRedelivery<Session extends object> {
   readonly #sentTo = new WeakMap<Message, WeakSet<Session>>()
-  /** Repeats of what is none for others. */
+  /** Copies that are duplicates for one session only. */
   readonly #repeats = new WeakSet<Message>()
 
-  /** It was sent to this session, and goes to another one now. */
+  /** The message was sent to this session, and moves to another one now. */
   noteSent(message: Message, session: Session): void {
     const known = this.#sentTo.get(message)
     if (known === undefined) this.#sentTo.set(message, new WeakSet([session]))
     else known.add(session)
   }
 
-  /** As the session is to get it: the message itself, or one that says that it is a repeat, or is none any more. */
+  /** Returns the message for this session: unchanged, or a copy with the correct duplicate mark. */
   forSession(message: Message, session: Session): Message {
     const sentTo = this.#sentTo.get(message)
     if (sentTo === undefined) return message
@@ -38,27 +38,27 @@ export class SharedRedelivery<Session extends object> {
   }
 }
 
-/** On its way to a member on another shard, and in nobody's queue: see `shared/shared-handoff.ts`. */
+/** A message on its way to a member on another shard, in no queue meanwhile: see `shared/shared-handoff.ts`. */
 export interface SharedHandoff {
   readonly key: { readonly shard: number; readonly name: string }
-  /** The shard that it goes to. */
+  /** The destination shard. */
   readonly to: PeerNumber
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
   readonly message: Message
 }
 
-/** Of a session that has ended, and of which others may get something: see `shared/expired-session-redelivery.ts`. */
+/** The queue of an ended session with messages for other members: see `shared/expired-session-redelivery.ts`. */
 export interface EndedSessionQueue {
-  /** In place of its client id. */
+  /** Replaces its client ID. */
   readonly name: string
-  /** Nothing with a lower sequence is there any more. */
+  /** There are no records with lower sequence numbers. */
   from: number
   partsRead: number
-  /** It is not to be read before this batch is on disk, and not before this time. */
+  /** It must not be read before this batch is durable, and not before this time. */
   afterBatch: number
   notBeforeMs: number
-  /** Since when members have had too much before them to take more of it; undefined: they have not. */
+  /** Since when members have too many queued messages to accept more; undefined: they have not. */
   crowdedSinceMs: number | undefined
   isAsked: boolean
 }

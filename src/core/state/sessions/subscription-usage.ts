@@ -1,26 +1,26 @@
-// What the subscriptions of one session cost: their bytes, and how many of them one topic can match.
+// The cost of the subscriptions of one session: their bytes, and how many of them one topic can match.
 //
-// Of the filters with wildcards in the same places and with the same levels, a topic matches one at most: its own levels say which.
+// Of filters with wildcards at the same levels and the same number of levels, a topic matches at most one.
 //
 //   a/+/c   b/+/c   x/+/y     one pattern  .+.     a topic matches one of them
 //   a/b/+                     another      ..+
 //
-// So the number of patterns bounds how many of a session's subscriptions a message can match, however many there are. A shared
-// subscription delivers for each of its groups, so a pattern counts once for each group.
+// So the number of patterns limits how many of a session's subscriptions a message can match. A shared subscription delivers for
+// each of its groups, so a pattern counts once for each group.
 
 import { bareFilter, splitSharedFilter, type TopicFilter } from '../../../protocol/index.ts'
 
 export class SubscriptionUsage {
-  /** Of filters in UTF-8. */
+  /** Bytes of the filters in UTF-8. */
   bytes = 0
   readonly #patterns = new Map<string, number>()
 
-  /** Subscriptions of the session that one topic can match, at most. */
+  /** Maximum number of subscriptions of the session that one topic can match. */
   get overlapping(): number {
     return this.#patterns.size
   }
 
-  /** Whether the filter has a pattern that no other has. */
+  /** Returns whether no other filter has this pattern. */
   isNewPattern(filter: TopicFilter): boolean {
     return !this.#patterns.has(patternOf(filter))
   }
@@ -41,7 +41,10 @@ export class SubscriptionUsage {
   }
 }
 
-/** Group, and the places of wildcards. All filters without wildcards are one pattern: a topic is equal to one of them at most. */
+/**
+ * The group and the levels of wildcards. All filters without wildcards are one pattern: a topic equals at most one of
+ * them.
+ */
 function patternOf(filter: TopicFilter): string {
   const group = splitSharedFilter(filter)?.group ?? ''
   const bare = bareFilter(filter)

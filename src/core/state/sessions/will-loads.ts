@@ -1,30 +1,30 @@
-// Wills that are to be published and whose messages are read from disk. The wills of one client are read and published one after
+// Wills whose messages are read from disk before they are published. The wills of one client are read and published one after
 // the other, in the order in which they became due.
 //
 //   waiting ──► being read ──► published ──its batch is durable──► done       at most 128 between the first and the last arrow
 //
-// Where very many clients are lost at once, their wills would otherwise all be in memory, on their way into queues on disk.
+// Otherwise, if very many clients are lost at once, all their wills would be in memory on their way into queues on disk.
 
 import { PendingQueue } from './pending-queue.ts'
 
-/** 8 MiB of the largest payloads that a will can have. */
+/** 8 MiB with the largest payload of a will. */
 const maxUnderWay = 128
 
-/** A will on its way from disk to its subscribers. */
+/** A will that is being read and published. */
 export interface WillLoad<Session extends object, Message extends object> {
   /** The client ID of its publisher. */
   readonly clientId: string
   /** The name of its record. */
   readonly name: string
-  /** Undefined: it is to be read. Otherwise the will only waits for an earlier will of the same client. */
+  /** Undefined: it must be read. Otherwise the will only waits for an earlier will of the same client. */
   readonly message: Message | undefined
-  /** The session that it belongs to or belonged to; undefined: known from a record only. */
+  /** The session of the will; undefined: known from a record only. */
   readonly session: Session | undefined
 }
 
 export class WillLoads<Session extends object, Message extends object> {
   readonly #byClient = new Map<string, WillLoad<Session, Message>[]>()
-  /** Each the first of its client. */
+  /** Each is the first of its client. */
   readonly #waiting = new PendingQueue<WillLoad<Session, Message>>()
   readonly #unwritten = new PendingQueue<{ readonly batch: number }>()
   #underWay = 0
@@ -33,7 +33,7 @@ export class WillLoads<Session extends object, Message extends object> {
     return this.#byClient.size === 0
   }
 
-  /** An earlier will of this client is not published yet. */
+  /** Returns whether an earlier will of this client is not published yet. */
   has(clientId: string): boolean {
     return this.#byClient.has(clientId)
   }
@@ -45,7 +45,7 @@ export class WillLoads<Session extends object, Message extends object> {
     this.#waiting.push(load)
   }
 
-  /** The next one to read; undefined: none, or enough are under way. */
+  /** Returns the next will to read; undefined: none, or the maximum is being read. */
   next(): WillLoad<Session, Message> | undefined {
     while (this.#underWay < maxUnderWay) {
       const load = this.#waiting.shift()
@@ -57,7 +57,7 @@ export class WillLoads<Session extends object, Message extends object> {
     return undefined
   }
 
-  /** One that was read needs no memory any more when this batch is durable. */
+  /** The will needs no memory any more when this batch is durable. */
   noteRead(batch: number): void {
     this.#unwritten.push({ batch })
   }
@@ -69,7 +69,10 @@ export class WillLoads<Session extends object, Message extends object> {
     }
   }
 
-  /** Removes the first will of its client, which has been published. Returns the next one if that is in memory; else it is read. */
+  /**
+   * Removes the first will of its client, which was published. Returns the next one if that is in memory; otherwise it
+   * is read.
+   */
   end(load: WillLoad<Session, Message>): WillLoad<Session, Message> | undefined {
     const loads = this.#byClient.get(load.clientId)
     // It was dropped while it was being read.
@@ -81,7 +84,7 @@ export class WillLoads<Session extends object, Message extends object> {
     return next
   }
 
-  /** It was not dropped while it was being read. */
+  /** Returns whether it was not dropped while it was being read. */
   isFirst(load: WillLoad<Session, Message>): boolean {
     return this.#byClient.get(load.clientId)?.[0] === load
   }
