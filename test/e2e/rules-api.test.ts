@@ -42,6 +42,24 @@ test('what the API creates runs at once, shows its counters, outlives a restart 
     [counted.matched, counted.passed, counted['actions.success'], counted['actions.failed']],
     [3, 3, 2, 1],
   )
+  let rates
+  do rates = (await broker.ask('/api/v5/actions/http:hook/metrics')).json.metrics
+  while (rates.rate_max === 0)
+  assert.ok(rates.rate_last5m > 0)
+  const connectorStatus = async (): Promise<string> =>
+    (await broker.ask('/api/v5/connectors/http:local')).json.status_reason
+  assert.equal((await post('/connectors/http:local/stop', {})).status, 204)
+  assert.equal(await connectorStatus(), 'stopped by an administrator')
+  await client.publishAsync('in/x', 'while stopped', { qos: 1 })
+  assert.equal((await post('/connectors/http:local/start', {})).status, 204)
+  await service.until((received) => received.at(-1)?.body === 'while stopped')
+  assert.equal((await post('/connectors/http:local/pause', {})).status, 400)
+  assert.equal((await post('/connectors/http:other/stop', {})).status, 404)
+  const written = (await broker.ask('/api/v5/rules/all')).json
+  assert.equal(written.last_modified_at, written.created_at)
+  const changed = await broker.ask('/api/v5/rules/all', { method: 'PUT', body: { ...rule, description: 'changed' } })
+  assert.equal(changed.json.created_at, written.created_at)
+  assert.ok(changed.json.last_modified_at > written.last_modified_at)
   const inUse = await broker.ask('/api/v5/connectors/http:local', { method: 'DELETE' })
   assert.equal(inUse.status, 400, inUse.text)
   await broker.process.stop()

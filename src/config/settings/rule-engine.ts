@@ -19,6 +19,10 @@ const rule = section('One rule.', {
     description: 'When the rule was created; the API sets it.',
     unit: 'milliseconds since 1970',
   }),
+  last_modified_at: setting(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), 0, {
+    description: 'When the rule was changed last; the API sets it.',
+    unit: 'milliseconds since 1970',
+  }),
 })
 
 export const ruleEngine = appliedAtOnce(

@@ -11,6 +11,8 @@ export interface Rule {
   readonly description: string
   /** undefined: a file configures it. */
   readonly createdAtMs: number | undefined
+  /** undefined: a file configures it. */
+  readonly modifiedAtMs: number | undefined
 }
 
 export interface RuleMetrics {
@@ -40,6 +42,10 @@ export interface ActionMetrics {
   readonly status: 'connected' | 'connecting' | 'disconnected' | 'inconsistent'
   readonly statusReason: string
   readonly matched: number
+  /** Of `matched`, per second: now, at most, and on average of five minutes. */
+  readonly rate: number
+  readonly rateMax: number
+  readonly rateLast5m: number
   readonly success: number
   readonly failed: number
   readonly droppedQueueFull: number

@@ -70,9 +70,11 @@ export function ruleOperations({
     rules: () => [...configuration.config.ruleEngine.rules.named].map(([id, rule]) => ruleOf(id, rule)),
     putRule: (id, settings, by) => {
       const known = configuration.config.ruleEngine.rules.named.get(id)
-      const created_at = known?.created_at ?? Date.now()
+      const last_modified_at = Date.now()
+      const created_at = known?.created_at ?? last_modified_at
       const { sql, actions = [], enable = true, description = '' } = settings ?? { sql: '' }
-      const value = settings === undefined ? undefined : { sql, actions, enable, description, created_at }
+      const value =
+        settings === undefined ? undefined : { sql, actions, enable, description, created_at, last_modified_at }
       return writer.put(['rule_engine', 'rules', id], value, by)
     },
     ruleMetrics: async (id) =>
@@ -202,6 +204,7 @@ function ruleOf(id: string, rule: ConfiguredRule): Rule {
     isEnabled: rule.enable,
     description: rule.description,
     createdAtMs: rule.created_at === 0 ? undefined : rule.created_at,
+    modifiedAtMs: rule.last_modified_at === 0 ? undefined : rule.last_modified_at,
   }
 }
 
@@ -382,6 +385,9 @@ function sumOfAction(reports: readonly ActionReport[]): ActionMetrics {
     status: states.size > 1 ? 'inconsistent' : state === 'stopped' ? 'disconnected' : state,
     statusReason: reports.find(({ stateReason }) => stateReason !== '')?.stateReason ?? '',
     matched: sum(({ matched }) => matched),
+    rate: sum(({ rate }) => rate),
+    rateMax: sum(({ rateMax }) => rateMax),
+    rateLast5m: sum(({ rateLast5m }) => rateLast5m),
     success: sum(({ success }) => success),
     failed: sum(({ failed }) => failed),
     droppedQueueFull: sum(({ droppedQueueFull }) => droppedQueueFull),

@@ -133,6 +133,10 @@ export interface ActionReport {
   readonly stateReason: string
   /** Results of rules. matched = success + failed + dropped + queuing + inflight, since the start. */
   readonly matched: number
+  /** Of `matched`, per second: now, at most, and on average of five minutes. */
+  readonly rate: number
+  readonly rateMax: number
+  readonly rateLast5m: number
   readonly success: number
   /** Became dead letters. */
   readonly failed: number

@@ -42,6 +42,7 @@ import { bridgeListener } from '../bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
+import { RateMeter } from './rate-meter.ts'
 import type { RuleSinks } from './rule-runner.ts'
 
 export interface ActionManagerDependencies {
@@ -75,6 +76,8 @@ interface RunningAction {
 }
 
 interface ActionCounters {
+  /** Of `matched`. */
+  readonly meter: RateMeter
   matched: number
   droppedQueueFull: number
   droppedOther: number
@@ -158,6 +161,11 @@ export class ActionManager implements RuleSinks {
     if (failure === 'spool-full') counters.droppedQueueFull++
     else if (failure !== undefined) counters.droppedOther++
     return failure
+  }
+
+  /** A second has passed. */
+  noteSecond(): void {
+    for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
   }
 
   reports(): readonly ActionReport[] {
@@ -401,7 +409,15 @@ export class ActionManager implements RuleSinks {
   #countersOf(id: string): ActionCounters {
     const known = this.#counters.get(id)
     if (known !== undefined) return known
-    const counters = { matched: 0, droppedQueueFull: 0, droppedOther: 0, success: 0, failed: 0, retried: 0 }
+    const counters = {
+      meter: new RateMeter(),
+      matched: 0,
+      droppedQueueFull: 0,
+      droppedOther: 0,
+      success: 0,
+      failed: 0,
+      retried: 0,
+    }
     this.#counters.set(id, counters)
     return counters
   }
@@ -431,6 +447,7 @@ export class ActionManager implements RuleSinks {
       state: worst?.state ?? 'stopped',
       stateReason: worst?.stateReason ?? '',
       matched: own.matched,
+      ...own.meter.rates(),
       success: own.success + sum(({ counters }) => counters.success),
       failed: own.failed + sum(({ counters }) => counters.failed),
       droppedQueueFull: own.droppedQueueFull,

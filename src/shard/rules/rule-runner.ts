@@ -74,6 +74,8 @@ export interface RuleSinks {
     action: string,
     entry: { readonly rule: string; readonly output: RuleMap; readonly actions: RuleActions },
   ): RuleActionFailure | 'no-action' | undefined
+  /** A second has passed; called while there are rules. */
+  noteSecond(): void
 }
 
 export interface RuleRunnerDependencies {
@@ -307,6 +309,7 @@ export class RuleRunner implements RuleHook {
 
   #noteSecond(): void {
     for (const { statistics } of this.#rules.values()) statistics.noteSecond()
+    this.#dependencies.sinks.noteSecond()
   }
 }
 

@@ -1,8 +1,8 @@
 // Counters and rates of one rule in one shard.
 
 import type { FunctionCounters, RuleCounters, RuleReport } from '../messages/rule-plan.ts'
+import { RateMeter } from './rate-meter.ts'
 
-const secondsInFiveMinutes = 300
 const maxErrorLength = 500
 
 /** What an action did with one output. */
@@ -12,10 +12,7 @@ export class RuleStatistics {
   counters: RuleCounters = newCounters()
   /** By the place of the action; the places of what sends to a service stay zero. */
   functions: FunctionCounters[] = []
-  #rate = 0
-  #rateMax = 0
-  #rateLast5m = 0
-  #matchedBefore = 0
+  readonly #meter = new RateMeter()
   #lastError = ''
 
   /** What is spooled is counted by the action that sends it. */
@@ -33,10 +30,7 @@ export class RuleStatistics {
 
   /** A second has passed. */
   noteSecond(): void {
-    this.#rate = this.counters.matched - this.#matchedBefore
-    this.#matchedBefore = this.counters.matched
-    this.#rateMax = Math.max(this.#rateMax, this.#rate)
-    this.#rateLast5m += (this.#rate - this.#rateLast5m) / secondsInFiveMinutes
+    this.#meter.noteSecond(this.counters.matched)
   }
 
   /** The list of actions has so many. */
@@ -47,14 +41,13 @@ export class RuleStatistics {
   reset(): void {
     this.functions = newFunctionCounters(this.functions.length)
     this.counters = newCounters()
-    this.#rate = this.#rateMax = this.#rateLast5m = this.#matchedBefore = 0
+    this.#meter.reset()
     this.#lastError = ''
   }
 
   report(id: string): RuleReport {
-    const rates = { rate: this.#rate, rateMax: this.#rateMax, rateLast5m: this.#rateLast5m }
     const functions = this.functions.map((one) => ({ ...one }))
-    return { id, counters: { ...this.counters }, functions, ...rates, lastError: this.#lastError }
+    return { id, counters: { ...this.counters }, functions, ...this.#meter.rates(), lastError: this.#lastError }
   }
 }
 

@@ -178,6 +178,7 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   assert.match(await done('actions list'), /^http:hook\t/m)
   assert.match(await done('actions show', ['http:hook']), /^connector +local$/m)
   for (const operation of ['stop', 'start', 'restart']) await done(`actions ${operation}`, ['http:hook'])
+  for (const operation of ['stop', 'start', 'restart']) await done(`connectors ${operation}`, ['http:local'])
   assert.match(await done('rules list'), /^all\ttrue\tin\/#\thttp:hook/m)
   assert.match(await done('rules show', ['all']), /^matched +1$/m)
   await done('rules enable', ['all', '--off'])

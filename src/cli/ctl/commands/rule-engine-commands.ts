@@ -194,6 +194,13 @@ function actionCommands(): CtlCommand[] {
   const letter = { flags: '--letter <id>', description: 'only this one' }
   return [
     ...(['start', 'stop', 'restart'] as const).map((operation) => ({
+      name: `connectors ${operation}`,
+      description: `${operation} the actions and sources of a connector until the next change or start of the broker`,
+      arguments: ['<id>'],
+      run: ({ client, words: [id = ''] }: CtlCall) =>
+        doneAs(client.control_connector({ params: { id, operation } }), `${id}: ${operation} is done`),
+    })),
+    ...(['start', 'stop', 'restart'] as const).map((operation) => ({
       name: `actions ${operation}`,
       description: `${operation} an action until the next change or start of the broker`,
       arguments: ['<id>'],

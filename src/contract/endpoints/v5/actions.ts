@@ -32,6 +32,9 @@ const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
 const letterQuery = Type.Object({ letter: Type.Optional(Type.String({ description: 'One of them; unsaid: all.' })) })
 const metrics = Type.Object({
   matched: number,
+  rate: Type.Number({ minimum: 0, description: 'Of `matched`, per second.' }),
+  rate_max: number,
+  rate_last5m: number,
   success: number,
   failed: number,
   dropped: number,
@@ -101,6 +104,17 @@ export const actionEndpoints = {
     path: '/connectors/:id/enable/:enable',
     summary: 'Enables or disables a connector. Its actions store messages while it is disabled.',
     params: Type.Object({ id: Type.String(), enable: Type.Union([Type.Literal('true'), Type.Literal('false')]) }),
+  }),
+  control_connector: endpoint({
+    ...common,
+    ...noContent,
+    method: 'POST',
+    path: '/connectors/:id/:operation',
+    summary: 'Starts, stops or restarts the actions and sources of a connector until the next change or start.',
+    params: Type.Object({
+      id: Type.String(),
+      operation: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),
+    }),
   }),
   probe_connector: endpoint({
     ...noContent,

@@ -13,6 +13,7 @@ const actions = Type.Array(Type.Union([Type.String(), republish]), {
   maxItems: 64,
   description: 'Names of actions (`type:name`) and functions.',
 })
+const time = Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339; null: a file configures it.' })
 const rule = {
   id: Type.String(),
   name: Type.String({ description: 'The same as `id`.' }),
@@ -21,7 +22,8 @@ const rule = {
   actions,
   enable: Type.Boolean(),
   description: Type.String(),
-  created_at: Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339; null: a file configures it.' }),
+  created_at: time,
+  last_modified_at: time,
 }
 const ruleReply = Type.Object(rule)
 const settings = {

@@ -21,6 +21,18 @@ export function actionHandlers(rules: RuleOperations): Handlers<Known> {
     remove_connector: ({ params: { id }, caller }) => resources.remove('connectors', id, caller),
     enable_connector: ({ params: { id, enable }, caller }) =>
       resources.enable('connectors', id, enable === 'true', caller),
+    control_connector: async ({ params: { id, operation } }) => {
+      const found = resources.find('connectors', id)
+      if (!('settings' in found)) return found
+      // An action and a source of one connector may have the same ID.
+      const users = rules.usersOf('connectors', found)
+      const has = (kind: ResourceKind, id: string): boolean => 'settings' in resources.find(kind, id)
+      await Promise.all([
+        ...users.flatMap((user) => (has('actions', user) ? [rules.controlAction(user, operation)] : [])),
+        ...users.flatMap((user) => (has('sources', user) ? [rules.controlSource(user, operation)] : [])),
+      ])
+      return null
+    },
     probe_connector: ({ body }) => resources.probe('connectors', body),
     probe_action: ({ body }) => resources.probe('actions', body),
     get_actions: () => resources.list('actions'),
@@ -187,6 +199,9 @@ function withoutStatus(settings: object): Readonly<Record<string, unknown>> {
 function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>['metrics'] {
   return {
     matched: of.matched,
+    rate: of.rate,
+    rate_max: of.rateMax,
+    rate_last5m: of.rateLast5m,
     success: of.success,
     failed: of.failed,
     dropped: of.droppedQueueFull + of.droppedOther,

@@ -97,7 +97,7 @@ function absent(id: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no rule ${JSON.stringify(id)}`)
 }
 
-function written({ id, sql, from, actions, isEnabled, description, createdAtMs }: Rule): Written {
+function written({ id, sql, from, actions, isEnabled, description, createdAtMs, modifiedAtMs }: Rule): Written {
   return {
     id,
     name: id,
@@ -106,8 +106,13 @@ function written({ id, sql, from, actions, isEnabled, description, createdAtMs }
     actions: actions as Written['actions'],
     enable: isEnabled,
     description,
-    created_at: createdAtMs === undefined ? null : new Date(createdAtMs).toISOString(),
+    created_at: timeOrNull(createdAtMs),
+    last_modified_at: timeOrNull(modifiedAtMs),
   }
+}
+
+function timeOrNull(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
 }
 
 function writtenMetrics(metrics: RuleMetrics): ReplyOf<Known['get_rule_metrics']>['metrics'] {
