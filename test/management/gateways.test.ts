@@ -84,3 +84,39 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   const after = (await again.ask('/api/v5/gateways/mqttsn')).json as Shown
   assert.equal(after.status, 'running')
 })
+
+test('a gateway is shown with its settings, can be sent back as it is shown, and takes listeners as a list', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const path = '/api/v5/gateways/coap'
+  const put = (body: unknown) => broker.ask(path, { method: 'PUT', body })
+  const listeners = [
+    { type: 'udp', name: 'first', bind: `127.0.0.1:${await freeUdpPort()}`, max_connections: 7 },
+    { type: 'udp', name: 'second', bind: `127.0.0.1:${await freeUdpPort()}` },
+  ]
+  const made = await put({ heartbeat: '20s', listeners })
+  assert.equal(made.status, 200, made.text)
+  const shown = (await broker.ask(path)).json
+  assert.deepEqual([shown.status, shown.heartbeat, shown.configuration.heartbeat], ['running', '20s', '20s'])
+  assert.deepEqual(
+    shown.listeners.map((one: Record<string, unknown>) => [one['id'], one['max_connections'], one['running']]),
+    [
+      ['coap:udp:first', 7, true],
+      ['coap:udp:second', 1024, true],
+    ],
+  )
+  const again = await put({ ...shown, heartbeat: '25s' })
+  assert.equal(again.status, 200, again.text)
+  const changed = (await broker.ask(path)).json
+  assert.deepEqual({ ...changed.configuration, heartbeat: '20s' }, shown.configuration)
+  assert.equal(changed.heartbeat, '25s')
+  for (const [wrong, message] of [
+    [[{ type: 'udp', bind: '127.0.0.1:0' }], /needs type and name/],
+    [['udp'], /needs type and name/],
+    [[{ type: '__proto__', name: 'x' }], /__proto__/],
+    [[{ type: 'udp', name: 'x', bind: '127.0.0.1:0', colour: 1 }], /colour/],
+  ] as const) {
+    const refused = await put({ listeners: wrong })
+    assert.equal(refused.status, 400, refused.text)
+    assert.match(refused.text, message)
+  }
+})

@@ -101,7 +101,9 @@ class SettingsChecker {
     value: unknown,
     isDefault: boolean,
   ): void {
-    const { isSecret, isLocal, takes, type } = setting
+    const { isLocal, takes, type } = setting
+    // "none" in a file is no secret: masked, it would look like a password.
+    const isSecret = setting.isSecret && value !== undefined
     const paths = type.pathsIn?.(value) ?? noPaths
     const text = type.show(value)
     this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, takes, engine })

@@ -49,7 +49,10 @@ export const gatewayEndpoints = {
     path: '/gateways/:name',
     summary: 'Returns a gateway with its configuration.',
     params,
-    reply: Type.Object({ ...gateway, configuration: settings }),
+    reply: Type.Object(
+      { ...gateway, configuration: settings },
+      { additionalProperties: true, description: 'With its settings, as below `configuration`.' },
+    ),
     reasons: ['NOT_FOUND'],
     access: 'read',
   }),
@@ -57,7 +60,8 @@ export const gatewayEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/gateways/:name',
-    summary: 'Replaces the configuration of a gateway. With a listener it runs.',
+    summary:
+      'Replaces the configuration of a gateway. With a listener it runs. Listeners are written as in the configuration file, or as a list of objects with type and name.',
     params,
     body: settings,
     reply: done,

@@ -1,5 +1,5 @@
 import type { gatewayEndpoints, ReplyOf } from '../../../contract/index.ts'
-import { type ApiError, ApiError as RefusalValue } from '../../api-error.ts'
+import { type ApiError, ApiError as RefusalValue, refuseFor } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
 import { allGateways, findGateway } from '../../lists/find-gateway.ts'
 import type { Gateway, GatewayOperations } from '../../operations/gateways.ts'
@@ -17,13 +17,14 @@ export function gatewayHandlers(gateways: GatewayOperations): Handlers<Known> {
     },
     get_gateway: async ({ params: { name } }) => {
       const gateway = await findGateway(gateways, name)
-      return gateway instanceof RefusalValue ? gateway : { ...written(gateway), configuration: gateway.settings }
+      return gateway instanceof RefusalValue ? gateway : writtenWithSettings(gateway)
     },
     change_gateway: async ({ params: { name }, body, caller }) => {
       const gateway = await findGateway(gateways, name)
       if (gateway instanceof RefusalValue) return gateway
-      const problem = await gateways.change(name, body, caller)
-      return doneOr(problem)
+      const settings = settingsIn(name, body)
+      if (settings instanceof RefusalValue) return settings
+      return doneOr(await gateways.change(name, settings, caller))
     },
     enable_gateway: async ({ params: { name, enable }, caller }) => {
       const gateway = await findGateway(gateways, name)
@@ -34,8 +35,54 @@ export function gatewayHandlers(gateways: GatewayOperations): Handlers<Known> {
   }
 }
 
+type Settings = Readonly<Record<string, unknown>>
+
+/** What stands in an answer and is no setting: it may be sent back. */
+const shownOfGateway: ReadonlySet<string> = new Set([
+  'name',
+  'proto_name',
+  'status',
+  'created_at',
+  'started_at',
+  'stopped_at',
+  'max_connections',
+  'current_connections',
+  'metrics',
+  'configuration',
+])
+const shownOfListener: ReadonlySet<string> = new Set(['id', 'type', 'name', 'running', 'current_connections'])
+
+/** Listeners come as in the configuration file, by type and name, or as a list of objects that have both. */
+function settingsIn(gateway: string, body: Settings): Settings | ApiError {
+  const settings = without(body, shownOfGateway)
+  const list = settings['listeners']
+  if (!Array.isArray(list)) return settings
+  const byType = new Map<string, [string, Settings][]>()
+  for (const listener of list as readonly unknown[]) {
+    const { type, name } = (typeof listener === 'object' && listener !== null ? listener : {}) as Settings
+    if (typeof type !== 'string' || typeof name !== 'string' || type === '' || name === '') {
+      const example = JSON.stringify({ type: 'udp', name: 'default', bind: '127.0.0.1:5683' })
+      return refuseFor('BAD_REQUEST', `a listener of ${gateway} needs type and name, such as ${example}`)
+    }
+    byType.set(type, [...(byType.get(type) ?? []), [name, without(listener as Settings, shownOfListener)]])
+  }
+  const listeners = [...byType].map(([type, named]) => [type, Object.fromEntries(named)] as const)
+  return { ...settings, listeners: Object.fromEntries(listeners) }
+}
+
+function without(settings: Settings, keys: ReadonlySet<string>): Settings {
+  return Object.fromEntries(Object.entries(settings).filter(([key]) => !keys.has(key)))
+}
+
 function doneOr(problem: Awaited<ReturnType<GatewayOperations['change']>>): { code: 0 } | ApiError {
   return problem === undefined ? { code: 0 } : refusalOf(problem)
+}
+
+/** Settings stand beside the state, as clients of other brokers look for them, and as in the file below `configuration`. */
+function writtenWithSettings(gateway: Gateway): ReplyOf<Known['get_gateway']> {
+  const state = written(gateway)
+  const listeners = state.listeners.map((listener, index) => ({ ...gateway.listeners[index]?.settings, ...listener }))
+  return { ...gateway.settings, ...state, listeners, configuration: gateway.settings }
 }
 
 function written({ name, protocolName, status, listeners, counters, ...times }: Gateway): Written {
