@@ -42,7 +42,7 @@ import { bridgeListener } from '../bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
-import { RateMeter } from './rate-meter.ts'
+import { type ActionCounters, newActionCounters } from './action-counters.ts'
 import type { RuleSinks } from './rule-runner.ts'
 
 export interface ActionManagerDependencies {
@@ -73,17 +73,6 @@ interface RunningAction {
   readonly deliveries: ActionDelivery[]
   readonly deadLetters: DeadLetters
   isStopped: boolean
-}
-
-interface ActionCounters {
-  /** Of `matched`. */
-  readonly meter: RateMeter
-  matched: number
-  droppedQueueFull: number
-  droppedOther: number
-  success: number
-  failed: number
-  retried: number
 }
 
 /** In front of what a spool holds: nobody subscribes to it. */
@@ -409,15 +398,7 @@ export class ActionManager implements RuleSinks {
   #countersOf(id: string): ActionCounters {
     const known = this.#counters.get(id)
     if (known !== undefined) return known
-    const counters = {
-      meter: new RateMeter(),
-      matched: 0,
-      droppedQueueFull: 0,
-      droppedOther: 0,
-      success: 0,
-      failed: 0,
-      retried: 0,
-    }
+    const counters = newActionCounters()
     this.#counters.set(id, counters)
     return counters
   }

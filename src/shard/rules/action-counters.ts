@@ -1,0 +1,26 @@
+// What one action has done in one shard since the start or the last reset.
+
+import { RateMeter } from './rate-meter.ts'
+
+export interface ActionCounters {
+  /** Of `matched`. */
+  readonly meter: RateMeter
+  matched: number
+  droppedQueueFull: number
+  droppedOther: number
+  success: number
+  failed: number
+  retried: number
+}
+
+export function newActionCounters(): ActionCounters {
+  return {
+    meter: new RateMeter(),
+    matched: 0,
+    droppedQueueFull: 0,
+    droppedOther: 0,
+    success: 0,
+    failed: 0,
+    retried: 0,
+  }
+}
