@@ -9,6 +9,7 @@ import { elasticsearchSinkType } from './elasticsearch/elasticsearch-sink.ts'
 import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
 import { mqttSinkType } from './mqtt/mqtt-sink.ts'
+import { natsSinkType } from './nats/nats-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import { s3SinkType } from './s3/s3-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
@@ -33,6 +34,7 @@ export const sinkTypes = {
   timescale: byName(postgresqlSinkType),
   mysql: byName(mysqlSinkType),
   kafka_producer: byName(kafkaProducerSinkType),
+  nats: byName(natsSinkType),
   redis: byName(redisSinkType),
   disk_log: byName(diskLogSinkType),
   influxdb: byName(influxdbSinkType),

@@ -10,6 +10,7 @@ import { httpActions, httpConnectors } from './http-settings.ts'
 import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors, kafkaSources } from './kafka-settings.ts'
 import { mqttActions, mqttConnectors, mqttSources } from './mqtt-settings.ts'
+import { natsActions, natsConnectors } from './nats-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 import { s3Actions, s3Connectors } from './s3-settings.ts'
 
@@ -20,6 +21,7 @@ export const connectors = appliedAtOnce(
     kafka_producer: kafkaConnectors,
     kafka_consumer: kafkaConnectors,
     mqtt: mqttConnectors,
+    nats: natsConnectors,
     redis: redisConnectors,
     disk_log: diskLogConnectors,
     influxdb: influxdbConnectors,
@@ -36,6 +38,7 @@ export const actions = appliedAtOnce(
     mqtt: mqttActions,
     ...databaseActions,
     kafka_producer: kafkaActions,
+    nats: natsActions,
     redis: redisActions,
     disk_log: diskLogActions,
     influxdb: influxdbActions,

@@ -1,0 +1,118 @@
+// Messages for subjects of NATS: with core NATS, where the server has them when it answers a ping behind them, or with JetStream, where
+// a stream confirms each when it has stored it.
+
+import { randomUUID } from 'node:crypto'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { LazyConnection } from '../lazy-connection.ts'
+import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
+import { messageOf } from '../service-answers.ts'
+import {
+  bytesOfText,
+  type NamedValue,
+  type Sink,
+  type SinkContext,
+  type SinkType,
+  type SpoolEntry,
+  textOf,
+  type WriteOutcome,
+} from '../sink.ts'
+import { openNats, type NatsMessage, type NatsPublisher, type NatsSettings } from './nats-library.ts'
+
+type NatsConnector = NamedValue<ConnectorsConfig['nats']>
+type NatsAction = NamedValue<ActionsConfig['nats']>
+
+const defaultPort = 4_222
+const subjectAttribute = 'subject'
+const idAttribute = 'id'
+
+export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
+  problemOfConnector(connector) {
+    for (const server of serversOf(connector)) {
+      const problem = problemOfServer({ server }, defaultPort)
+      if (problem !== undefined) return problem
+    }
+    if (connector.token !== undefined && connector.username !== undefined)
+      return 'token: write a token, or a username and a password, not both'
+    return connector.server === undefined ? problemOfServer(connector, defaultPort) : undefined
+  },
+
+  problemOfAction: ({ parameters: { subject } }) =>
+    subject === '' ? 'parameters.subject: write a subject, such as readings.${clientid}' : undefined,
+
+  renderer({ parameters }, compile, allColumns) {
+    const subject = compile(parameters.subject)
+    const payload = parameters.payload === undefined ? undefined : compile(parameters.payload)
+    return (data) => ({
+      payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
+      attributes: [
+        [subjectAttribute, subjectOf(textOf(subject.render(data), 'the subject'))],
+        [idAttribute, randomUUID()],
+      ],
+    })
+  },
+
+  open: (connector, action, context) => new NatsSink(() => openNats(settingsOf(connector, action, context))),
+}
+
+/** Exported for tests. */
+export function subjectOf(subject: string): string {
+  const isSubject = /^[^\s.*>]+(?:\.[^\s.*>]+)*$/.test(subject)
+  if (!isSubject) throw new TypeError(`the subject ${JSON.stringify(subject)} has an empty part, a space or a wildcard`)
+  return subject
+}
+
+function serversOf({ server = '' }: NatsConnector): readonly string[] {
+  return server === '' ? [] : server.split(',').map((one) => one.trim())
+}
+
+function settingsOf(connector: NatsConnector, { parameters }: NatsAction, context: SinkContext): NatsSettings {
+  const { username, password, token, ssl, connect_timeout: connectTimeoutMs } = connector
+  return {
+    servers: serversOf(connector).map((server) => hostAndPort(server, defaultPort)),
+    username,
+    password,
+    token,
+    tls: tlsOf(ssl),
+    connectTimeoutMs,
+    requestTimeoutMs: context.requestTimeoutMs,
+    usesJetStream: parameters.jetstream,
+  }
+}
+
+class NatsSink implements Sink {
+  readonly #publisher: LazyConnection<NatsPublisher>
+
+  constructor(open: () => Promise<NatsPublisher>) {
+    this.#publisher = new LazyConnection(open, (publisher) => publisher.close())
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    try {
+      return await (await this.#open()).publish(batch.map(messageOfEntry))
+    } catch (error) {
+      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+    }
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      await (await this.#open()).check()
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  close(): void {
+    this.#publisher.close()
+  }
+
+  #open(): Promise<NatsPublisher> {
+    return this.#publisher.get(({ isOpen }) => isOpen)
+  }
+}
+
+function messageOfEntry({ payload, attributes }: SpoolEntry): NatsMessage {
+  const said = new Map(attributes)
+  return { subject: said.get(subjectAttribute) ?? '', id: said.get(idAttribute) ?? '', payload }
+}

@@ -1,0 +1,26 @@
+// Debian's nats-server, on loopback, for one test.
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { DatabaseServer } from './database-server.ts'
+import { freePort } from './free-ports.ts'
+
+/** With JetStream. `lines`: of its configuration. */
+export async function natsServer(t: Scope, lines: readonly string[] = []): Promise<DatabaseServer> {
+  const folder = await temporaryFolder(t)
+  const port = await freePort()
+  const file = join(folder, 'nats.conf')
+  const own = [
+    `listen: "127.0.0.1:${port}"`,
+    `jetstream { store_dir: "${folder}/store" }`,
+    'max_payload: 8192',
+    ...lines,
+  ]
+  await writeFile(file, own.join('\n'))
+  return DatabaseServer.of(t, port, async () => {
+    const started = new WatchedProcess('nats-server', ['-c', file])
+    await started.until(/Server is ready/)
+    return started
+  })
+}
