@@ -1,4 +1,4 @@
-// Where a shard's thread begins: the source in a checkout, what was built from it in an installed package.
+// The entry file of a shard's thread: the source in a checkout, its build in an installed package.
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 

@@ -1,5 +1,5 @@
-// Entry point of the module shard: what the main thread needs to start a shard. Importing it starts nothing; the thread's
-// own beginning is worker.ts.
+// Entry point of the module shard: what the main thread needs to start a shard. Importing it starts nothing; the thread
+// starts with worker.ts.
 
 export type * from './messages/bridge-assignment.ts'
 export type * from './messages/gateway-plan.ts'

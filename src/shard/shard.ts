@@ -1,9 +1,9 @@
-// One shard: a core and the adapters that give it a world. What arrives in one poll of the event loop is one turn:
+// One shard: a core and the adapters that do its I/O. Data that arrives in one poll of the event loop is one turn:
 //
-//   chunks -> packets -> core -> buffers        for each chunk, as it comes
-//   then, once: flush each buffer that was written to, start a commit, set the timer
+//   chunks -> packets -> core -> buffers        for each chunk, when it arrives
+//   then, once: flush each used buffer, start a commit, set the timer
 //
-// A turn is bounded. A connection that sends more than its part is set back: the others come first.
+// A turn is limited. If a connection sends more than its share, the rest is handled after the other connections.
 
 import { AccessControl, type RecordChange } from '../access/index.ts'
 import {
@@ -64,7 +64,7 @@ export class Shard implements ClientOutputOwner {
   readonly commits: CommitPipeline
   readonly #queueReads: StoreReads
   readonly #accessRequests: AccessRequests
-  /** Undefined where this is the only shard. */
+  /** Undefined if this is the only shard. */
   readonly peers: PeerLinks | undefined
   readonly #connectRouting: ConnectRouting | undefined
   readonly clientOutputs = new Set<ClientOutput>()
@@ -72,7 +72,7 @@ export class Shard implements ClientOutputOwner {
   readonly #meters: ShardMeters
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
-  /** Undefined until clients are let in. */
+  /** Undefined until clients are accepted. */
   bridges: BridgeManager | undefined
   readonly #deferredCloses = new DeferredCloses()
   readonly #flushQueue = new FlushQueue()
@@ -86,7 +86,7 @@ export class Shard implements ClientOutputOwner {
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
   readonly #waiting = new WaitUntil()
-  /** Made once: a turn ends for each connection that comes alone. */
+  /** Created once, because a turn may end for each connection that opens alone. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
   readonly #turnEnd = (): void => this.#endTurn()
   readonly #nowOfTurn = (): number => this.#now()
@@ -157,7 +157,7 @@ export class Shard implements ClientOutputOwner {
     return this.clientOutputs.size
   }
 
-  /** The next message to each finds out anew who gets it; until then nobody who has gone is kept by a plan. */
+  /** The next message of each topic makes a new plan, and no plan refers to ended sessions until then. */
   forgetTopics(): void {
     this.#memory.topics.forget()
   }
@@ -186,35 +186,35 @@ export class Shard implements ClientOutputOwner {
     })
   }
 
-  /** Another shard of the node is there, and this is the way to it. */
+  /** Adds the link to another shard of the node. */
   link(peer: PeerNumber, port: LinkPort): void {
     if (this.peers === undefined) throw failedAssertion(`shard ${peer} is there beside the only one`)
     this.peers.add(peer, port)
   }
 
-  /** From here on clients of this shard may come in through the sockets of others. */
+  /** From now on clients of this shard may be relayed from the sockets of others. */
   acceptClients(): void {
     this.peers?.acceptClients()
   }
 
-  /** Resolves when the core has heard from the other shards what it must know of them, or after `patienceMs`: false. */
+  /** Resolves with true when the core has the filters of the other shards, or with false after `patienceMs`. */
   isReadyWithin(patienceMs: number): Promise<boolean> {
     return this.#waiting.wait(() => this.core.view.isReadyForClients, patienceMs)
   }
 
-  /** A client has come in by a listener of this shard. */
+  /** A listener of this shard has accepted a client. */
   accept(stream: ByteStream, listener: ShardListener): void {
     this.#count(counterCells.connectionsAccepted, 1)
     const output = this.welcome(stream, listener)
     this.#connectRouting?.watch(output, listener)
   }
 
-  /** Whoever comes by no listener of this shard: by another one's, or from within. */
+  /** Accepts a client that another shard relays, or one from inside the process. */
   welcome(stream: ByteStream, listener: ShardListener): ClientOutput {
     const output = new ClientOutput(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
     output.connection = connectionOver(output, listener)
     this.clientOutputs.add(output)
-    // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
+    // It has no outputs, so no turn is started: most connections open in a poll of their own.
     this.core.handle({ kind: 'connection-opened', connection: output.connection }, this.#dependencies.clock.nowMs())
     this.#setTimer()
     return output
@@ -244,7 +244,7 @@ export class Shard implements ClientOutputOwner {
     this.#close(output, 0)
   }
 
-  /** New limits, in force from here on; what a decoder allows, for connections that come. */
+  /** Applies new settings; the decoder options apply to new connections. */
   changeSettings({ core: settings, access, maxPropertyBytes }: ShardSettings): void {
     this.#settings = settings
     const { permissions } = this.access
@@ -255,12 +255,12 @@ export class Shard implements ClientOutputOwner {
     this.input({ kind: 'settings', settings })
   }
 
-  /** What is stored of who may come in and what they may do has changed. */
+  /** Stored access records have changed. */
   applyAccess(change: RecordChange): void {
     if (this.access.applyRecords(change)) this.input({ kind: 'permissions-changed' })
   }
 
-  /** Anything but packets. */
+  /** Handles inputs other than packets. */
   input(input: Input): void {
     this.core.handle(input, this.#now())
     this.#carryOut()
@@ -310,17 +310,17 @@ export class Shard implements ClientOutputOwner {
     this.#waiting.check()
   }
 
-  /** Clients are told and their streams ended; what was promised is on disk when it resolves. */
+  /** Disconnects clients and ends their streams. When it resolves, acknowledged state is durable. */
   async stop(patienceMs: number): Promise<void> {
     this.input({ kind: 'shutdown' })
-    // Who has not said who they are cannot be told.
+    // A client before CONNECT cannot be told.
     for (const output of this.clientOutputs)
       if (output.connection?.now.state === 'awaiting-connect') output.stream.end()
     const peers = this.peers
     await this.#waiting.wait(() => this.clientOutputs.size === 0 && (peers?.relayedSockets ?? 0) === 0, patienceMs)
     await this.#waiting.wait(() => !this.core.view.isReadingWills, patienceMs)
     for (const output of this.clientOutputs) output.stream.destroy()
-    // What they still have to say (wills) is heard, and confirmed, before the store is closed: or it is said again at the next start.
+    // Last messages of peers (wills) are confirmed before the store is closed, or sent again at the next start.
     peers?.sendFinalNotice()
     await this.#waiting.wait(() => (peers?.isQuiet ?? true) && !this.core.view.isAwaitingPeers, patienceMs)
     this.access.close()
@@ -334,7 +334,7 @@ export class Shard implements ClientOutputOwner {
     this.#timer.stop()
   }
 
-  /** Packets of one connection, until they are used up or the turn is over. */
+  /** Handles packets of one connection until none is left or the turn is over. */
   #read(output: ClientOutput): void {
     const { connection, decoder } = output
     const { tracer } = this.eventLog
@@ -376,10 +376,10 @@ export class Shard implements ClientOutputOwner {
     this.core.handle({ kind: 'protocol-fault', connection, error }, this.#now())
   }
 
-  /** What the core has put out since the last time. */
+  /** Carries out the outputs since the last call. */
   #carryOut(): void {
     const outputs = this.core.takeOutputs()
-    // Answers at hand come back in the same turn, and bring outputs of their own and events for rules.
+    // Responses that are available at once belong to this turn, and cause further outputs and events for rules.
     for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#answerQuestions(outputs.requests.splice(0))
     this.#drain(outputs.sends)
     for (const { connection, isPaused } of outputs.readScheduler)
@@ -440,11 +440,11 @@ export class Shard implements ClientOutputOwner {
     this.#meters.endTurn()
   }
 
-  /** The next batch goes to disk when the last one is there. One without changes has only waited its turn. */
+  /** The next batch is written when the last one is durable. A batch without changes has only waited for its turn. */
   #startCommit(): void {
     while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
-      // What it has set aside for a while is due by itself.
+      // A batch that waits for acknowledgements has a deadline.
       if (batch === undefined) return this.#setTimer()
       const isForDisk = batch.changes.length > batch.cancelled
       this.#meters.takeBatch(isForDisk)

@@ -1,5 +1,5 @@
-// What a core is given beside what is of its shard alone: namespaces and their quotas, counters of the other shards, the name
-// of the broker, and the engine of regular expressions.
+// Options of a core that come from the node: namespaces and their quotas, counters of the other shards, the name of the
+// broker, and the engine of regular expressions.
 
 import type { BrokerOptions } from '../core/index.ts'
 import type { ShardStart } from './messages/messages.ts'
@@ -9,7 +9,7 @@ import { NamespaceTable } from './runtime/namespace-table.ts'
 
 type SharedOptions = Pick<BrokerOptions, 'namespaces' | 'quotas' | 'retainedOnPeers' | 'brokerName' | 'matchRegex'>
 
-/** `own` and `count`: the number of the shard, and how many the node has. */
+/** `own` and `count`: the number of the shard, and the number of shards. */
 export function sharedWithNode(start: ShardStart, { own, count }: { own: number; count: number }): SharedOptions {
   const { namespaces, namespaceTable: table, brokerName } = start
   return {

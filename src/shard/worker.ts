@@ -1,4 +1,4 @@
-// The beginning and the end of a shard's thread.
+// Starts and stops a shard's thread.
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -43,16 +43,16 @@ import { startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
 import { Tracer } from './observe/tracer.ts'
 
-/** Streams that do not end by themselves when the broker stops are cut off after this. */
+/** Streams that do not end within this time after the broker stops are destroyed. */
 const stopPatienceMs = 3_000
 
-/** For the other shards to tell a new one what they want of it. */
+/** Maximum time for the other shards to send their filters to a new one. */
 const readyPatienceMs = 10_000
 
-/** For a listener that could not be opened. */
+/** Interval of retries for a listener that could not be opened. */
 const closedTriedAgainMs = 5_000
 
-/** The longest that a timer can wait, in ms. */
+/** The longest delay of a timer, in ms. */
 const longestTimerMs = 2_147_483_647
 
 const identityBytes = 8
@@ -60,11 +60,11 @@ const identityBytes = 8
 const start = workerData as ShardStart
 let isStopping = false
 const ruleHook = new LateRuleHook()
-/** As they were changed last. */
+/** The current settings. */
 let settings: ShardSettings = start
 let plans = start.bridges ?? []
 let gatewayPlan = start.gateways ?? []
-/** Undefined until clients are let in. */
+/** Undefined until clients are accepted. */
 let collectGarbage: (() => void) | undefined
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
@@ -152,7 +152,7 @@ async function run(): Promise<void> {
   collectGarbage = garbageCollectorOf(running)
 }
 
-/** Garbage goes while there is nothing to do; what is returned collects it at once. */
+/** Collects garbage while the thread is idle; the returned function collects at once. */
 function garbageCollectorOf(running: Shard): () => void {
   const tidy = startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
@@ -205,7 +205,7 @@ function markOf({ crashMarker }: ShardStart): CrashMarker | undefined {
   return crashMarker === undefined ? undefined : new CrashMarker(crashMarker)
 }
 
-/** They are clients, too: they come when clients may. */
+/** Bridges are clients, so they start when clients are accepted. */
 function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
   if (isStopping) return
   shard.bridges = new BridgeManager({
@@ -252,7 +252,7 @@ function autoSubscriberOf({ core, commands }: Shard): AutoSubscriber {
   return new AutoSubscriber(start.autoSubscriptions, { log, client, run: (command) => commands.run(command) })
 }
 
-/** What all listeners of the shard have in common. */
+/** What all listeners of the shard share. */
 type Doors = Pick<ListenerDependencies, 'budget' | 'rate'>
 
 function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rules, gateways }: Running): void {
@@ -311,7 +311,10 @@ function queriedParts(
   return { core, access, commands, eventLog, bridges, rules, gateways }
 }
 
-/** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
+/**
+ * An unavailable shard must not keep this one from accepting clients: its clients are refused, and the others are
+ * served.
+ */
 async function letClientsIn(
   shard: Shard,
   listeners: ListenerSet,
@@ -325,13 +328,13 @@ async function letClientsIn(
     }, fail)
   }
   if (isStopping) return
-  // A message that comes before its rules are there would pass them by.
+  // A message that arrives before its rules are active would not trigger them.
   if (start.rules !== undefined) await rules.take(start.rules)
   rules.adopt().catch(fail)
   if (isStopping) return
   shard.acceptClients()
-  // At the start of the node a listener that cannot be opened is the operator's to see. Later it would keep everybody
-  // out who comes by another one.
+  // When the node starts, a listener that cannot be opened is an error for the administrator. After a restart of a
+  // shard it must not keep out clients of other listeners.
   await (start.hasServed === true ? listeners.openAvailable() : listeners.openAll())
   setInterval(() => void listeners.retryMissing(), closedTriedAgainMs).unref()
   if (isStopping) return listeners.closeAll()
@@ -343,7 +346,7 @@ function storedKeyOf(running: () => Shard): ListenerDependencies['storedKey'] {
   return (name, listener) => running().access.preSharedKey(name, namespaceOfKey(name, listener))
 }
 
-/** A client that shows a key has the identity of that for its user name. */
+/** A client with a pre-shared key has the identity of the key as its user name. */
 function namespaceOfKey(username: string, listener: ShardListener): string | undefined {
   const { namespaces } = start
   return namespaces && resolveNamespace(namespaces, { listener, arrival: undefined, username })
@@ -394,7 +397,7 @@ function alarmOver(name: AlarmName, message: string): void {
   post({ kind: 'alarm-over', name, message })
 }
 
-/** Nothing that comes after a mistake of ours can be trusted: the thread ends, and the node starts it anew. */
+/** After an internal error nothing can be trusted: the thread ends, and the node restarts it. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error

@@ -1,5 +1,5 @@
-// Where an answer goes when a client uses several streams: to the one that its question came by. The packet identifier is
-// what ties them together, and a client has each of its identifiers in use once, whatever streams it uses.
+// Selects the stream for acknowledgements if a client uses several streams: the stream of the acknowledged packet. The packet
+// identifier connects both, and a client uses each of its identifiers once at a time over all streams.
 //
 //   PUBLISH (QoS 1, 2), PUBREL, SUBSCRIBE, UNSUBSCRIBE --identifier--> stream
 //   PUBACK, PUBREC, PUBCOMP, SUBACK, UNSUBACK          <--identifier-- stream
@@ -35,23 +35,23 @@ const firstFailure = 0x80
 /** Packet identifiers are of 16 bits, so there are never more than 65,535 entries. */
 export class AckStreams<Stream> {
   readonly #streams = new Map<number, Stream>()
-  /** What follows of a packet whose beginning has been sent. */
+  /** Remaining bytes of a packet whose start was sent. */
   #restBytes = 0
   #restStream: Stream | undefined = undefined
 
-  /** Nothing has to be looked at: all that is sent goes to the control stream. */
+  /** No identifier is stored: everything is sent on the control stream. */
   get isIdle(): boolean {
     return this.#streams.size === 0 && this.#restBytes === 0
   }
 
   /**
-   * Remembers who asked what. False: there is a packet among them that belongs on the control stream only. `packets` are
-   * whole.
+   * Stores the stream of each identifier. Returns false if a packet is allowed on the control stream only. `packets`
+   * are complete.
    */
   note(packets: Buffer, stream: Stream): boolean {
     for (let at = 0; at < packets.length;) {
       const bytes = packetBytesAt(packets, at)
-      // The decoder reports what is wrong with it.
+      // The decoder reports the error.
       if (bytes === undefined || bytes < 0 || at + bytes > packets.length) return true
       if (!allowedBesideControl.has((packets[at] ?? 0) >> 4)) return false
       const identifier = identifierToAcknowledge(packets.subarray(at, at + bytes))
@@ -61,7 +61,7 @@ export class AckStreams<Stream> {
     return true
   }
 
-  /** Deals out what is to be sent, in order. `stream` undefined: the control stream. */
+  /** Distributes the bytes to send, in order. `stream` undefined: the control stream. */
   distribute(bytes: Buffer, send: (part: Buffer, stream: Stream | undefined) => void): void {
     let begin = 0
     let at = Math.min(this.#restBytes, bytes.length)
@@ -69,7 +69,7 @@ export class AckStreams<Stream> {
     this.#restBytes -= at
     while (at < bytes.length) {
       const length = packetBytesAt(bytes, at)
-      // The broker hands out packets whole or at least their headers; without a header nothing can be told.
+      // The broker passes complete packets or at least their headers; without a header the stream is unknown.
       const end = length === undefined || length < 0 ? bytes.length : at + length
       const stream = this.#streamOfAck(bytes, at, end)
       if (stream !== target && at > begin) {
@@ -97,7 +97,7 @@ export class AckStreams<Stream> {
   }
 }
 
-/** The identifier of a packet that is to be answered; undefined if it needs no answer, or is malformed. */
+/** Returns the identifier of a packet that is acknowledged; undefined if it is not, or is malformed. */
 function identifierToAcknowledge(packet: Buffer): number | undefined {
   const first = packet[0] ?? 0
   const type = first >> 4
@@ -111,7 +111,7 @@ function identifierAt(packet: Buffer, at: number): number | undefined {
   return at + 2 > packet.length ? undefined : packet.readUInt16BE(at)
 }
 
-/** Behind the fixed header, which is whole. */
+/** Position after the fixed header, which is complete. */
 function bodyAt(bytes: Buffer, at: number): number {
   let index = at + 1
   while ((bytes[index] ?? 0) >= 0x80) index += 1

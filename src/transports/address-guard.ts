@@ -1,6 +1,5 @@
-// Addresses that no service of the operator's has, and that a name may point to all the same: other machines on
-// the link, among them the place where clouds keep the credentials of the machine. Checked when a name has been looked up,
-// and so after every change of mind of a name server.
+// Addresses that a configured name must not resolve to: link-local ones, which include the metadata services of clouds
+// with the credentials of the machine. They are checked after each lookup, so a later change of DNS has no effect.
 
 import { lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
@@ -11,11 +10,11 @@ forbidden.addSubnet('0.0.0.0', 8, 'ipv4')
 forbidden.addSubnet('224.0.0.0', 3, 'ipv4')
 forbidden.addSubnet('fe80::', 10, 'ipv6')
 forbidden.addSubnet('ff00::', 8, 'ipv6')
-// The same place of a cloud, by IPv6.
+// The IPv6 address of a metadata service.
 forbidden.addAddress('fd00:ec2::254', 'ipv6')
 forbidden.addAddress('::', 'ipv6')
 
-/** Loopback, and networks that are of one house. */
+/** Loopback, and private networks. */
 const namedRanges: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
@@ -23,7 +22,10 @@ const namedRanges: Readonly<Record<string, readonly string[]>> = {
 
 let denied = new BlockList()
 
-/** The operator's own, for this thread: addresses, networks, `loopback`, `private`. In place of those that were said before. */
+/**
+ * Sets the denied addresses of the configuration for this thread: addresses, networks, `loopback`, `private`. Replaces
+ * earlier ones.
+ */
 export function denyAddresses(ranges: readonly string[]): void {
   denied = new BlockList()
   for (const range of ranges.flatMap((word) => namedRanges[word] ?? [word])) {
@@ -34,16 +36,16 @@ export function denyAddresses(ranges: readonly string[]): void {
   }
 }
 
-/** An address, with brackets or without, that is not asked. A name is none. */
+/** Returns whether an address, with or without brackets, is forbidden. A name is not. */
 export function isForbiddenAddress(host: string): boolean {
   const address = host.startsWith('[') ? host.slice(1, -1) : host
   const family = isIP(address)
-  // IPv4 addresses that are written as IPv6 (::ffff:169.254.0.1) are found by the list itself.
+  // The list itself finds IPv4 addresses in IPv6 form (::ffff:169.254.0.1).
   const kind = family === 6 ? 'ipv6' : 'ipv4'
   return family !== 0 && (forbidden.check(address, kind) || denied.check(address, kind))
 }
 
-/** As `dns.lookup`, without what is forbidden. */
+/** Like `dns.lookup`, without forbidden addresses. */
 export const safeLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, '', 0)

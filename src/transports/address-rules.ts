@@ -1,4 +1,4 @@
-// Who may connect, by address.
+// Access rules by client address.
 
 import { BlockList, isIPv6 } from 'node:net'
 
@@ -10,14 +10,14 @@ export interface AddressRule {
 
 interface Rule {
   readonly isAllowed: boolean
-  /** Undefined: all addresses are in it. */
+  /** Undefined: all addresses. */
   readonly addresses: BlockList | undefined
 }
 
 export class AddressRules {
   readonly #rules: readonly Rule[]
 
-  /** The ranges are well formed. */
+  /** The ranges must be valid. */
   constructor(rules: readonly AddressRule[]) {
     this.#rules = rules.map(({ isAllowed, range }) => ({
       isAllowed,
@@ -26,8 +26,8 @@ export class AddressRules {
   }
 
   /**
-   * The first rule that fits decides; where none does, the opposite of the last: who allows one network means that one only,
-   * who denies one means the others.
+   * The first matching rule decides. Without a match the result is the opposite of the last rule: rules that allow one
+   * network allow only that, rules that deny one allow the others.
    */
   allows(address: string): boolean {
     const family = isIPv6(address) ? 'ipv6' : 'ipv4'

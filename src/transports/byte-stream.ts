@@ -1,40 +1,43 @@
-// A connection as everything above it sees it: bytes come, bytes go, it ends. No events, so that nothing is looked up
-// by name for each chunk; the owner sets its own functions.
+// A connection as other modules see it: bytes in both directions, and its end. It has no events, so that no listener is
+// looked up for each chunk; the owner sets functions instead.
 
 export interface ByteStream {
-  /** As text, without brackets: `127.0.0.1`, `::1`. IPv4 clients of an IPv6 socket are given as IPv4. */
+  /** As text without brackets: `127.0.0.1`, `::1`. IPv4 clients of an IPv6 socket have IPv4 form. */
   readonly remoteAddress: string
   readonly remotePort: number
-  /** What the client has shown of itself below MQTT; undefined where the transport asks for nothing. */
+  /** Credentials below MQTT; undefined if the transport requires none. */
   readonly credentials?: StreamCredentials | undefined
-  /** What the gateway of a client knows of it, where it came by one. It changes. */
+  /** State of the client in its gateway, if it uses one. It changes. */
   readonly gatewayClient?: GatewayClientTraits | undefined
   /**
-   * Memory that is taken by what has come and waits for the rest of it before it is passed on: a message of WebSocket, packets
-   * of several QUIC streams. Undefined where everything is passed on as it comes.
+   * Memory of received data that waits for more before it is passed on: a WebSocket message, packets of several QUIC
+   * streams. Undefined if everything is passed on at once.
    */
   readonly bufferedBytes?: number
-  /** More has been gathered, or what was gathered has gone. To be set where it is there. */
+  /** `bufferedBytes` has changed. Must be set if that exists. */
   onBuffered?: () => void
-  /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
+  /** Called with bytes of the peer. The receiver owns the chunk. Never called after `onClose`, `end` or `destroy`. */
   onData: (chunk: Buffer) => void
   /**
-   * The stream is closed, by either side. Called exactly once, last of all. Where the peer has ended it well a reader that stands still
-   * hears of that when it goes on: it may have bytes that it has not looked at. (Over TCP and TLS it hears of it after
-   * half a minute whether it has gone on or not.)
+   * Called exactly once, last, when either side closed the stream. If the peer ended it normally while reading is
+   * paused, this waits for `resume`, because received bytes may be unread. (TCP and TLS call it after half a minute
+   * anyway.)
    */
   onClose: (error?: Error) => void
   /**
-   * Hands bytes to the system. `done` is called once and later: the bytes are sent or lost, and the buffer may be used
-   * again. One write at a time keeps memory bounded: the next one after `done`, but for the last one before `end`.
+   * Passes bytes to the operating system. `done` is called once and later: the bytes are sent or lost, and the buffer
+   * may be reused. To limit memory, the next write must follow `done`, except for the last one before `end`.
    */
   write(buffer: Buffer, done: () => void): void
-  /** Stops reading: what the peer sends waits in its own buffers. */
+  /** Stops reading: further data waits in the buffers of the peer. */
   pause(): void
   resume(): void
-  /** Closes once what was written has left. What the peer still sends is dropped; a peer that does not close is disconnected. */
+  /**
+   * Closes after all written bytes are sent. Further data of the peer is dropped; a peer that does not close is
+   * disconnected.
+   */
   end(): void
-  /** Closes now and leaves what is unsent. */
+  /** Closes now and drops unsent bytes. */
   destroy(): void
 }
 
@@ -45,16 +48,16 @@ export interface GatewayClientTraits {
   readonly lifetimeSeconds?: number | undefined
 }
 
-/** Where a client is, as its owner would write it down. */
+/** Address of a client, in its canonical form. */
 export interface ClientAddress {
   readonly address: string
   readonly port: number
 }
 
-/** Shown in the TLS handshake, and verified. */
+/** Credentials that were verified in the TLS handshake. */
 export interface StreamCredentials {
   readonly certificate: PeerCertificate | undefined
-  /** TLS-PSK: the identity whose key the client has. */
+  /** TLS-PSK: the identity of the client's key. */
   readonly pskIdentity: string | undefined
 }
 
@@ -69,25 +72,25 @@ export interface PeerCertificate {
 }
 
 /**
- * Why a connection was refused: the listener or the machine is full, it came too fast after the others, its
- * address may not connect, it did not begin as the listener wants it (PROXY header, TLS handshake, WebSocket upgrade).
+ * Why a connection was refused: the limit of the listener or of the machine, the connection rate, the address rules, or
+ * an invalid start (PROXY header, TLS handshake, WebSocket upgrade).
  */
 export type ConnectionRefusal = 'listener-full' | 'no-room' | 'too-fast' | 'address-denied' | 'bad-beginning'
 
 export interface Listener {
   readonly host: string
-  /** The real one, also where 0 was asked for. */
+  /** The actual port, also if 0 was requested. */
   readonly port: number
-  /** Takes no more connections; those that are open stay. */
+  /** Accepts no more connections; open ones remain. */
   close(): Promise<void>
-  /** Reads the files again that it works with, if there are any. What cannot be used is told as an alarm and not taken. */
+  /** Reads its files again, if it has any. Unusable files raise an alarm and are not used. */
   reload?(): Promise<void>
-  /** Resolves when the address can be listened on again after `close`. Unsaid: as soon as it is closed. */
+  /** Resolves when the address can be used again after `close`. If absent: when it is closed. */
   released?(): Promise<void>
 }
 
-/** A listener that need not be closed to become another one. */
+/** A listener whose options can change without closing it. */
 export interface ReconfigurableListener<Options> extends Listener {
-  /** Who comes from now on is received as `options` say; who is in stays as they are. Host and port are not looked at. */
+  /** Uses `options` for new connections; open ones are unchanged. Host and port are ignored. */
   change(options: Options): void
 }

@@ -1,9 +1,9 @@
-// What every listener on sockets does with a connection before it reaches the shard, for all protocols.
+// Handles a new connection of any socket listener before it reaches the shard.
 //
 //   accept -> address -> limit -> rate -> (PROXY header) -> onSocket
 //
-// A plain connection passes it without a listener, a timer or an object of its own beyond what it needs anyway: the two
-// listeners on each socket are shared, and find what they need in two fields of the socket.
+// A plain connection needs no listener, timer or further object here: the two listeners on each socket are shared, and find their
+// state in two fields of the socket.
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { ClientAddress, ConnectionRefusal, Listener } from './byte-stream.ts'
@@ -14,30 +14,32 @@ import { readProxyHeader, type ProxyProtocol } from './proxy-reader.ts'
 
 export interface AcceptorOptions {
   readonly host: string
-  /** 0: the system chooses one. */
+  /** 0: the operating system chooses one. */
   readonly port: number
   /**
-   * Several listeners of this machine take the same port and the kernel deals out the connections. This one then opens it
-   * `acceptorsOfOnePort` times itself.
+   * Several listeners of this machine use the same port and the kernel distributes the connections. This one then opens
+   * it `acceptorsPerPort` times.
    */
   readonly reusePort?: boolean
-  /** What this listener, and all listeners of this thread together, may hold. Without it: no limit. */
+  /** Limit of this listener, and of all listeners of this thread together. Absent: no limit. */
   readonly limits?: ConnectionLimit
-  /** New connections, of this listener and of several together: who comes too fast waits, and is refused if that takes too long. */
+  /**
+   * Rates of this listener, and of several together. Excess connections wait, and are refused if that takes too long.
+   */
   readonly rates?: readonly ConnectionRate[]
-  /** Which addresses may connect, in order: the first rule that fits decides. */
+  /** Address rules in order: the first match decides. */
   readonly accessRules?: readonly AddressRule[] | undefined
-  /** Connections begin with a PROXY header. */
+  /** Connections start with a PROXY header. */
   readonly proxyProtocol?: ProxyProtocol | undefined
-  /** A connection was refused. `why` is for the log, where there is more to say than the reason. */
+  /** A connection was refused. `why` has further details for the log. */
   onRefused?(reason: ConnectionRefusal, why?: string): void
-  /** The system could not accept a connection. The listener goes on. */
+  /** The system could not accept a connection. The listener continues. */
   onFault?(error: Error): void
 }
 
 /**
- * An accepted socket. It counts towards the limit until it closes, and its errors have a listener: code that
- * takes it over may set `guest` to hear of both, and need not listen for them again.
+ * An accepted socket. It counts for the limit until it closes, and its errors are handled: code that takes it over may
+ * set `callbacks` to receive both events, and needs no listeners of its own.
  */
 export interface AcceptedSocket extends Socket {
   callbacks: SocketCallbacks | undefined
@@ -46,7 +48,7 @@ export interface AcceptedSocket extends Socket {
 
 export interface SocketCallbacks {
   noteError(error: Error): void
-  /** The last that is heard. */
+  /** Called last. */
   noteClosed(): void
 }
 
@@ -54,23 +56,23 @@ export type OnAccept = (socket: AcceptedSocket, client: ClientAddress) => void
 
 /** An open acceptor. */
 export interface OpenAcceptor extends Listener {
-  /** Who comes from now on is received as `options` say. Host and port are not looked at. */
+  /** Uses `options` for new connections. Host and port are ignored. */
   change(options: AcceptorOptions, onSocket: OnAccept): void
 }
 
-/** Clients that the kernel holds for us during one turn; it takes less where its own limit is lower. */
+/** Maximum connections that the kernel queues during one turn; its own limit may be lower. */
 const backlog = 4_096
 
 /**
- * The event loop takes one connection from each listening socket and then looks again at everything that it waits for.
- * Where many clients come at once (a broker that was restarted) that costs as much as a client: with eight sockets, among
- * which the kernel deals them out, up to eight come in at each look. A third more connections a second.
+ * In one poll the event loop accepts one connection from each listening socket. If many clients connect at once (after
+ * a restart), a poll costs as much as a client. With eight sockets, among which the kernel distributes connections, up
+ * to eight are accepted per poll: a third more connections per second.
  */
 const acceptorsPerPort = 8
 
 /**
- * Starts to listen; `onSocket` is called for each client that may come in. Rejects with the system's error (`EADDRINUSE`,
- * `EACCES`, `EADDRNOTAVAIL`) where it cannot.
+ * Starts to listen and calls `onSocket` for each accepted client. Rejects with the system's error (`EADDRINUSE`,
+ * `EACCES`, `EADDRNOTAVAIL`).
  */
 export async function openConnectionAcceptor(options: AcceptorOptions, onSocket: OnAccept): Promise<OpenAcceptor> {
   const acceptor = new ConnectionAcceptor(options, onSocket)
@@ -81,7 +83,7 @@ export async function openConnectionAcceptor(options: AcceptorOptions, onSocket:
     const more = options.reusePort === true ? acceptorsPerPort - 1 : 0
     for (let i = 0; i < more; i++) acceptors.push(await openAcceptor({ ...options, port }, acceptor))
   } catch (error) {
-    // With a part of its sockets it would accept a part of the clients.
+    // With only some of its sockets it would accept only some of the clients.
     closeAll(acceptors)
     throw error
   }
@@ -89,7 +91,7 @@ export async function openConnectionAcceptor(options: AcceptorOptions, onSocket:
     host,
     port,
     close(): Promise<void> {
-      // Node reports the end of a server only when its last connection is gone; accepting stops at once.
+      // Node reports the end of a server only when its last connection has closed; accepting stops at once.
       closeAll(acceptors)
       acceptor.close()
       return Promise.resolve()
@@ -122,10 +124,10 @@ class ConnectionAcceptor {
   #limits: ConnectionLimit
   #rates: readonly ConnectionRate[]
   #onSocket: OnAccept
-  /** Undefined if all addresses are allowed: no check then. */
+  /** Undefined if all addresses are allowed. */
   #rules: AddressRules | undefined
   #trustedProxies: AddressRules | undefined
-  /** Those who came too fast, with the time at which they are let in. */
+  /** Connections that exceeded the rate, with their timers. */
   readonly #waiting: Map<AcceptedSocket, NodeJS.Timeout>
 
   constructor(options: AcceptorOptions, onSocket: OnAccept) {
@@ -152,8 +154,8 @@ class ConnectionAcceptor {
   }
 
   handleSocket(socket: AcceptedSocket): void {
-    // The last descriptors belong to the database and the log: a client that would take one is let in and out again,
-    // so that it does not wait in the kernel's queue for ever.
+    // The last file descriptors are reserved for the database and the log. A connection that would use one is accepted
+    // and closed, so that it does not wait in the kernel's queue forever.
     const { reasonToRefuse } = this.#limits
     if (reasonToRefuse !== undefined) return this.#refuse(socket, reasonToRefuse)
     if (!this.#isAddressAllowed(socket)) return this.#refuse(socket, 'address-denied')
@@ -190,22 +192,22 @@ class ConnectionAcceptor {
   }
 
   /**
-   * It has no listener meanwhile, so nothing is read beyond its own buffer. A client that is closed at once comes again at
-   * once, and so do ten thousand that lost their broker at the same moment; one that waits is served as soon as the rate allows,
-   * in the order of coming.
+   * The socket has no listener meanwhile, so nothing is read beyond its own buffer. A client that is closed at once
+   * reconnects at once, as ten thousand do that lost their broker together. A waiting client is accepted as soon as the
+   * rate allows, in order.
    */
   #acceptLater(socket: AcceptedSocket, waitMs: number): void {
     const timer = setTimeout(() => {
       this.#waiting.delete(socket)
       if (socket.destroyed) return
-      // Who may knock, and who is believed as a proxy, may have changed meanwhile.
+      // Address rules and trusted proxies may have changed meanwhile.
       if (this.#isAddressAllowed(socket)) this.#accept(socket)
       else this.#reportRefused(socket, 'address-denied', normalizeAddress(socket.remoteAddress))
     }, waitMs)
     this.#waiting.set(socket, timer)
   }
 
-  /** By the address that the system knows: of the client, or of the proxy that speaks for it. */
+  /** By the address of the socket: of the client, or of its proxy. */
   #isAddressAllowed(socket: AcceptedSocket): boolean {
     const rules = this.#options.proxyProtocol === undefined ? this.#rules : this.#trustedProxies
     return rules === undefined || rules.allows(normalizeAddress(socket.remoteAddress))
@@ -263,7 +265,7 @@ function passClose(this: Socket): void {
   callbacks?.noteClosed()
 }
 
-/** An IPv4 client that reached an IPv6 socket is shown with the address that its owner knows. */
+/** An IPv4 client of an IPv6 socket gets its IPv4 address. */
 function normalizeAddress(address: string | undefined): string {
   if (address === undefined) return ''
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address

@@ -1,27 +1,26 @@
-// Places for connections. Those of one thread are a number; those that the threads of a node share are cells in shared
-// memory:
+// Counters of connections. A thread counts in a number; threads of a node share cells in memory:
 //
-//   taken by all | by thread 0 | by thread 1 | ...     what a thread had that died is given back by who watches it
+//   used by all | by thread 0 | by thread 1 | ...     the supervisor returns the count of a failed thread
 //
-// A place of a listener may be one of a larger budget as well.
+// A connection may also count for a parent limit.
 //
-// Other parts of the process take descriptors, too. How many are left for connections is looked up now and then by who can
-// count them, and each place takes one off until then.
+// Other parts of the process use file descriptors, too. The number left for connections is determined from time to time, and each
+// connection reduces it until then.
 
 import type { ConnectionRefusal } from './byte-stream.ts'
 
-/** Made by `createSharedPlaces`; `own` is the thread's number. */
+/** From `createSharedSlots`; `own` is the thread's number. */
 export interface ConnectionSlots {
   readonly cells: SharedArrayBuffer
   readonly own: number
 }
 
-/** Shared memory for the places that so many threads take of one budget. */
+/** Creates shared memory for the counters of this number of threads. */
 export function createSharedSlots(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer((1 + threads) * Int32Array.BYTES_PER_ELEMENT)
 }
 
-/** By all threads together. */
+/** Returns the sum over all threads. */
 export function usedSlots(cells: SharedArrayBuffer): number {
   return Atomics.load(new Int32Array(cells), 0)
 }
@@ -32,37 +31,37 @@ export function freeSharedSlots({ cells, own }: ConnectionSlots): void {
   Atomics.sub(counts, 0, Atomics.exchange(counts, 1 + own, 0))
 }
 
-/** Shared memory for the number of descriptors that connections may still take; not counted yet. */
+/** Creates shared memory for the number of free file descriptors; not determined yet. */
 export function createDescriptorCounter(): SharedArrayBuffer {
   const room = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   setFreeDescriptors(room, unlimited)
   return room
 }
 
-/** They have been counted. */
+/** Sets the number of free file descriptors. */
 export function setFreeDescriptors(room: SharedArrayBuffer, left: number): void {
   Atomics.store(new Int32Array(room), 0, Math.min(Math.max(left, 0), unlimited))
 }
 
-/** Far from where counting up and down would come to an end. */
+/** Far from an overflow of the counter. */
 const unlimited = 0x3fff_ffff
 
 export interface ConnectionLimitOptions {
-  /** Threads that share this budget. */
+  /** Counters of the threads that share this limit. */
   readonly places?: ConnectionSlots
-  /** Made by `createDescriptorRoom`: connections are refused if none is left. */
+  /** From `createDescriptorCounter`: connections are refused if none is left. */
   readonly descriptorRoom?: SharedArrayBuffer
-  /** Each place is taken there, too. */
+  /** Each connection counts there as well. */
   readonly parent?: ConnectionLimit
-  /** What is said when this one is spent. */
+  /** The reason for a refusal. */
   readonly refusal?: ConnectionRefusal
 }
 
-/** Connections that several listeners may hold together: the open-file limit and `limits.max_connections` are such. */
+/** A limit of connections that several listeners share, such as the open-file limit and `limits.max_connections`. */
 export class ConnectionLimit {
-  /** Who has come in stays in where it becomes smaller. */
+  /** Open connections remain if it decreases. */
   limit: number
-  /** By this thread. */
+  /** Number of this thread. */
   used: number
   readonly #refusal: ConnectionRefusal
   readonly #parent: ConnectionLimit | undefined
@@ -90,7 +89,10 @@ export class ConnectionLimit {
     return this.#descriptors !== undefined && Atomics.load(this.#descriptors, 0) <= 0
   }
 
-  /** Takes a place, or says why there is none: another thread may have taken the last one since `lack` was asked. */
+  /**
+   * Counts a connection, or returns why it is refused: another thread may have reached the limit since `reasonToRefuse`
+   * was read.
+   */
   acquire(): ConnectionRefusal | undefined {
     if (this.isOutOfDescriptors || !this.#acquireOwn()) return this.#refusal
     const refusal = this.#parent?.acquire()

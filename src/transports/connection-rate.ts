@@ -1,11 +1,11 @@
-// How many may come in a second. Up to a second's worth may come at once; those behind them are spread over the time that
+// Limits new connections per second. The connections of one second may come at once; later ones are distributed over the time that
 // follows.
 //
-//   now          |<---- burst: 1 s ---->|<------ line: maxWaitMs ------>|
-//   nextFreeAtMs   at once                 later, at a moment of its own   too fast
+//   now          |<---- burst: 1 s ---->|<------ queue: maxWaitMs ----->|
+//   nextFreeAtMs   at once                 later, each at its own time    too fast
 //
-// There are no counts and windows: `nextFreeAtMs` is the time at which all waiting clients will be accepted
-// at the rate that is allowed.
+// There are no counters and windows: `nextFreeAtMs` is the time at which all waiting clients will be accepted
+// at the allowed rate.
 
 const burstMs = 1_000
 

@@ -1,18 +1,17 @@
-// DER as certificates and lists of revoked certificates have it, read by hand: a tag of one byte, a length of up to five bytes,
-// and as many bytes.
+// Reads DER as in certificates and revocation lists: a tag of one byte, a length of up to five bytes, and the content.
 
-/** Where it stands among its neighbours. Bytes are cut out when they are looked at: a list has many that never are. */
+/** A position in the bytes. Bytes are copied only when needed, because most parts of a list are never read. */
 export interface Part {
   readonly tag: number
   readonly around: Buffer
-  /** Of the tag. */
+  /** Position of the tag. */
   readonly from: number
-  /** Of what is inside. */
+  /** Position of the content. */
   readonly start: number
   readonly end: number
 }
 
-/** Bytes that are not what they should be. */
+/** The bytes are not valid DER. */
 export class MalformedDer extends Error {}
 
 export const derTags = {
@@ -28,7 +27,7 @@ export const derTags = {
   third: 0xa3,
 } as const
 
-/** What is inside a part that has to have this tag. */
+/** Returns the content of a part that must have this tag. */
 export function contentOf(part: Part | undefined, tag: number): Buffer {
   if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
   return insideOf(part)
@@ -38,20 +37,20 @@ export function insideOf({ around, start, end }: Part): Buffer {
   return around.subarray(start, end)
 }
 
-/** With tag and length. */
+/** Returns the part with tag and length. */
 export function wholeOf(part: Part | undefined, tag: number): Buffer {
   if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
   return part.around.subarray(part.from, part.end)
 }
 
-/** What is inside the one sequence that these bytes are. */
+/** Returns the content of the single sequence in these bytes. */
 export function sequenceIn(bytes: Buffer): Buffer {
   const [only, ...others] = partsOf(bytes)
   if (others.length > 0) throw new MalformedDer('it cannot be read')
   return contentOf(only, derTags.sequence)
 }
 
-/** The parts that stand one behind the other in these bytes. */
+/** Returns the adjacent parts in these bytes. */
 export function partsOf(bytes: Buffer): Part[] {
   const parts: Part[] = []
   for (let at = 0; at < bytes.length;) {

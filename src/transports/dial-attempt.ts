@@ -1,4 +1,4 @@
-// An outgoing connection that is being opened: its target, its result, and how it is cancelled.
+// An outgoing connection that is being opened: its target, its result, and its cancellation.
 
 import type { ByteStream } from './byte-stream.ts'
 
@@ -7,36 +7,36 @@ export interface DialTarget {
   /** A name or an address, without brackets. */
   readonly host: string
   readonly port: number
-  /** For WebSocket, with a slash in front and what stands behind a question mark. */
+  /** For WebSocket, with a leading slash and the query. */
   readonly path: string
 }
 
 /**
- * `address`: there is no such host, or one that is never asked. `unreachable`: there is no valid answer. `too-slow`:
- * not within the time. `tls`: the handshake failed, or the certificate is not believed. `files`: ours cannot be read. `upgrade`:
- * it is there and speaks no MQTT over WebSocket. `no-quic`: this machine has no library for it.
+ * `address`: unknown or forbidden host. `unreachable`: no valid answer. `too-slow`: timeout. `tls`: failed handshake or
+ * untrusted certificate. `files`: own files unreadable. `upgrade`: the host refuses MQTT over WebSocket. `no-quic`: the
+ * QUIC library is missing.
  */
 export type DialFailure = 'address' | 'unreachable' | 'too-slow' | 'tls' | 'files' | 'upgrade' | 'no-quic'
 
 export interface DialProblem {
   readonly reason: DialFailure
-  /** For people, without a full stop. */
+  /** Text without a full stop. */
   readonly message: string
 }
 
-/** One of the two is called once, later than `dial` returns, and neither after `abandon`. */
+/** One of the two is called once, after `dial` has returned, and neither after `abandon`. */
 export interface DialHandlers {
-  /** Sets `onData` and `onClose` of the stream before it returns. */
+  /** Must set `onData` and `onClose` of the stream before it returns. */
   onOpen(stream: ByteStream): void
   onProblem(problem: DialProblem): void
 }
 
 export interface Dial {
-  /** Nothing is heard of it any more, and what was opened is closed. After `onOpen` it does nothing. */
+  /** Closes what was opened and calls no handler. Does nothing after `onOpen`. */
   abandon(): void
 }
 
-/** One way in which a connection that is being opened goes on. It is over once. */
+/** The state of one attempt. It ends once. */
 export class DialAttempt implements Dial {
   readonly #handlers: DialHandlers
   #isSettled = false
@@ -57,7 +57,7 @@ export class DialAttempt implements Dial {
     this.#timer = setTimeout(() => this.#end({ reason: 'too-slow', message }), timeoutMs)
   }
 
-  /** What has to be closed should it not succeed. */
+  /** Sets what must be closed on failure. */
   onFailure(cleanUp: () => void): void {
     if (this.#isSettled) cleanUp()
     else this.#cleanUp = cleanUp
@@ -95,14 +95,14 @@ export class DialAttempt implements Dial {
 const ignore = (): void => {}
 const maxMessageCharacters = 300
 
-/** The other side has had its say in it: a certificate may have any names. */
+/** The remote side controls parts of the text: a certificate may contain any names. */
 function sanitizeRemoteText(message: string): string {
   // oxlint-disable-next-line no-control-regex
   const plain = message.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim()
   return plain.length > maxMessageCharacters ? `${plain.slice(0, maxMessageCharacters)}...` : plain
 }
 
-/** As people write it: `[::1]:1883`. */
+/** Returns the usual form: `[::1]:1883`. */
 export function whereOf({ host, port }: Pick<DialTarget, 'host' | 'port'>): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

@@ -1,4 +1,4 @@
-// What a TLS connection that we open works with: the authorities that we believe, and a certificate of our own.
+// Files of an outgoing TLS connection: trusted authorities, and the own certificate.
 
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -6,9 +6,9 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { openSslReason } from './tls-error-text.ts'
 
 export interface DialTlsSettings {
-  /** Whether the certificate of the other side has to be one of its name, by an authority that is believed. */
+  /** The remote certificate must match the name and be signed by a trusted authority. */
   readonly verifyPeer: boolean
-  /** PEM. Undefined: the authorities that Node believes. */
+  /** PEM. Undefined: the authorities of Node. */
   readonly caFile: string | undefined
   /** PEM. Both or none. */
   readonly certFile: string | undefined
@@ -19,10 +19,13 @@ export interface DialTlsSettings {
 export interface DialCredentials {
   /** PEM. */
   readonly ca: string | undefined
-  readonly identity: { readonly certificate: string; /** In the clear. */ readonly key: string } | undefined
+  readonly identity: { readonly certificate: string; /** Not encrypted. */ readonly key: string } | undefined
 }
 
-/** Reads and tries the files; the problem is a sentence without a full stop. `read`: where some are not on the disk yet. */
+/**
+ * Reads and validates the files; the problem is a text without a full stop. `read` provides files that are not on disk
+ * yet.
+ */
 export function readDialFiles(
   settings: DialTlsSettings,
   read: (file: string) => Buffer = (file) => readFileSync(file),
@@ -45,7 +48,7 @@ export function readDialFiles(
   }
 }
 
-/** What keeps these files from being used, as a sentence that begins with a setting; undefined: nothing. */
+/** Returns why these files cannot be used, as a text that starts with a setting; undefined if they can. */
 export function problemOfDialFiles(settings: DialTlsSettings, read?: (file: string) => Buffer): string | undefined {
   const files = readDialFiles(settings, read)
   return 'problem' in files ? files.problem : undefined
@@ -63,7 +66,7 @@ function readPem(
   } catch (error) {
     throw new UnusableFile(`${setting}: cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`)
   }
-  // An empty or half-written file would be taken for no authorities at all.
+  // An empty or incomplete file would mean that there are no authorities.
   if (label !== undefined) {
     const begins = text.split(`-----BEGIN ${label}-----`).length
     if (begins === 1 || begins !== text.split(`-----END ${label}-----`).length) {
@@ -79,7 +82,7 @@ function decryptKey(file: string, key: string, passphrase: string | undefined): 
     const opened = createPrivateKey({ key, ...(passphrase === undefined ? {} : { passphrase }) })
     return opened.export({ type: 'pkcs8', format: 'pem' }).toString()
   } catch {
-    // What OpenSSL says of it differs by version and says less than this.
+    // OpenSSL's own text differs by version and says less.
     throw new UnusableFile(
       `keyfile: ${file} holds no private key that can be read, or key_password is not its password`,
     )

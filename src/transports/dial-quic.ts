@@ -1,5 +1,5 @@
-// Outgoing QUIC connections. The library does the handshake; settings that it does not support are reported when the
-// configuration is read.
+// Outgoing QUIC connections. The library does the handshake; unsupported settings are reported when the configuration
+// is read.
 
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
@@ -11,11 +11,11 @@ import { DialedQuicConnection } from './dialled-quic.ts'
 import { loadQuicLibrary, mqttOverQuic, problemOfQuic, type QuicClientSession, quicRuntime } from './quic-library.ts'
 
 export interface DialQuicSettings {
-  /** So often the other side is asked for a sign of life; 0: never. */
+  /** Interval of PING frames; 0: none. */
   readonly keepAliveMs: number
-  /** A connection on which nothing was heard for so long is over; 0: never. */
+  /** A connection without received data for this time is closed; 0: never. */
   readonly idleTimeoutMs: number
-  /** Streams beside the first one over which topics are dealt; 0: everything goes by the first. */
+  /** Number of data streams over which topics are distributed; 0: everything uses the first stream. */
   readonly dataStreams: number
 }
 

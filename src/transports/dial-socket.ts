@@ -1,4 +1,4 @@
-// TCP that we open, and TLS over it.
+// Outgoing TCP connections, and TLS over them.
 
 import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -10,17 +10,17 @@ import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
 
 export interface DialSocketSettings {
   readonly noDelay: boolean
-  /** The system asks for a sign of life after so much silence; undefined: it does not. */
+  /** The system sends keep-alive probes after this time of silence; undefined: it does not. */
   readonly keepAliveAfterMs: number | undefined
-  /** Name of the network interface by whose address we go out; undefined: the system chooses. */
+  /** Network interface whose address is used; undefined: the system chooses. */
   readonly networkInterface: string | undefined
   readonly tls: DialTlsSettings
 }
 
-/** Of several addresses of a name the next one is tried after this. */
+/** If a name has several addresses, the next one is tried after this time. */
 const nextAddressAfterMs = 1_000
 
-/** Opens a socket, and takes it through TLS where the target wants it. */
+/** Opens a socket, with TLS if the target requires it. */
 export function openSocket(
   target: DialTarget,
   settings: DialSocketSettings,
@@ -36,12 +36,12 @@ export function openSocket(
   const fail = (error: Error): void => attempt.fail(problemOf(error, target, isSecure))
   attempt.onFailure(() => socket.destroy())
   socket.on('error', fail)
-  // A handshake that the other side breaks off may end without an error.
+  // A handshake that the remote side aborts may end without an error.
   const noteEnd = (): void => fail(new Error('the connection was closed'))
   socket.once('close', noteEnd)
   socket.once(isSecure ? 'secureConnect' : 'connect', () => {
     socket.off('close', noteEnd)
-    // Its listener for errors stays: until the next owner has one, an error without listener would end the thread.
+    // The error listener remains: until the next owner adds one, an error without a listener would end the thread.
     onOpen(socket, { address: socket.remoteAddress ?? target.host, port: target.port })
   })
 }
@@ -101,7 +101,7 @@ function problemOf(error: NodeJS.ErrnoException, target: DialTarget, isSecure: b
   return { reason: 'tls', message: `${where}: the TLS handshake failed: ${errorTexts[code] ?? message}` }
 }
 
-/** Of several addresses that were tried, what the last one had to say. */
+/** If several addresses were tried, returns the error of the last one. */
 function innermost(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
   if (!(error instanceof AggregateError)) return error
   return (error.errors.at(-1) as NodeJS.ErrnoException | undefined) ?? error

@@ -1,4 +1,4 @@
-// WebSocket that we open over a socket that is there: one request, one answer, and from then on binary frames.
+// Outgoing WebSocket connections over an open socket: one request, one response, then binary frames.
 
 import type { Socket } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
@@ -13,21 +13,21 @@ export interface WebSocketDial {
   readonly maxMessageBytes: number
 }
 
-/** [MQTT-6.0.0-3] The only subprotocol that is offered. */
+/** [MQTT-6.0.0-3] The only offered subprotocol. */
 const subprotocol = 'mqtt'
 
 const settings = {
   perMessageDeflate: false,
   followRedirects: false,
-  // Pings are answered by the stream, one at a time.
+  // The stream answers pings, one at a time.
   autoPong: false,
-  // Text is refused whatever it says.
+  // Text is refused, whatever its content.
   skipUTF8Validation: true,
   /** A peer that does not answer our close is disconnected after this time. */
   closeTimeout: 5_000,
 }
 
-/** Asks for the upgrade. Redirects are not followed: the address that is configured is the one that is trusted. */
+/** Requests the upgrade. Redirects are not followed: only the configured address is trusted. */
 export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebSocketDial, attempt: DialAttempt): void {
   const where = whereOf(target)
   const refuse = (why: string): void => attempt.fail({ reason: 'upgrade', message: `${where}: ${why}` })

@@ -1,9 +1,9 @@
-// Connections that we open. Whatever the way, what comes out is a byte stream, or one sentence that says why not.
+// Outgoing connections. The result is a byte stream or a text that says why it failed.
 //
 //   target --look up--> guarded address --TCP--> [TLS] --> [upgrade] --> byte stream
 //                                       --QUIC------------------------> byte stream
 //
-// Files are read for each attempt, so that a certificate that was exchanged is in force with the next connection.
+// Files are read for each attempt, so that the next connection uses a replaced certificate.
 
 import { isForbiddenAddress } from './address-guard.ts'
 import { DialAttempt, type Dial, type DialHandlers, type DialTarget, whereOf } from './dial-attempt.ts'
@@ -13,9 +13,9 @@ import { dialWebSocket } from './dial-websocket.ts'
 import { SocketStream } from './socket-stream.ts'
 
 export interface DialSettings extends DialSocketSettings {
-  /** Until the connection can be used: name, handshakes and upgrade together. */
+  /** Maximum time until the connection is usable: lookup, handshakes and upgrade together. */
   readonly connectTimeoutMs: number
-  /** WebSocket: one message of the other side. QUIC with several streams: one packet. */
+  /** WebSocket: maximum size of a message. QUIC with several streams: of a packet. */
   readonly maxMessageBytes: number
   readonly quic: DialQuicSettings
 }

@@ -1,12 +1,11 @@
-// A QUIC connection that we have opened, as one byte stream. The first stream is the control stream. With others beside it
-// messages are dealt over them by topic, so that those of one topic keep their order, and a topic that is held up by a lost
-// packet holds up no other:
+// An outgoing QUIC connection as one byte stream. The first stream is the control stream. With data streams, messages are
+// distributed by topic: messages of one topic keep their order, and a lost packet delays only the topics of its stream:
 //
 //   write --PUBLISH, by its topic--> a data stream ----answers----.
-//         --everything else--------> the control stream ----------+--whole packets--> onData
+//         --everything else--------> the control stream ----------+--complete packets--> onData
 //
-// The writer passes packets with their header and topic in one piece, and uses no topic aliases: one that is set on
-// one stream may not be known yet on another.
+// The writer passes packets with their header and topic together, and uses no topic aliases: an alias that is set on one stream may not
+// be known on another yet.
 
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
@@ -14,7 +13,7 @@ import type { ClientAddress } from './byte-stream.ts'
 import { PacketReassembler, packetBytesAt } from './packet-reassembly.ts'
 import { QuicConnectionEnd } from './quic-shutdown.ts'
 
-/** All that is asked of the library. */
+/** What is used of the library. */
 export interface DialedSession {
   openStream(): Duplex
   close(): Promise<void>
@@ -22,12 +21,12 @@ export interface DialedSession {
 
 export interface DialedQuicOptions {
   readonly address: ClientAddress
-  /** Streams beside the control stream. They are opened when they are needed. */
+  /** Number of data streams. They are opened when needed. */
   readonly dataStreams: number
   readonly maxPacketBytes: number
 }
 
-/** Bytes held while reading is paused. */
+/** Maximum bytes held while reading is paused. */
 const maxHeldBytes = 8_388_608
 const publishType = 3
 
@@ -36,7 +35,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
   readonly #options: DialedQuicOptions
   readonly #control: Duplex
   readonly #dataStreams: (Duplex | undefined)[]
-  /** What follows of a packet whose beginning has been written. */
+  /** Remaining bytes of a packet whose start was written. */
   #restBytes = 0
   #restStream: Duplex
 
@@ -52,7 +51,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    // The stream has ended. `done` is still called later, never within the call.
     if (this.isFinished) process.nextTick(done)
     else if (this.#dataStreams.length === 0) this.#control.write(buffer, () => process.nextTick(done))
     else this.#distribute(buffer, done)
@@ -71,12 +70,12 @@ export class DialedQuicConnection extends QuicConnectionEnd {
   }
 
   protected clearHeld(): void {
-    // Nothing is held but what waits for its reader.
+    // Only data that waits for the reader is held.
   }
 
   #openStream(): Duplex {
     const stream = this.#session.openStream()
-    // With one stream its bytes are passed on as they come: there is nothing that they could be mixed with.
+    // With one stream bytes are passed on as they arrive, because they cannot be mixed with others.
     const reassembler = this.#dataStreams.length === 0 ? undefined : new PacketReassembler(this.#options.maxPacketBytes)
     stream.on('error', (error) => this.noteError(error))
     stream.on('data', (chunk: Buffer) => {
@@ -86,7 +85,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
     return stream
   }
 
-  /** Runs of packets for the same stream go out in one piece. */
+  /** Adjacent packets of the same stream are written together. */
   #distribute(buffer: Buffer, done: () => void): void {
     let unwritten = 1
     const written = (): void => {
@@ -135,7 +134,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
 
   #openDataStream(): Duplex {
     const stream = this.#openStream()
-    // A stream that goes loses messages without acknowledgement: only a new connection sends them again.
+    // A lost stream loses messages without acknowledgement: only a new connection sends them again.
     stream.on('close', () => this.noteStreamLost())
     return stream
   }

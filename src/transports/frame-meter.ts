@@ -1,11 +1,11 @@
-// Where messages end in what comes over a WebSocket (RFC 6455 5.2), and so how much of one is held that has not ended.
+// Finds the ends of messages in the bytes of a WebSocket (RFC 6455 5.2), to count the memory of incomplete ones.
 //
-//   | header | payload | header | payload |     a message: its frames up to the one that is final
+//   | header | payload | header | payload |     a message: its frames up to the final one
 //      '-- 2 bytes, 0, 2 or 8 of length, 4 of mask. Control frames may come between those of a message
 //
-// The library tells of whole messages only. What it would refuse is counted all the same: it says so itself.
+// The library reports complete messages only. Invalid frames are counted, too: the library reports them.
 
-/** What a chunk costs beyond its bytes while it waits for the rest of its message: many of them may be small. */
+/** Overhead of a chunk that waits for the rest of its message: there may be many small ones. */
 const bytesPerChunk = 256
 
 const finalBit = 0x80
@@ -17,23 +17,23 @@ const lengthOf8Bytes = 127
 const maskBytes = 4
 
 export class FrameMeter {
-  /** Memory that the beginning of a message takes. */
+  /** Memory of an incomplete message. */
   #heldBytes = 0
   #isFinal = false
   #isControl = false
-  /** Of the header that is being read; 0: the next byte begins one. */
+  /** Received bytes of the current header; 0: the next byte starts one. */
   #headerBytes = 0
-  /** Where the length ends in it, and where the header does. */
+  /** End of the length field, and end of the header. */
   #lengthEnd = 0
   #headerEnd = 0
-  /** What is to come of the payload of the frame. */
+  /** Remaining bytes of the frame's payload. */
   #payloadBytes = 0
 
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  /** The bytes that came next. */
+  /** Handles the next bytes. */
   note(chunk: Buffer): void {
     let at = 0
     while (at < chunk.length) at = this.#isInHeader ? this.#readHeader(chunk, at) : this.#passPayload(chunk, at)
@@ -57,7 +57,7 @@ export class FrameMeter {
     if (place === 0) {
       this.#isFinal = (byte & finalBit) !== 0
       this.#isControl = (byte & controlBit) !== 0
-      // At least; the next byte says it.
+      // At least; the next byte determines it.
       this.#headerEnd = 2
     } else if (place === 1) {
       const length = byte & lengthBits

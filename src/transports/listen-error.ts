@@ -1,6 +1,6 @@
-// Why nothing can be listened to at an address, and what to do about it: the same words for every kind of listener.
+// Texts for a failure to listen on an address, with the remedy, for all kinds of listeners.
 
-/** `error`: of the listening. */
+/** `error`: of the listen call. */
 export function listenErrorText({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
   switch (code) {
     case 'EADDRINUSE':

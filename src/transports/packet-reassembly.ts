@@ -1,19 +1,22 @@
-// Cuts bytes of MQTT into whole packets, by their fixed headers alone: where several streams carry packets of one
-// client, they can be put one behind the other only where a packet ends.
+// Splits bytes into complete MQTT packets, by their fixed headers. Packets of several streams of one client can be
+// joined only at packet boundaries.
 
 const maxHeaderBytes = 5
 const malformed = -1
-/** What is held is copied into segments: a chunk of a few bytes would cost hundreds, and may be part of a larger buffer. */
+/**
+ * Incomplete packets are copied into segments: a chunk of a few bytes would cost hundreds, and may be part of a larger
+ * buffer.
+ */
 const minSegmentBytes = 64
 const maxSegmentBytes = 65_536
 
 export class PacketReassembler {
   readonly #maxPacketBytes: number
-  /** The beginning of a packet that is not whole yet. All are full but for `#roomBytes` of the last. */
+  /** The start of an incomplete packet. All segments are full except for `#roomBytes` of the last. */
   #segments: Buffer[] = []
   #roomBytes = 0
   #heldBytes = 0
-  /** What is lacking of it; 0 while its header is not whole either. */
+  /** Missing bytes of it; 0 while its header is incomplete. */
   #remainingBytes = 0
   #isPassThrough = false
 
@@ -21,17 +24,17 @@ export class PacketReassembler {
     this.#maxPacketBytes = maxPacketBytes
   }
 
-  /** Bytes that wait for the rest of their packet. Never more than a packet may have. */
+  /** Bytes of an incomplete packet. Never more than the maximum packet size. */
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  /** From now on everything is passed on as it comes: the decoder reports what is wrong with it. */
+  /** From now on bytes are passed on unchanged: the decoder reports the error. */
   passThrough(): void {
     this.#isPassThrough = true
   }
 
-  /** What is held goes. */
+  /** Drops the incomplete packet. */
   clear(): void {
     this.#segments = []
     this.#roomBytes = 0
@@ -39,7 +42,7 @@ export class PacketReassembler {
     this.#remainingBytes = 0
   }
 
-  /** Calls `pass` with whole packets, one or many at a time, as far as `chunk` completes them. */
+  /** Calls `pass` with one or more complete packets that `chunk` completes. */
   addChunk(chunk: Buffer, pass: (packets: Buffer) => void): void {
     if (this.#isPassThrough) return pass(chunk)
     const bytes = this.#completeHeld(chunk, pass)
@@ -60,7 +63,7 @@ export class PacketReassembler {
     }
   }
 
-  /** Bytes that begin where a packet begins; undefined: `chunk` does not complete the one that is held. */
+  /** Returns bytes that start with a packet; undefined: `chunk` does not complete the current packet. */
   #completeHeld(chunk: Buffer, pass: (packets: Buffer) => void): Buffer | undefined {
     if (this.#heldBytes === 0) return chunk
     const missing = this.#remainingBytes
@@ -94,7 +97,9 @@ export class PacketReassembler {
     }
   }
 
-  /** No more than what is held already, or comes now: all of them together are at most twice what has come. */
+  /**
+   * At most the size of the existing segments, or of the new bytes: all segments have at most twice the received bytes.
+   */
   #addSegment(comingBytes: number): void {
     const bytes = Math.max(this.#heldBytes, comingBytes, minSegmentBytes)
     this.#roomBytes = Math.min(bytes, maxSegmentBytes)
@@ -107,7 +112,7 @@ export class PacketReassembler {
   }
 }
 
-/** How long the packet at `at` is, its header with it; undefined: the header is not whole. */
+/** Returns the size of the packet at `at` with its header; undefined: the header is incomplete. */
 export function packetBytesAt(bytes: Buffer, at: number): number | undefined {
   let remaining = 0
   for (let index = 1; index < maxHeaderBytes; index += 1) {

@@ -1,4 +1,4 @@
-// What a client's certificate says of it, in the words of byte-stream.ts.
+// Reads properties of a client's certificate, as defined in byte-stream.ts.
 
 import type { X509Certificate } from 'node:crypto'
 import type { PeerCertificate } from './byte-stream.ts'
@@ -13,15 +13,15 @@ export function toPeerCertificate(certificate: X509Certificate): PeerCertificate
   }
 }
 
-/** The most specific one, where there are several. */
+/** The most specific one if there are several. */
 function commonNameOf(certificate: X509Certificate): string | undefined {
   const { CN: names } = certificate.toLegacyObject().subject as { readonly CN?: string | readonly string[] }
   const name = typeof names === 'object' ? names.at(-1) : names
-  // No valid name has this character; later code may end the name there.
+  // Valid names do not contain such characters; other code might end the name there.
   return name === undefined || /\p{Cc}/u.test(name) ? undefined : name
 }
 
-/** Node gives a line for each part, the widest first, and escapes what RFC 4514 wants escaped. */
+/** Node returns a line for each part, the least specific first, escaped as in RFC 4514. */
 function subjectOf(certificate: X509Certificate): string {
   return (certificate.subject ?? '')
     .split('\n')

@@ -1,10 +1,10 @@
-// An address that a proxy has written down, in the one spelling in which clients are known.
+// Converts an address from a proxy into the canonical form.
 
 import { isIP, isIPv4, SocketAddress } from 'node:net'
 
 /**
- * IPv4 in the clothes of IPv6 is IPv4. Undefined: it is no address, or one with a zone (`%eth0`), which is of the machine of
- * the proxy and means nothing here.
+ * IPv4 in IPv6 form becomes IPv4. Undefined if it is not an address, or has a zone (`%eth0`), which is meaningful only
+ * on the proxy's machine.
  */
 export function proxiedAddress(text: string): string | undefined {
   const family = isIP(text)

@@ -1,9 +1,9 @@
-// The PROXY protocol, versions 1 and 2 (the text of HAProxy, section 2): who the client of a proxy is.
+// The PROXY protocol, versions 1 and 2 (specification of HAProxy, section 2): the client of a proxy.
 //
 //   1:  "PROXY TCP4 198.51.100.7 10.0.0.1 40123 1883\r\n"
 //   2:  signature (12) | version, command (1) | family, protocol (1) | length (2) | addresses | TLVs
 //
-// Only the bytes are looked at here: pure.
+// This file only parses bytes: pure.
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
@@ -11,28 +11,30 @@ import { proxiedAddress } from './proxied-address.ts'
 
 export type ProxyHeader =
   | { readonly state: 'incomplete' }
-  /** Not a header, or not one that may be: the connection ends. */
+  /** An invalid header: the connection ends. */
   | { readonly state: 'malformed'; readonly why: string }
-  /** `client` undefined: the proxy speaks for itself, or does not know. `bytes`: where what follows begins. */
+  /** `client` undefined: the connection is the proxy's own, or the client is unknown. `bytes`: size of the header. */
   | { readonly state: 'complete'; readonly client: ClientAddress | undefined; readonly bytes: number }
 
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
 const signature1 = Buffer.from('PROXY ')
-/** Section 2.1: with its line end the longest header of version 1. */
+/** Section 2.1: the longest header of version 1, with its line end. */
 const maxHeader1Bytes = 107
-/** Of version 2, addresses and TLVs: certificates may be among them, but no proxy sends more than this. */
+/**
+ * Maximum size of addresses and TLVs of version 2: certificates may be among them, but no proxy sends more than this.
+ */
 export const maxHeader2Bytes = 4_096
 const head2Bytes = 16
 const incomplete = { state: 'incomplete' } as const
 
-/** Reads the header that `bytes` begins with. */
+/** Parses the header at the start of `bytes`. */
 export function parseProxyHeader(bytes: Buffer): ProxyHeader {
   if (beginsWith(bytes, signature)) return bytes.length < head2Bytes ? incomplete : parseHeader2(bytes)
   if (beginsWith(bytes, signature1)) return parseHeader1(bytes)
   return malformed('it does not begin with a PROXY header')
 }
 
-/** Also as far as there are bytes. */
+/** Also true if all available bytes match. */
 function beginsWith(bytes: Buffer, beginning: Buffer): boolean {
   const common = Math.min(bytes.length, beginning.length)
   return bytes.subarray(0, common).equals(beginning.subarray(0, common))
@@ -56,7 +58,7 @@ function parseHeader1(bytes: Buffer): ProxyHeader {
   return { state: 'complete', client: { address, port }, bytes: complete }
 }
 
-/** Section 2.1: in decimal, without zeros in front. */
+/** Section 2.1: decimal, without leading zeros. */
 function portOf(text = ''): number | undefined {
   return /^(?:0|[1-9][0-9]{0,4})$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
@@ -76,13 +78,13 @@ function parseHeader2(bytes: Buffer): ProxyHeader {
   const command = versionAndCommand & 0x0f
   if (command > 1) return malformed('its PROXY header has no command that there is')
   const body = bytes.subarray(head2Bytes, end)
-  // LOCAL: the proxy looks whether we are there. What else stands in it has no meaning.
+  // LOCAL: a health check of the proxy. Other fields have no meaning.
   if (command === 0) return { state: 'complete', client: undefined, bytes: end }
   return parseAddresses(bytes.readUInt8(13), body, end)
 }
 
 function parseAddresses(kind: number, body: Buffer, end: number): ProxyHeader {
-  // Section 2.2: of a family that the receiver does not speak the addresses are passed over.
+  // Section 2.2: addresses of an unsupported family are ignored.
   if (kind === 0x00 || kind === 0x31 || kind === 0x32) return { state: 'complete', client: undefined, bytes: end }
   if (kind !== 0x11 && kind !== 0x21) return malformed('its PROXY header is for no connection of TCP')
   const { addressBytes, totalBytes } = families[kind]
@@ -93,7 +95,7 @@ function parseAddresses(kind: number, body: Buffer, end: number): ProxyHeader {
   return { state: 'complete', client: { address, port: body.readUInt16BE(addressBytes * 2) }, bytes: end }
 }
 
-/** A type, a length of two bytes, and as many bytes. */
+/** A type, a length of two bytes, and the content. */
 function areTlvsWhole(bytes: Buffer): boolean {
   let at = 0
   while (at < bytes.length) {

@@ -1,11 +1,11 @@
-// Takes the PROXY header off the beginning of a connection. Whatever follows it is put back, as if it had come first.
+// Reads the PROXY header at the start of a connection. Later bytes are put back into the socket.
 
 import type { Socket } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
 import { parseProxyHeader } from './proxy-header.ts'
 
 export interface ProxyProtocol {
-  /** A header that takes longer to arrive never comes. */
+  /** Timeout of the header. */
   readonly timeoutMs: number
   /** Addresses and networks of the proxies; empty: every peer is trusted. */
   readonly trusted: readonly string[]
@@ -14,12 +14,12 @@ export interface ProxyProtocol {
 export interface ProxyReading {
   readonly socket: Socket
   readonly timeoutMs: number
-  /** Called once, unless the socket closes before: with the client that the header names, undefined where it names none. */
+  /** Called once, unless the socket closes before: with the client in the header, undefined if there is none. */
   readonly onClient: (client: ClientAddress | undefined) => void
   readonly onMalformed: (why: string) => void
 }
 
-/** Bounded by the longest header that `parseProxyHeader` waits for, and by what one socket buffers behind it. */
+/** Memory is limited by the longest header that `parseProxyHeader` accepts, and by the buffer of a socket. */
 export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: ProxyReading): void {
   let bytes: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => give('its PROXY header did not come in time'), timeoutMs)
@@ -32,7 +32,7 @@ export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: Pr
     stop()
     onMalformed(why)
   }
-  // Not by `data`: a socket that has flowed once keeps flowing, also before its next owner listens.
+  // Not with the event `data`: a socket in flowing mode would lose bytes before its next owner listens.
   const take = (): void => {
     for (let chunk = read(socket); chunk !== null; chunk = read(socket)) bytes = Buffer.concat([bytes, chunk])
     const header = parseProxyHeader(bytes)

@@ -1,14 +1,14 @@
-// Pre-shared keys: a line for each, `identity:hex`. The last colon divides, so that an identity may hold colons. Empty lines
-// and lines that begin with # are passed over.
+// A file of pre-shared keys: one line each, `identity:hex`. The last colon separates, so identities may contain colons.
+// Empty lines and lines that start with # are ignored.
 
 export type PreSharedKeys = ReadonlyMap<string, Buffer>
 
 export type PskFile =
   | { readonly keys: PreSharedKeys }
-  /** `line` from 1. The problem never shows the line: a key may be in it. */
+  /** `line` starts at 1. The problem never quotes the line, which may contain a key. */
   | { readonly line: number; readonly problem: string }
 
-/** RFC 4279: identities up to 128 bytes must be supported. OpenSSL takes no more than these. */
+/** RFC 4279: identities up to 128 bytes must be supported. OpenSSL accepts no longer ones. */
 const maxIdentityBytes = 128
 const minKeyBytes = 8
 const maxKeyBytes = 256

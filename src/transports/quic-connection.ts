@@ -1,11 +1,11 @@
-// One QUIC connection of a client as one byte stream. The first stream that the client opens is the control stream, and
-// mostly the only one. Others carry more packets of the same MQTT session:
+// One QUIC connection of a client as one byte stream. The first stream of the client is the control stream, and usually the only one.
+// Others carry further packets of the same MQTT session:
 //
-//   control stream ----whole packets----.
-//   data stream    ----whole packets-----+--> onData        write --answers by identifier--> the stream that asked
-//   data stream    ----whole packets----'                        --everything else--------> control stream
+//   control stream ----complete packets----.
+//   data stream    ----complete packets-----+--> onData     write --answers by identifier--> the stream of the request
+//   data stream    ----complete packets----'                      --everything else--------> control stream
 //
-// Packets keep their order within a stream, and have none between streams: that is what streams are for.
+// Packets keep their order within a stream, and have none between streams.
 
 import type { Duplex } from 'node:stream'
 import { AckStreams } from './ack-streams.ts'
@@ -16,28 +16,28 @@ import { beginsWithConnack, maxUnauthenticatedBytes } from './unauthenticated-li
 
 /** A bidirectional stream of a connection. */
 export interface QuicStreamEnd extends Duplex {
-  /** As QUIC numbers them: 0, 4, 8 for those that the client has opened. */
+  /** Numbers of QUIC: 0, 4, 8 for streams of the client. */
   readonly id: number
 }
 
-/** The connection itself: all that is asked of the library. */
+/** The connection: what is used of the library. */
 export interface QuicPeer {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials
-  /** At once: what has not been sent is lost. `noteClosed` follows. */
+  /** At once: unsent data is lost. `noteClosed` follows. */
   close(): void
 }
 
 export interface QuicLimits {
   readonly maxPacketBytes: number
-  /** Streams beside the control stream, at one time. */
+  /** Maximum number of data streams at the same time. */
   readonly maxDataStreams: number
-  /** What is held of one connection while the broker does not read. */
+  /** Maximum bytes held for one connection while reading is paused. */
   readonly maxHeldBytes: number
 }
 
-/** RFC 9000 2.1: the two lowest bits say who has opened a stream, and in how many directions it goes. */
+/** RFC 9000 2.1: the two lowest bits are the initiator of a stream and its directions. */
 const kindBits = 3
 const controlStreamId = 0
 const connectType = 1
@@ -56,13 +56,13 @@ export class QuicConnection extends QuicConnectionEnd {
   readonly #controlReassembler: PacketReassembler
   #control: QuicStreamEnd | undefined = undefined
   readonly #dataStreams = new Map<number, DataStream>()
-  /** What has come on data streams before the control stream has said who this is. */
+  /** Data of data streams before CONNECT. */
   #earlyBytes: Buffer[] = []
   #hasControl = false
-  /** It has had its CONNACK. */
+  /** It got its CONNACK. */
   #isAuthenticated = false
 
-  /** `heldTotal`: the same for all connections of a listener. */
+  /** `heldTotal`: shared by all connections of a listener. */
   constructor(peer: QuicPeer, limits: QuicLimits, heldTotal: HeldTotal) {
     const { remoteAddress: address, remotePort: port, credentials } = peer
     super({ peer: { address, port }, credentials, maxHeldBytes: limits.maxHeldBytes, heldTotal })
@@ -71,7 +71,7 @@ export class QuicConnection extends QuicConnectionEnd {
     this.#controlReassembler = new PacketReassembler(limits.maxPacketBytes)
   }
 
-  /** A stream that the client has opened. The first one is the control stream: `whenReady` sets `onData` and `onClose`. */
+  /** The client opened a stream. The first one is the control stream: `whenReady` sets `onData` and `onClose`. */
   addStream(stream: QuicStreamEnd, whenReady: () => void): void {
     stream.on('error', ignore)
     if (this.isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
@@ -83,13 +83,13 @@ export class QuicConnection extends QuicConnectionEnd {
   write(buffer: Buffer, done: () => void): void {
     const control = this.#control
     if (!this.#isAuthenticated) this.#isAuthenticated = beginsWithConnack(buffer)
-    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    // The stream has ended. `done` is still called later, never within the call.
     if (this.isFinished || control === undefined) process.nextTick(done)
     else if (this.#ackStreams.isIdle) control.write(buffer, () => done())
     else this.#distribute(buffer, control, done)
   }
 
-  /** Answers go where their questions came from. */
+  /** Acknowledgements use the stream of the acknowledged packet. */
   #distribute(buffer: Buffer, control: QuicStreamEnd, done: () => void): void {
     let unwritten = 1
     const written = (): void => {
@@ -127,7 +127,7 @@ export class QuicConnection extends QuicConnectionEnd {
     let isFirst = true
     stream.on('data', (chunk: Buffer) => {
       if (this.isEnding) return
-      // Whatever else begins like this is none of ours, and nothing is kept of it.
+      // The client does not start with CONNECT: nothing is stored for it.
       if (isFirst && (chunk[0] ?? 0) >> 4 !== connectType) this.#controlReassembler.passThrough()
       isFirst = false
       this.#controlReassembler.addChunk(chunk, (packets) => this.#passControl(packets))
@@ -135,7 +135,7 @@ export class QuicConnection extends QuicConnectionEnd {
       this.#reportBuffered()
     })
     stream.on('end', () => this.noteEnd())
-    // Both of its directions are over, or it was broken off: there is no MQTT connection without it.
+    // Both directions ended, or it was reset: MQTT needs the control stream.
     stream.on('close', () => this.noteStreamLost())
     whenReady()
     readBuffered(stream)
@@ -190,7 +190,7 @@ export class QuicConnection extends QuicConnectionEnd {
     if (!this.isEnding) this.noteGathered(this.#controlReassembler.heldBytes + this.#gatheredBytes())
   }
 
-  /** Packets of which only the beginning is here, on data streams. */
+  /** Bytes of incomplete packets on data streams. */
   #gatheredBytes(): number {
     let bytes = 0
     for (const { reassembler } of this.#dataStreams.values()) bytes += reassembler.heldBytes
@@ -198,7 +198,10 @@ export class QuicConnection extends QuicConnectionEnd {
   }
 }
 
-/** The connection may be gone in the batch in which a stream has come, and its streams with it. Each piece goes to those who listen. */
+/**
+ * The connection may close in the batch in which a stream arrived, and its streams with it. Each chunk is passed to the
+ * listeners.
+ */
 function readBuffered(stream: QuicStreamEnd): void {
   for (let chunk: unknown = ''; chunk !== null;) chunk = stream.read()
 }

@@ -1,6 +1,6 @@
-// What a QUIC listener reads from disk. The library wants PEM in the clear and nothing else, so a key with a password is
-// opened here. It keeps what it was given: of files that change, revocations count at once, for they are looked at here, and
-// the rest when the listener is opened again, which is said.
+// Files of a QUIC listener. The library accepts unencrypted PEM only, so a key with a passphrase is decrypted here. The
+// library keeps what it got: changed revocation lists apply at once, because Godwit checks them; other changed files
+// apply when the listener is opened again, which is reported.
 
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
@@ -12,18 +12,18 @@ import type { TlsSettings } from './tls-settings.ts'
 export interface QuicCredentials {
   readonly key: string
   readonly certificate: string
-  /** Authorities whose client certificates are believed. Undefined: clients are not asked for any. */
+  /** Authorities of client certificates. Undefined: no certificate is requested. */
   readonly authorities: string | undefined
   /** A client without a certificate is refused. */
   readonly requiresCertificate: boolean
-  /** Those in force at this moment. Unsaid or undefined: nothing has been revoked. */
+  /** Returns the current lists. Absent or undefined: nothing is revoked. */
   readonly revocations?: () => RevocationLists | undefined
 }
 
 const ticketKeyBytes = 48
 const fileCheckMs = 5_000
 
-/** What keeps these files from being used over QUIC; undefined: nothing. */
+/** Returns why these files cannot be used for QUIC; undefined if they can. */
 export function problemOfQuicFiles(settings: TlsSettings): TlsProblem | undefined {
   const reading = read(settings)
   return 'problem' in reading ? reading.problem : undefined
@@ -31,11 +31,11 @@ export function problemOfQuicFiles(settings: TlsSettings): TlsProblem | undefine
 
 export interface QuicFilesOptions {
   readonly settings: TlsSettings
-  /** Files have changed and are not in force, and then, undefined, that they are again. */
+  /** Changed files are not in use; undefined: they are again. */
   onProblem(problem: TlsProblem | undefined): void
 }
 
-/** The files of one listener, as long as it is open. */
+/** The files of one open listener. */
 export class QuicFiles {
   readonly credentials: QuicCredentials
   readonly #options: QuicFilesOptions
@@ -46,7 +46,7 @@ export class QuicFiles {
   #problem: TlsProblem | undefined = undefined
   #isClosed = false
 
-  /** Reads and tries the files. The problem names the setting that is wrong. */
+  /** Reads and validates the files. The problem names the setting. */
   static open(options: QuicFilesOptions): { readonly files: QuicFiles } | { readonly problem: TlsProblem } {
     const reading = read(options.settings)
     return 'problem' in reading ? reading : { files: new QuicFiles(options, reading.contents) }
@@ -62,7 +62,7 @@ export class QuicFiles {
     this.#timer = setInterval(() => void this.reload(), fileCheckMs).unref()
   }
 
-  /** Looks at the files. What cannot be used is told, and leaves everything as it was. */
+  /** Checks the files. Unusable ones are reported, and the previous ones stay in use. */
   async reload(): Promise<void> {
     const stamp = await fileStampOf(this.#options.settings)
     if (stamp === this.#stamp || this.#isClosed) return
@@ -119,7 +119,7 @@ function read(settings: TlsSettings): Reading {
   return { problem: { setting: 'crlfile', certificateName: undefined, message: `${crlFile}, ${lists.problem}` } }
 }
 
-/** As it was read: one file each. */
+/** One file each, as it was read. */
 function textOf(pem: unknown): string {
   assert(Buffer.isBuffer(pem), 'files of a listener are read as bytes')
   return pem.toString('latin1')

@@ -1,23 +1,23 @@
-// The library of QUIC. It is optional, so it is loaded where it is needed, and a machine that has none hears of it in a sentence.
+// Loads the QUIC library, which is optional: if it is missing, a text says so.
 
 import type * as http3 from '@currentspace/http3'
 
 export type { QuicClientSession, QuicServer, QuicServerSession } from '@currentspace/http3'
 
-/** Polling needs nothing of the system that a container might forbid. */
+/** Polling uses no system call that a container might forbid. */
 export const quicRuntime = { runtimeMode: 'portable', fallbackPolicy: 'error' } as const
 /** ALPN of MQTT, registered by IANA. */
 export const mqttOverQuic = 'mqtt'
-/** Rejects where it is not there: ask `problemOfQuic` first. */
+/** Rejects if it is missing: call `problemOfQuic` first. */
 export function loadQuicLibrary(): Promise<typeof http3> {
   return import('@currentspace/http3')
 }
 
-/** Why this machine has no QUIC, and what to do about it, without a full stop; undefined: it has. */
+/** Returns why QUIC is unavailable, with the remedy, without a full stop; undefined if it is available. */
 export async function problemOfQuic(): Promise<string | undefined> {
   try {
     const library = await loadQuicLibrary()
-    // What is compiled of it is only loaded when a listener is opened. This one never is: its key is none.
+    // The native part is loaded only when a listener is opened. This one fails, because its key is empty.
     await library.createQuicServer({ ...quicRuntime, key: '', cert: '' }).listen(0, '127.0.0.1')
     return undefined
   } catch (error) {

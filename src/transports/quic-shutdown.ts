@@ -1,17 +1,17 @@
-// Our end of a QUIC connection as one byte stream, whichever side has opened it: data that arrives while reading is paused, and how it
-// ends. Which packet goes on which stream is the business of those who are made of this.
+// Common part of QUIC connections in both directions: data that arrives while reading is paused, and the end of the connection.
+// Subclasses assign packets to streams.
 //
-//   streams --whole packets--> pass --> onData            end: data streams, then the control stream, then the connection
+//   streams --complete packets--> pass --> onData         end: data streams, then the control stream, then the connection
 //                               '-- held while paused     destroy: the connection, at once
 //
-// The library has no way to stop a stream from being read. Data that arrives while reading is paused is held here, within a
-// limit; a peer that sends more is disconnected, where a TCP peer would wait. A peer that has ended the connection well is
-// heard to the end: of that, too, the reader hears when it goes on.
+// The library cannot stop reading from a stream. Data that arrives while reading is paused is held here, within a limit; a peer that
+// sends more is disconnected, where TCP would make it wait. If the peer ended the connection normally, all data is read first, and the
+// reader is told of the end after it resumed.
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
 
-/** Of several connections together. */
+/** Bytes held by several connections together. */
 export interface HeldTotal {
   bytes: number
   readonly limit: number
@@ -20,7 +20,7 @@ export interface HeldTotal {
 export interface QuicShutdownOptions {
   readonly peer: ClientAddress
   readonly credentials?: StreamCredentials | undefined
-  /** Bytes held for this connection while reading is paused. */
+  /** Maximum bytes held for this connection while reading is paused. */
   readonly maxHeldBytes: number
   readonly heldTotal: HeldTotal
 }
@@ -37,18 +37,20 @@ export abstract class QuicConnectionEnd implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
-  /** Nothing is passed on or taken any more: we have ended it, or its reader knows of its end. */
+  /**
+   * The connection was ended by this side, or its reader knows of its end: nothing is passed on or accepted any more.
+   */
   protected isEnding = false
   readonly #options: QuicShutdownOptions
   #gatheredBytes = 0
   /** Data that arrived while reading is paused, in order. */
   #held: Buffer[] = []
-  /** Of these, and of what those who are made of this hold besides. */
+  /** Bytes of these, and of data that subclasses hold. */
   #heldBytes = 0
   #isPaused = false
   /** The peer ended its stream, and the reader has not reached the end. */
   #hasPeerEnded = false
-  /** The connection is closed. The reader may not know yet. */
+  /** The connection is closed; the reader may not have been told yet. */
   #isClosed = false
   #onEndRead: () => void = ignore
   #error: Error | undefined
@@ -61,13 +63,13 @@ export abstract class QuicConnectionEnd implements ByteStream {
     this.#options = options
   }
 
-  /** The first stream; undefined: it is not there yet. */
+  /** The first stream; undefined: not opened yet. */
   protected abstract controlStream(): Duplex | undefined
-  /** Those beside it that are there. */
+  /** The open data streams. */
   protected abstract dataStreams(): Iterable<Duplex>
-  /** The connection itself, at once: what has not been sent is lost. `noteClosed` follows. */
+  /** Closes the connection at once: unsent data is lost. `noteClosed` follows. */
   protected abstract closeConnection(): void
-  /** What is held besides goes as well. */
+  /** Drops data that the subclass holds. */
   protected abstract clearHeld(): void
 
   abstract write(buffer: Buffer, done: () => void): void
@@ -94,8 +96,8 @@ export abstract class QuicConnectionEnd implements ByteStream {
     if (this.isEnding) return
     if (this.#isClosed) return this.#reportCloseLater()
     this.#stop()
-    // What was written goes first, then the end of each stream. The connection itself is closed when the peer has seen
-    // that, for nothing that is on its way outlives it.
+    // Written data is sent first, then the end of each stream. The connection is closed after the peer has received
+    // that, because closing loses data under way.
     for (const stream of this.dataStreams()) stream.end()
     const control = this.controlStream()
     if (control === undefined || control.destroyed) return this.#close()
@@ -114,8 +116,8 @@ export abstract class QuicConnectionEnd implements ByteStream {
   }
 
   /**
-   * The connection is closed, by either side. `whenHeard`: the reader was told, and nothing is held any more. Where the peer has
-   * ended it well a reader that stands still hears of it when it goes on.
+   * Either side closed the connection. `onEndRead`: the reader was told and nothing is held any more. If the peer ended
+   * the connection normally, a paused reader is told when it resumes.
    */
   noteClosed(onEndRead: () => void = ignore): void {
     if (this.#isClosed) return
@@ -126,18 +128,18 @@ export abstract class QuicConnectionEnd implements ByteStream {
     if (!mayHaveMore) this.#reportClose()
   }
 
-  /** No stream takes anything any more. */
+  /** No stream accepts data any more. */
   protected get isFinished(): boolean {
     return this.isEnding || this.#isClosed
   }
 
-  /** The first stream will bring nothing more. */
+  /** The first stream has ended. */
   protected noteEnd(): void {
     if (this.#isPaused) this.#hasPeerEnded = true
     else this.end()
   }
 
-  /** A stream is gone without which there is no connection. With a connection that is gone itself all of them are. */
+  /** A required stream was lost. If the connection is closed, all streams are. */
   protected noteStreamLost(): void {
     if (!this.#isClosed) this.destroy()
   }
@@ -150,7 +152,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     this.noteHeld(packets.length)
   }
 
-  /** So many bytes more (or fewer) are held. Too many end the connection. */
+  /** Changes the number of held bytes. Too many end the connection. */
   protected noteHeld(bytes: number): void {
     const { heldTotal, maxHeldBytes } = this.#options
     this.#heldBytes += bytes
@@ -159,30 +161,30 @@ export abstract class QuicConnectionEnd implements ByteStream {
     if (isTooMuch && bytes > 0) this.fault('it went on sending while reading was paused')
   }
 
-  /** So many bytes are held of packets of which not all has come. */
+  /** Sets the number of bytes in incomplete packets. */
   protected noteGathered(bytes: number): void {
     if (bytes === 0 && this.#gatheredBytes === 0) return
     this.#gatheredBytes = bytes
     this.onBuffered()
   }
 
-  /** The peer has broken a rule. */
+  /** The peer violated the protocol. */
   protected fault(why: string): void {
     this.noteError(new Error(why))
     this.destroy()
   }
 
-  /** The library gives the number of a connection that is gone to another one: it must not be closed again. */
+  /** The library may reuse the number of a closed connection, which must not be closed again. */
   #close(): void {
     if (!this.#isClosed) this.closeConnection()
   }
 
-  /** All that was held has been read. */
+  /** All held data was read. */
   #finishReading(): void {
     if (this.#isClosed || this.#hasPeerEnded) this.end()
   }
 
-  /** Never from within the call that lets the reader go on. */
+  /** Never within the call that resumes reading. */
   #reportCloseLater(): void {
     this.#stop()
     setImmediate(() => this.#reportClose())

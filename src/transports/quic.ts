@@ -1,9 +1,8 @@
-// QUIC: connections of a library as byte streams. The library is optional; a machine that has none, or one that cannot be
-// loaded, hears of it in a sentence and goes on without.
+// QUIC connections as byte streams. The library is optional; if it is missing or cannot be loaded, a text says so and
+// the broker continues.
 //
-// The library has a thread of its own for the socket and hands over what has come in batches. It takes one certificate and
-// keeps it: a listener that is to have another one is started again. It knows nothing of certificates that were revoked:
-// those are looked for when the handshake is done.
+// The library has a thread of its own for the socket and delivers data in batches. It cannot change its certificate: a
+// listener with a new one is opened again. It does not support revocation lists: they are checked after the handshake.
 
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
@@ -20,49 +19,51 @@ import type { HeldTotal } from './quic-shutdown.ts'
 
 export interface QuicListenOptions {
   readonly host: string
-  /** 0: the system chooses one. */
+  /** 0: the operating system chooses one. */
   readonly port: number
   readonly credentials: QuicCredentials
-  /** Connections at one time; one more is closed after its handshake. Undefined: no limit of its own. */
+  /**
+   * Maximum connections at the same time; further ones are closed after the handshake. Undefined: no limit of its own.
+   */
   readonly maxConnections?: number | undefined
-  /** What all listeners of this thread may hold together. Without it: no limit. */
+  /** Limit of all listeners of this thread together. Absent: no limit. */
   readonly limits?: ConnectionLimit
   readonly rates?: readonly ConnectionRate[]
-  /** Who may connect, by address; the first rule that fits decides. */
+  /** Address rules; the first match decides. */
   readonly accessRules?: readonly AddressRule[]
-  /** A connection on which nothing was heard for so long is over; 0: never. */
+  /** A connection without received data for this time is closed; 0: never. */
   readonly idleTimeoutMs: number
-  /** So often every peer is asked for a sign of life, so that those who live are not idle; 0: never. */
+  /** Interval of PING frames, so that connected clients are not idle; 0: none. */
   readonly keepAliveMs: number
-  /** Clients show that they are where they say before anything is kept for them. Costs them a round trip. */
+  /** Clients prove their address before state is stored for them. Costs a round trip. */
   readonly checksAddresses: boolean
   /** A client that opens no stream for this time after the handshake is disconnected. */
   readonly streamTimeoutMs: number
   readonly maxDataStreams: number
   readonly maxPacketBytes: number
-  /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
+  /** Called for each connection. Must set `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
-  /** A connection was refused. `why` is for the log, where there is more to say than the reason. */
+  /** A connection was refused. `why` has further details for the log. */
   onRefused?(reason: ConnectionRefusal, why?: string): void
-  /** The library has failed at something that belongs to no connection. The listener goes on. */
+  /** The library reported an error that belongs to no connection. The listener continues. */
   onFault?(error: Error): void
 }
 
-/** Windows of flow control, of a connection and of each stream. The library does not bear smaller ones. */
+/** Flow control windows of a connection and of each stream. The library does not work with smaller ones. */
 const connectionWindowBytes = 10_000_000
 const streamWindowBytes = 1_000_000
-/** What is held while the broker does not read: of one connection, and of all of a listener. */
+/** Maximum bytes held while reading is paused: of one connection, and of all of a listener. */
 const maxHeldBytes = 8_388_608
 const maxHeldBytesTotal = 134_217_728
-/** What the library takes where nothing limits connections. */
+/** Maximum for the library if connections are not limited. */
 const maxLibraryConnections = 100_000
 /** Maximum number of connections that are told that the limit is reached. */
 const spareConnections = 64
 const streamCheckMs = 1_000
 
 /**
- * Opens a listener. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot, and where
- * the library is not there: ask `problemOfQuic` first.
+ * Opens a listener. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`), or if the library is
+ * missing: call `problemOfQuic` first.
  */
 export async function listenQuic(options: QuicListenOptions): Promise<Listener> {
   const library = await loadQuicLibrary()
@@ -89,8 +90,8 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
 }
 
 /**
- * Binds the address and lets go of it. The library says in words of its own what Node says with a code, and keeps a thread
- * for a listener that could not be opened.
+ * Binds and releases the address. The library reports an error in its own words instead of a code of Node, and keeps a
+ * thread for a listener that could not be opened.
  */
 function checkAddressFree({ host, port }: QuicListenOptions): Promise<void> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
@@ -106,11 +107,11 @@ class QuicListener {
   readonly #options: QuicListenOptions
   readonly #rules: AddressRules
   readonly #connections = new Map<QuicServerSession, QuicConnection>()
-  /** Those without a stream, with the checks that are left to them. */
+  /** Connections without a stream, with their remaining checks. */
   readonly #waiting = new Map<QuicServerSession, number>()
   readonly #held: HeldTotal = { bytes: 0, limit: maxHeldBytesTotal }
   readonly #timers: NodeJS.Timeout[]
-  /** Connections that are gone, and whose readers have not come so far. */
+  /** Closed connections whose data is not read yet. */
   #closedUnread = 0
   #isClosing = false
   #whenEmpty: (() => void) | undefined
@@ -132,8 +133,8 @@ class QuicListener {
   }
 
   /**
-   * Accepts no new connections and none without a stream: a silent client must not hold the address. The socket is
-   * closed when the last connection is gone.
+   * Accepts no new connections, and closes those without a stream: a silent client must not keep the address in use.
+   * The socket closes with the last connection.
    */
   close(): Promise<void> {
     this.#isClosing = true
@@ -159,7 +160,7 @@ class QuicListener {
     this.#options.onRefused?.(reason, distrust === undefined ? undefined : `${session.remoteAddress}: ${distrust}`)
   }
 
-  /** What is against its certificate, although its authority has signed it. */
+  /** Returns why a certificate signed by an authority is not accepted. */
   #certificateProblem(session: QuicServerSession): string | undefined {
     const lists = this.#options.credentials.revocations?.()
     const chain = lists === undefined ? [] : session.getPeerCertificateChain().map(({ raw }) => raw)
@@ -173,7 +174,7 @@ class QuicListener {
     const lack = limits?.reasonToRefuse
     if (lack !== undefined) return lack
     const nowMs = performance.now()
-    // There is no line to wait in: the handshake, which is most of the work, is done.
+    // Connections cannot wait: the handshake, most of the work, is done.
     const waits = rates.map((rate) => rate.waitMsAt(nowMs))
     return waits.includes(undefined) ? 'too-fast' : limits?.acquire()
   }
@@ -182,7 +183,7 @@ class QuicListener {
     const { maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
     const certificate = session.getPeerCertificate()
     const peer = {
-      // Where the socket is for both, clients of IPv4 are in the clothes of IPv6.
+      // On a socket for both, IPv4 clients have IPv6 form.
       remoteAddress: proxiedAddress(session.remoteAddress) ?? session.remoteAddress,
       remotePort: session.remotePort,
       credentials: {
@@ -209,7 +210,7 @@ class QuicListener {
     if (!this.#connections.delete(session)) return
     this.#waiting.delete(session)
     this.#closedUnread += 1
-    // As over TCP, its place is taken until nothing is left to be read of it.
+    // As with TCP, it counts as a connection until all of its data was read.
     connection.noteClosed(() => {
       this.#closedUnread -= 1
       this.#options.limits?.release()

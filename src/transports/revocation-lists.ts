@@ -1,14 +1,14 @@
-// Lists of revoked certificates (RFC 5280, section 5), for the one transport whose library does not know them. Everywhere else
-// OpenSSL reads them; what is decided here is decided as it would decide.
+// Certificate revocation lists (RFC 5280, section 5) for QUIC and DTLS, whose libraries do not support them. For TLS OpenSSL checks
+// them; the results here are the same.
 //
 //   CertificateList { { version?, algorithm, issuer, thisUpdate, nextUpdate?, [ { serial, date, extensions? } ]?, [0]? }, algorithm, signature }
 //   Certificate     { { [0] version?, serial, algorithm, issuer, validity, subject, ... }, algorithm, signature }
 //
-// DER is read by hand, and no more of it than this: the libraries that read it (asn1js and what is made of it) give up at some ten
-// thousand parts, which a list of a fleet has, and hold the thread many times longer over those that they read.
+// DER is parsed here, and only these structures: libraries for DER (asn1js and those based on it) fail at about ten thousand parts,
+// which the list of a fleet has, and block the thread many times longer for smaller lists.
 //
-// A list of an authority counts when the authority has signed it. An authority without a list, or with one that has run out,
-// stands for nobody: otherwise a list that is not renewed would let in whom it was made to keep out.
+// A list applies if its authority has signed it. Certificates of an authority without a list, or with an expired one, are rejected:
+// otherwise a list that is not renewed would accept revoked certificates.
 
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import {
@@ -23,19 +23,19 @@ import {
 } from './der.ts'
 
 export interface RevocationLists {
-  /** Why a client with these certificates (DER, its own first) is not to be believed; undefined: nothing is against it. */
+  /** Returns why a client with these certificates (DER, its own first) is rejected; undefined if it is accepted. */
   refusalOf(certificates: readonly Uint8Array[], nowMs: number): string | undefined
 }
 
 interface List {
-  /** The name of the authority, as it is in its certificates. */
+  /** The name of the authority, as in its certificates. */
   readonly issuer: string
   readonly serials: ReadonlySet<string>
   readonly beginsAtMs: number
   readonly endsAtMs: number
 }
 
-/** Certificates between a client and an authority that is believed. */
+/** Maximum certificates between a client and a trusted authority. */
 const maxChain = 16
 
 /** Hashes by the identifier of the signature algorithm, in hexadecimal. Ed25519 has its own. */
@@ -49,7 +49,10 @@ const hashes: ReadonlyMap<string, string | undefined> = new Map([
   ['2b6570', undefined],
 ])
 
-/** Reads the lists and checks them with the authorities, both PEM; or the end of a sentence about the file of lists. */
+/**
+ * Reads the lists and verifies them with the authorities, both in PEM. Returns the end of an error text if the file is
+ * invalid.
+ */
 export function readRevocationLists(
   pem: string,
   authorities: string,
@@ -59,7 +62,7 @@ export function readRevocationLists(
   for (const [index, block] of blocksOf(pem, 'X509 CRL').entries()) {
     try {
       const list = readList(derOf(block), believed)
-      // A file to which each new list is added holds older ones as well, in whatever order.
+      // A file to which new lists are appended contains older ones as well, in any order.
       if (list.beginsAtMs >= (lists.get(list.issuer)?.beginsAtMs ?? -Infinity)) lists.set(list.issuer, list)
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
@@ -71,7 +74,7 @@ export function readRevocationLists(
   return { lists: { refusalOf: (chain, nowMs) => refusalOf([...chain, ...others], { lists, anchors, nowMs }) } }
 }
 
-/** Walks from the client's certificate to an authority that needs nobody else. */
+/** Walks from the client's certificate to a self-signed authority. */
 function refusalOf(
   certificates: readonly Uint8Array[],
   known: { readonly lists: ReadonlyMap<string, List>; readonly anchors: ReadonlySet<string>; readonly nowMs: number },
@@ -112,7 +115,7 @@ function readList(der: Buffer, believed: readonly X509Certificate[]): List {
   return { issuer, serials: new Set(entries.map(serialOf)), beginsAtMs, endsAtMs }
 }
 
-/** `keys`: of the authorities that are called as the list says. */
+/** `keys`: of the authorities with the name in the list. */
 function verifySignature(
   signed: Buffer,
   by: {
@@ -125,7 +128,7 @@ function verifySignature(
   const [identifier] = partsOf(contentOf(by.algorithm, tags.sequence))
   const name = contentOf(identifier, tags.identifier).toString('hex')
   if (!hashes.has(name)) throw new Malformed('it is signed in a way that is not known here')
-  // The first byte of a string of bits says how many of the last byte do not count: none of a signature.
+  // The first byte of a bit string is the number of unused bits in the last byte: 0 for a signature.
   const signature = contentOf(by.signature, tags.bits).subarray(1)
   const isSigned = by.keys.some((key) => verify(hashes.get(name), signed, key, signature))
   if (!isSigned) throw new Malformed('it is not signed by its authority')
@@ -137,7 +140,7 @@ function serialOf(entry: Part): string {
   return contentOf(serial, tags.integer).toString('hex')
 }
 
-/** What must be understood would say that the list is about less, or about others, than it seems. */
+/** A critical extension may restrict the list to fewer or other certificates. */
 function rejectCriticalExtensions(extensions: Buffer): void {
   for (const extension of partsOf(extensions)) {
     const [, critical] = partsOf(contentOf(extension, tags.sequence))
@@ -166,7 +169,7 @@ function isSelfIssued({ raw }: X509Certificate): boolean {
   return issuer === subject
 }
 
-/** RFC 5280 4.1.2.5: without fractions, and in UTC. */
+/** RFC 5280 4.1.2.5: without fractions, in UTC. */
 function timeOf(part: Part | undefined): number {
   const text = part === undefined ? '' : insideOf(part).toString('latin1')
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text

@@ -1,9 +1,9 @@
-// A socket of Node as a byte stream, in the clear or behind TLS: both are driven alike.
+// A Node socket as a byte stream, with or without TLS.
 
 import type { Socket } from 'node:net'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
 
-/** How long a peer may take to let go of a connection that we have ended: so many checks. */
+/** Number of checks after which a peer must have closed a connection that the broker ended. */
 const lingerChecks = 5
 /**
  * Maximum number of checks for which a paused reader may leave the end of its stream unread. The socket is closed and does not
@@ -37,7 +37,7 @@ export class SocketStream implements ByteStream {
     this.#state = 'open'
   }
 
-  /** The stream of a socket without listeners. */
+  /** Creates the stream of a socket without listeners. */
   static over(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined): SocketStream {
     const stream = new SocketStream(socket, client, credentials)
     const streamSocket = socket as StreamSocket
@@ -49,7 +49,7 @@ export class SocketStream implements ByteStream {
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    // The stream has ended. `done` is still called later, never within the call.
     if (this.#state !== 'open') process.nextTick(done)
     else this.#socket.write(buffer, done)
   }
@@ -67,8 +67,8 @@ export class SocketStream implements ByteStream {
     if (this.#state !== 'open') return this.#reportIfClosed()
     this.#state = 'ending'
     this.onData = ignore
-    // Unread data would turn our close into a reset, and the reset would overtake the last bytes that we
-    // sent. So we go on reading until the peer has closed its side.
+    // Unread data would turn the close into a reset, which would overtake the last bytes sent. So reading continues
+    // until the peer has closed its side.
     this.#socket.resume()
     this.#socket.end()
     linger(this, lingerChecks)
@@ -86,8 +86,8 @@ export class SocketStream implements ByteStream {
   }
 
   /**
-   * A reader that stands still may have what came before the end, not looked at: it hears of the end when it goes on. Node tells of it
-   * at once where all bytes have been handed over.
+   * A paused reader may have unread data before the end, so it is told after it resumed. Node reports the end at once
+   * if all bytes were delivered.
    */
   noteClosed(): void {
     const mayHaveMore = this.#state === 'open' && this.#error === undefined && this.#socket.isPaused()
@@ -97,7 +97,7 @@ export class SocketStream implements ByteStream {
     else this.onClose(this.#error)
   }
 
-  /** Later, and never from within the call that lets the reader go on. */
+  /** Later, never within the call that resumes reading. */
   #reportIfClosed(): void {
     if (this.#state !== 'gone') return
     this.#state = 'ending'
@@ -108,8 +108,8 @@ export class SocketStream implements ByteStream {
 }
 
 /**
- * Streams that were ended and whose peers still hold on, and those whose end was not reported, with the checks that are
- * left to them. One timer for all of them, and none while there are none.
+ * Streams that were ended and whose peers have not closed, and those whose end was not reported, with their remaining
+ * checks. They share one timer, which runs only while there are any.
  */
 const lingering = new Map<SocketStream, number>()
 let lingerTimer: NodeJS.Timeout | undefined

@@ -1,6 +1,6 @@
-// TCP: sockets of node:net as byte streams.
+// TCP sockets of node:net as byte streams.
 //
-// An idle connection is mostly what Node keeps for it; here it gets one object more and no function of its own: the
+// Most memory of an idle connection is Node's. Here it has only one further object and no function of its own: the
 // socket's listeners are shared and find the stream through a field of the socket.
 
 import type { Socket } from 'node:net'
@@ -14,11 +14,11 @@ import {
 import { SocketStream } from './socket-stream.ts'
 
 export interface TcpListenOptions extends AcceptorOptions {
-  /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
+  /** Called for each connection. Must set `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
 }
 
-/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
+/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). */
 export async function listenTcp(options: TcpListenOptions): Promise<ReconfigurableListener<TcpListenOptions>> {
   const acceptor = await openConnectionAcceptor(options, acceptHandler(options))
   return { ...acceptor, change: (changed) => acceptor.change(changed, acceptHandler(changed)) }

@@ -1,6 +1,6 @@
-// Errors of OpenSSL as sentences that say what is wrong and what to do.
+// Texts for errors of OpenSSL, with the remedy.
 
-/** By the code that Node derives from the error of OpenSSL. */
+/** By the code that Node derives from OpenSSL's error. */
 const handshakeTexts: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'the client did not speak TLS: let it use TLS (mqtts://), or a listener without TLS',
   ERR_SSL_HTTP_REQUEST: 'the client sent HTTP without TLS: let it use https:// or wss://',
@@ -24,7 +24,7 @@ const handshakeTexts: Readonly<Record<string, string>> = {
   EPIPE: 'the client closed the connection during the TLS handshake',
 }
 
-/** By the reason that Node gives for a certificate that does not hold. */
+/** By Node's reason for an invalid certificate. */
 const certificateTexts: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority in cacertfile has issued it',
   UNABLE_TO_GET_ISSUER_CERT: 'the certificate of its issuer is missing in cacertfile',
@@ -40,18 +40,18 @@ const certificateTexts: Readonly<Record<string, string>> = {
   INVALID_PURPOSE: 'it is not made for TLS clients (extended key usage)',
 }
 
-/** Why a handshake failed. Nothing of it is under the control of the client. */
+/** Returns why a handshake failed. The client controls no part of the text. */
 export function handshakeErrorText(error: Error): string {
   const { code = '' } = error as NodeJS.ErrnoException
   return handshakeTexts[code] ?? `TLS handshake failed: ${openSslReason(error)}`
 }
 
-/** Why a certificate of a client does not hold. */
+/** Returns why a client's certificate is invalid. */
 export function certificateErrorText(reason: string): string {
   return certificateTexts[reason] ?? reason.toLowerCase().replaceAll('_', ' ')
 }
 
-/** The reason without numbers of OpenSSL and without lines of its source. */
+/** Returns the reason without OpenSSL's numbers and source lines. */
 export function openSslReason(error: Error): string {
   const { reason } = error as Error & { readonly reason?: unknown }
   if (typeof reason === 'string' && reason !== '') return reason

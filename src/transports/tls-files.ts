@@ -1,5 +1,5 @@
-// What a TLS listener reads from disk: certificates, keys, authorities, revocations, pre-shared keys. Everything is read and
-// tried together, so that what is in force always fits together.
+// Files of a TLS listener: certificates, keys, authorities, revocation lists, pre-shared keys. Everything is read and
+// validated together, so that the files in use are consistent.
 
 import { constants, createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { openSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
 
-/** Which setting a problem is about, so that the error can name the key. */
+/** The setting that a problem concerns. */
 export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'
 
 export interface TlsProblem {
@@ -20,9 +20,9 @@ export interface TlsProblem {
   readonly message: string
 }
 
-/** What a listener works with until its files change. */
+/** Contents in use until the files change. */
 export interface TlsMaterial {
-  /** For the listener's own certificate, tried already. */
+  /** For the listener's own certificate, validated. */
   readonly options: SecureContextOptions
   readonly byServerName: ReadonlyMap<string, SecureContext>
   readonly keys: PreSharedKeys
@@ -43,15 +43,15 @@ class FileProblem extends Error {
 
 export const ticketKeyBytes = 48
 
-/** RFC 9258 and OpenSSL: a key that says nothing of its hash is one for SHA-256. */
+/** RFC 9258 and OpenSSL: a key without a hash uses SHA-256. */
 const pskSuites = 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256'
 const pskCiphers =
   'ECDHE-PSK-CHACHA20-POLY1305:ECDHE-PSK-AES128-CBC-SHA256:PSK-AES256-GCM-SHA384:PSK-AES128-GCM-SHA256:PSK-CHACHA20-POLY1305'
 
-/** Gives what is in a file, or throws the error of the system. */
+/** Returns the content of a file, or throws the system's error. */
 export type FileReading = (file: string) => Buffer
 
-/** Reads and tries everything. `ticketKeysFor` makes the keys of session tickets from what clients are verified by. */
+/** Reads and validates everything. `ticketKeysFor` derives the keys of session tickets from the trusted authorities. */
 export function loadTlsFiles(
   settings: TlsSettings,
   ticketKeysFor: (trust: string) => Buffer,
@@ -66,13 +66,13 @@ export function loadTlsFiles(
   }
 }
 
-/** What keeps these files from being used; undefined: nothing. `read`: where some of them are not on the disk yet. */
+/** Returns why these files cannot be used; undefined if they can. `read` provides files that are not on disk yet. */
 export function problemOfTlsFiles(settings: TlsSettings, read?: FileReading): TlsProblem | undefined {
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes), read)
   return 'problem' in loading ? loading.problem : undefined
 }
 
-/** Another one whenever one of the files may be another. */
+/** Returns a value that differs whenever a file may have changed. */
 export async function fileStampOf(settings: TlsSettings): Promise<string> {
   const stamps = filesOf(settings).map(async (file) => {
     try {
@@ -97,7 +97,7 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, r
   const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
   const keys =
     settings.pskFile === undefined ? noKeys : readKeys(settings.pskFile, readOne('psk_file', settings.pskFile))
-  // Clients that older authorities verified must show a certificate again: a session ticket relies on those.
+  // Clients verified by other authorities must show a certificate again, because a session ticket replaces it.
   const trust = createHash('sha256')
     .update(JSON.stringify([settings.verifyPeer, settings.failIfNoPeerCertificate, ca?.toString(), crl?.toString()]))
     .digest('hex')
@@ -114,7 +114,8 @@ const noKeys: PreSharedKeys = new Map()
 
 function commonOptions(settings: TlsSettings): SecureContextOptions {
   const { minVersion, maxVersion, takesKeys, certificate } = settings
-  // A ticket does not say whose key it was made with, so clients with keys make a whole handshake each time: it is cheap.
+  // A ticket does not contain the identity of the key, so clients with keys make a full handshake each time, which is
+  // cheap.
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (takesKeys ? constants.SSL_OP_NO_TICKET : 0)
   const ciphers = settings.ciphers ?? (takesKeys ? ciphersWithKeys(certificate !== undefined) : undefined)
   return {
@@ -132,7 +133,7 @@ function ciphersWithKeys(hasCertificate: boolean): string {
   return [pskSuites, pskCiphers, ...ordinary].join(':')
 }
 
-/** Tries authorities and revocations alone first: Node passes over much that is no certificate. */
+/** Validates authorities and revocation lists separately: Node ignores much that is not a certificate. */
 function verificationOptions(
   common: SecureContextOptions,
   settings: TlsSettings,
@@ -205,7 +206,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return message
 }
 
-/** An empty or half-written file would be taken for no authorities at all, and no client would be verified. */
+/** An empty or incomplete file would mean that there are no authorities, and clients would not be verified. */
 function expectPem(setting: TlsFileSetting, file: string | undefined, content: Buffer, label: string): void {
   const text = content.toString('latin1')
   const begins = text.split(`-----BEGIN ${label}-----`).length - 1

@@ -1,7 +1,7 @@
-// What a TLS listener is set up with. Files, not their contents: they are read again when they change.
+// Settings of a TLS listener. They contain files, not their contents: these are read again when they change.
 
 export interface CertificateFiles {
-  /** PEM, with what it is signed by behind it. */
+  /** PEM, followed by the certificates that signed it. */
   readonly certFile: string
   /** PEM. */
   readonly keyFile: string
@@ -9,32 +9,32 @@ export interface CertificateFiles {
 }
 
 export interface NamedCertificateFiles extends CertificateFiles {
-  /** By which problems call it. */
+  /** Name in problems. */
   readonly name: string
   readonly serverName: string
 }
 
 export interface TlsSettings {
-  /** Undefined: for clients that have a pre-shared key only. */
+  /** Undefined: only for clients with a pre-shared key. */
   readonly certificate: CertificateFiles | undefined
-  /** For clients that ask for one of these host names (SNI); `*.example.org` stands for one level. */
+  /** For clients that request one of these host names (SNI); `*.example.org` stands for one level. */
   readonly byServerName: readonly NamedCertificateFiles[]
-  /** PEM: the authorities whose client certificates are believed. */
+  /** PEM: trusted authorities of client certificates. */
   readonly caFile: string | undefined
-  /** PEM: certificates that have been revoked. */
+  /** PEM: revoked certificates. */
   readonly crlFile: string | undefined
-  /** Clients are asked for a certificate; one that is shown must be good. */
+  /** Clients are asked for a certificate; a certificate must be valid. */
   readonly verifyPeer: boolean
   /** A client without a certificate is refused. */
   readonly failIfNoPeerCertificate: boolean
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3'
-  /** OpenSSL names of TLS 1.2 ciphers and TLS 1.3 suites, by colons; undefined: those of Node. */
+  /** OpenSSL names of TLS 1.2 ciphers and TLS 1.3 suites, separated by colons; undefined: Node's default. */
   readonly ciphers: string | undefined
-  /** Clients may come in by pre-shared keys, whether there is a file of them or not. */
+  /** Clients may use pre-shared keys, with or without a key file. */
   readonly takesKeys: boolean
-  /** A key by its identity from each line: `identity:hex`. */
+  /** Each line has an identity and its key: `identity:hex`. */
   readonly pskFile: string | undefined
-  /** A handshake that takes longer is over. */
+  /** Maximum duration of a handshake. */
   readonly handshakeTimeoutMs: number
 }

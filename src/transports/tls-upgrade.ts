@@ -1,16 +1,16 @@
 // TLS over accepted sockets. Each listener has an upgrade of its own.
 //
-//   welcome ---> handshakes under way ---> onSecure
+//   startHandshake ---> handshakes in progress ---> onSecure
 //      |            ^        |
-//      '-- line ----'        '--> refused: failed, too slow, no certificate, not believed
+//      '-- queue ---'        '--> refused: failed, timeout, no certificate, not trusted
 //
 // A handshake costs memory and time before the client is authenticated, so the number of handshakes is limited. Further
 // connections wait in a queue, unread. While some wait, slow handshakes are closed: a handshake needs two exchanges, and
 // clients that open connections and send nothing must not block others.
 //
-// The time of a handshake is counted in sweeps, from its beginning. Time for which the client waits for the broker does not count:
-// in the queue, and while the event loop is late, as a late sweep counts once. The limit follows recent handshakes: otherwise
-// thousands of slow clients that connect at once would all be closed, reconnect, and be closed again.
+// The duration of a handshake is counted in sweeps. Time for which the client waits for the broker does not count: in the queue, and
+// while the event loop is late, because a late sweep counts once. The limit follows recent handshakes: otherwise thousands of slow
+// clients that connect at once would all be closed, reconnect, and be closed again.
 
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -24,15 +24,15 @@ import type { TlsSettings } from './tls-settings.ts'
 
 export interface TlsUpgradeOptions {
   readonly settings: TlsSettings
-  /** Of the listener: a ticket of one is worth nothing at another, where clients may be verified differently. */
+  /** Name of the listener. Its tickets are invalid at other listeners, which may verify clients differently. */
   readonly name: string
-  /** The same on all shards, so that a client resumes its session on whichever it comes to. 32 random bytes. */
+  /** The same on all shards, so that a client can resume its session on any of them. 32 random bytes. */
   readonly ticketSecret: Uint8Array
-  /** A key that is known beside those of the file, and counts instead of one there; where the listener takes keys at all. */
+  /** Returns a stored key, which replaces one of the file; called if the listener accepts keys. */
   findStoredKey?(identity: string): Uint8Array | undefined
-  /** Handshakes under way at one time; who comes later waits in line. */
+  /** Maximum handshakes in progress; further ones wait in the queue. */
   readonly maxHandshakes?: number
-  /** Files have changed and are not taken, and then, undefined, that they are again. What was read last stays in force. */
+  /** Changed files are not in use; undefined: they are again. The previous ones stay in use. */
   onProblem(problem: TlsProblem | undefined): void
   /** A connection was refused; `why` is for the log. */
   onRefused(client: ClientAddress, why: string): void
@@ -47,7 +47,7 @@ interface Handshake {
   readonly client: ClientAddress
   readonly onSecure: OnSecure
   key: string
-  /** Since it has come, and from its beginning on since that. */
+  /** Number of sweeps since its arrival; counted again from the start of the handshake. */
   sweeps: number
 }
 
@@ -60,7 +60,7 @@ const sweepsPerTypical = 3
 const averageWeight = 1 / 16
 /** A client that sent its first message may wait in the queue this many times as long as a handshake may take. */
 const queueTimeoutFactor = 4
-/** Node's own restarts with each byte; ours is counted from the arrival. This one only must not come before. */
+/** Node's own timeout restarts with each byte; this file counts from the arrival. Node's must only not be shorter. */
 const nodeTimeoutMs = 3_600_000
 const fileCheckMs = 5_000
 
@@ -69,24 +69,28 @@ const ignore = (): void => {}
 export class TlsUpgrade {
   readonly #options: TlsUpgradeOptions
   readonly #server: Server
-  /** Handshakes under way by the addresses at both ends, in order of beginning. */
+  /** Handshakes in progress by the addresses of both ends, in order of their start. */
   readonly #inProgress: Map<string, Handshake>
   readonly #queue: Set<Handshake>
-  /** Whose key a client says to know: a key was found for it, and the handshake shows whether it is true. */
+  /**
+   * The identity that a client uses: a key was found for it, and the handshake verifies the client's knowledge of it.
+   */
   readonly #identities: WeakMap<TLSSocket, string>
   readonly #filesTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout | undefined
-  /** So many sweeps a handshake may take while others wait. All of its time, until it is known how long those take who come through. */
+  /**
+   * Maximum sweeps of a handshake while others wait; the whole timeout until the duration of successful ones is known.
+   */
   #maxSweeps: number
-  /** Since the last one that came through. */
+  /** Number of closed handshakes since the last success. */
   #cutOffCount = 0
   #material: TlsMaterial
-  /** Of the files that the material was read from. */
+  /** Identifies the files of the material. */
   #stamp: string
   #problem: TlsProblem | undefined
   #isClosed: boolean
 
-  /** Reads the files. The problem names the setting that is wrong. */
+  /** Reads the files. The problem names the setting. */
   static open(options: TlsUpgradeOptions): TlsUpgradeResult {
     const loading = loadTlsFiles(options.settings, (trust) => ticketKeys(options, trust))
     return 'problem' in loading ? loading : { upgrade: new TlsUpgrade(options, loading.material) }
@@ -109,17 +113,19 @@ export class TlsUpgrade {
     this.#filesTimer = setInterval(() => void this.reload(), fileCheckMs).unref()
   }
 
-  /** Begins the handshake, or has it wait in line. `onSecure` is called when it is done and the client is believed. */
+  /**
+   * Starts the handshake or adds it to the queue. `onSecure` is called when it is complete and the client is trusted.
+   */
   startHandshake(raw: AcceptedSocket, client: ClientAddress, onSecure: OnSecure): void {
     const handshake = { raw, client, onSecure, key: '', sweeps: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
     if (!this.#isFull) return this.#beginHandshake(handshake)
-    // It has no listener, so nothing is read beyond its own buffer.
+    // The socket has no listener, so nothing is read beyond its own buffer.
     this.#queue.add(handshake)
     raw.once('close', () => this.#queue.delete(handshake))
   }
 
-  /** Looks at the files. Who is connected stays; what cannot be used is told and leaves everything as it was. */
+  /** Checks the files. Connections remain; unusable files are reported, and the previous ones stay in use. */
   async reload(): Promise<void> {
     const stamp = await fileStampOf(this.#options.settings)
     if (stamp === this.#stamp || this.#isClosed) return
@@ -131,7 +137,7 @@ export class TlsUpgrade {
     this.#server.setSecureContext(loading.material.options)
   }
 
-  /** Another gate is in its place: handshakes that are under way or in line come to their end here. */
+  /** Another upgrade replaces it: handshakes in progress or in the queue are completed here. */
   retire(): void {
     this.#isClosed = true
     clearInterval(this.#filesTimer)
@@ -174,7 +180,7 @@ export class TlsUpgrade {
 
   #keyOf(socket: TLSSocket, identity: string): Uint8Array | null {
     const key = this.#options.findStoredKey?.(identity) ?? this.#material.keys.get(identity)
-    // Without a key OpenSSL would say that the identity is unknown. With a random key the error is that of a wrong key.
+    // Without a key OpenSSL would report an unknown identity. With a random key the error is that of a wrong key.
     if (key === undefined) return mayBeTicket(socket, identity) ? null : randomBytes(unknownKeyBytes)
     this.#identities.set(socket, identity)
     return key
@@ -182,7 +188,7 @@ export class TlsUpgrade {
 
   #beginHandshake(handshake: Handshake): void {
     const { raw } = handshake
-    // It has gone while it waited: nothing tells it from others that have.
+    // The client disconnected while it waited, so its addresses are unknown.
     if (raw.remotePort === undefined) return void raw.destroy()
     handshake.sweeps = 0
     handshake.key = endsOf(raw)
@@ -191,7 +197,7 @@ export class TlsUpgrade {
     this.#server.emit('connection', raw)
   }
 
-  /** The handshake is over, well or not. */
+  /** The handshake has ended, successfully or not. */
   #endHandshake(handshake: Handshake): void {
     if (!this.#inProgress.delete(handshake.key)) return
     for (const next of this.#queue) {
@@ -206,7 +212,7 @@ export class TlsUpgrade {
 
   #handleSecure(socket: TLSSocket): void {
     const handshake = this.#inProgress.get(endsOf(socket))
-    // It is gone already: what it had here went with its socket.
+    // The client disconnected; its state was removed with the socket.
     if (handshake === undefined) return void socket.destroy()
     handshake.raw.callbacks = undefined
     this.#cutOffCount = 0
@@ -221,7 +227,7 @@ export class TlsUpgrade {
     this.#options.onRefused(handshake.client, why)
   }
 
-  /** A certificate that is shown must be good; whether one must be shown is a setting. A pre-shared key is as good as one. */
+  /** A certificate must be valid; a setting requires one. A pre-shared key is sufficient as well. */
   #reasonToRefuse(socket: TLSSocket, { certificate, pskIdentity }: StreamCredentials): string | undefined {
     const { verifyPeer, failIfNoPeerCertificate } = this.#options.settings
     if (!verifyPeer) return undefined
@@ -244,7 +250,7 @@ export class TlsUpgrade {
     this.#options.onRefused(handshake.client, why)
   }
 
-  /** What has come while the loop was busy is read before a handshake counts as late. */
+  /** Data that arrived while the loop was busy is read before a handshake counts as late. */
   #sweepLater(): void {
     setImmediate(() => this.#sweep())
   }
@@ -265,7 +271,7 @@ export class TlsUpgrade {
     this.#maxSweeps = Math.min(allowed, this.#maxSweeps * 2)
   }
 
-  /** One sweep more. The first one comes at any time after the beginning, and does not count. */
+  /** Adds one sweep, because the first one comes at any time after the start and does not count. */
   #setDeadline(handshake: Handshake, sweeps: number): void {
     handshake.sweeps += 1
     if (handshake.sweeps <= sweeps) return
@@ -274,7 +280,7 @@ export class TlsUpgrade {
   }
 }
 
-/** While a handshake is under way its socket's end is the handshake's end, from either side. */
+/** While a handshake is in progress, the end of its socket is the end of the handshake. */
 class HandshakeCallbacks implements SocketCallbacks {
   readonly noteClosed: () => void
 
@@ -283,7 +289,7 @@ class HandshakeCallbacks implements SocketCallbacks {
   }
 
   noteError(): void {
-    // The gate hears of it from the TLS socket as well.
+    // The TLS socket reports it as well.
   }
 }
 
@@ -294,8 +300,8 @@ function maxSweepsOf({ handshakeTimeoutMs }: TlsSettings): number {
 const unknownKeyBytes = 16
 
 /**
- * Under TLS 1.3 a ticket stands in the place of an identity. It is random bytes, cut at the first zero, and must not be taken
- * for one: a client with a ticket of old makes a whole handshake.
+ * With TLS 1.3 a ticket replaces an identity. It is random bytes up to the first zero, and must not be taken for an
+ * identity: a client with an old ticket makes a full handshake.
  */
 const shortestIdentity = 3
 
@@ -304,15 +310,15 @@ function mayBeTicket(socket: TLSSocket, text: string): boolean {
   return text.length < shortestIdentity || /[\p{Cc}\uFFFD]/u.test(text)
 }
 
-/** `socket` has the same before and behind TLS. */
+/** `socket` has the same addresses before and after TLS. */
 function endsOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`
 }
 
 /**
- * TLS 1.3 looks a key up and then leaves it where its hash is not that of the suite: the handshake goes on with the
- * certificate, and knowledge of the key is not proven. Sessions are not resumed where keys are taken, so what is reused is one
- * that was made of a key.
+ * TLS 1.3 looks a key up and then ignores it if its hash is not that of the suite: the handshake continues with the
+ * certificate, and does not prove knowledge of the key. Sessions are not resumed if keys are accepted, so a resumed
+ * session comes from a key.
  */
 function hasProvenKey(socket: TLSSocket): boolean {
   return socket.getProtocol() === 'TLSv1.3' ? socket.isSessionReused() : socket.getCipher().name.includes('PSK')
@@ -323,7 +329,7 @@ function certificateOf(socket: TLSSocket): PeerCertificate | undefined {
   return certificate === undefined ? undefined : toPeerCertificate(certificate)
 }
 
-/** `*.example.org` stands for one level; the whole name counts more. */
+/** `*.example.org` stands for one level; an exact name has priority. */
 function contextFor(contexts: ReadonlyMap<string, SecureContext>, serverName: string): SecureContext | undefined {
   const name = serverName.toLowerCase()
   return contexts.get(name) ?? contexts.get(name.replace(/^[^.]+/, '*'))

@@ -7,11 +7,11 @@ import type { TlsUpgrade } from './tls-upgrade.ts'
 
 export interface TlsListenOptions extends AcceptorOptions {
   readonly upgrade: TlsUpgrade
-  /** Called for each client that is through the handshake. Sets `onData` and `onClose` of the stream before it returns. */
+  /** Called for each client after the handshake. Must set `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
 }
 
-/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
+/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). */
 export async function listenTls(options: TlsListenOptions): Promise<ReconfigurableListener<TlsListenOptions>> {
   let { upgrade } = options
   const acceptor = await openConnectionAcceptor(options, acceptHandler(options))

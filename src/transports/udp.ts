@@ -1,13 +1,12 @@
-// A UDP socket as gateways see it. Nothing of it waits in memory but what the kernel holds: what cannot be sent is lost, as
-// datagrams are.
+// A UDP socket for gateways. Only the kernel buffers datagrams: those that cannot be sent are lost.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { type AddressRule, AddressRules } from './address-rules.ts'
 
-/** What the kernel may hold of what has come: a burst of small datagrams. */
+/** Receive buffer of the kernel: a burst of small datagrams. */
 const receiveBufferBytes = 4_194_304
-/** Bytes that the system has not taken yet; what is more is lost. */
+/** Maximum bytes that the system has not accepted; further datagrams are dropped. */
 const maxSendQueueBytes = 8_388_608
 
 export interface UdpOptions {
@@ -16,20 +15,20 @@ export interface UdpOptions {
   readonly accessRules: readonly AddressRule[]
   /** Other shards have sockets on the same port: SO_REUSEPORT is set. */
   readonly sharesPort: boolean
-  /** Receives what is sent to this group, by the interface of `host`, and not what is sent to `host`. */
+  /** Receives datagrams to this group on the interface of `host`, and none to `host`. */
   readonly multicastGroup?: string | undefined
   readonly receiveBufferBytes?: number | undefined
   readonly sendBufferBytes?: number | undefined
-  /** The bytes belong to the receiver. */
+  /** The receiver owns the bytes. */
   onDatagram(bytes: Buffer, address: string, port: number): void
-  /** The socket is broken and closed. */
+  /** The socket failed and is closed. */
   onFault(error: Error): void
 }
 
 export interface UdpSocket {
   readonly port: number
   send(bytes: Buffer, address: string, port: number): void
-  /** To all hosts of the network. */
+  /** Sends to all hosts of the network. */
   broadcast(bytes: Buffer): void
   close(): Promise<void>
 }
@@ -38,7 +37,7 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
   const { host, port, accessRules, sharesPort, multicastGroup } = options
   const rules = accessRules.length === 0 ? undefined : new AddressRules(accessRules)
   const isSix = isIPv6(host)
-  // Only addresses are sent to: without a lookup a datagram leaves within the call, and before the socket is closed.
+  // Destinations are addresses: without a lookup a datagram is sent within the call, before the socket can be closed.
   const lookup: NonNullable<SocketOptions['lookup']> = (address, _, done) => done(null, address, isSix ? 6 : 4)
   const socket = createSocket({
     type: isSix ? 'udp6' : 'udp4',
@@ -59,7 +58,7 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
         socket.close()
         options.onFault(error)
       })
-      // The system may allow less: then it is as much as it allows.
+      // The system may limit it.
       socket.setRecvBufferSize(options.receiveBufferBytes ?? receiveBufferBytes)
       if (options.sendBufferBytes !== undefined) socket.setSendBufferSize(options.sendBufferBytes)
       resolve(handleOf(socket, isSix))

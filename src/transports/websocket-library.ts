@@ -1,3 +1,3 @@
-// The WebSocket library. Two files use it: one for accepted connections, one for outgoing ones.
+// The WebSocket library. Two files use it: for accepted and for outgoing connections.
 
 export { type RawData, WebSocket, WebSocketServer } from 'ws'

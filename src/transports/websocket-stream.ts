@@ -1,5 +1,5 @@
-// A WebSocket as a byte stream, whichever side has opened it. As with TCP, listeners are shared functions that find the
-// stream through a field.
+// A WebSocket as a byte stream, for both directions. As with TCP, listeners are shared functions that find the stream
+// through a field.
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
@@ -11,12 +11,12 @@ const normalClosure = 1_000
 const unsupportedData = 1_003
 const policyViolation = 1_008
 
-/** Frames that bring no bytes of MQTT: pings, pongs, empty ones. So many at once, and so many a second in the long run. */
+/** Limit of frames without MQTT bytes (ping, pong, empty): this number at once, and per second on average. */
 const maxBareFrames = 64
 const bareFramesPerSecond = 8
-/** Of a message that is not whole, while the peer may still answer our goodbye: the answer stands behind all of it. */
+/** Limit for an incomplete message while the peer may answer the close frame: the answer follows all of it. */
 const maxLingeringBytes = 65_536
-/** One that broke the rules has less time: it must be closed [MQTT-6.0.0-1], whether it answers or not. */
+/** A peer that violated the protocol has less time: the connection must be closed [MQTT-6.0.0-1] in any case. */
 const faultTimeoutMs = 1_000
 
 const frameOptions = { binary: true, compress: false, fin: true }
@@ -32,8 +32,8 @@ interface WebSocketPeer extends ClientAddress {
 }
 
 /**
- * The stream of a WebSocket that is open. Its `onData` and `onClose` have to be set before anything else happens. `socket`:
- * below it, of an unauthenticated client; what is gathered of messages is counted there.
+ * Creates the stream of an open WebSocket. Its `onData` and `onClose` must be set before other events. `socket` is the
+ * socket below it, of an unauthenticated client, on which incomplete messages are counted.
  */
 export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Duplex): ByteStream {
   const stream = new WebSocketStream(webSocket, peer)
@@ -62,13 +62,13 @@ class WebSocketStream implements ByteStream {
   /** The WebSocket is closed, and the owner was not told yet. */
   #isClosed: boolean
   #isAnsweringPing: boolean
-  /** What the latest ping carried, while the answer to an earlier one is on its way. */
+  /** Content of the latest ping while the answer to an earlier one is being sent. */
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
-  /** Of messages; undefined: not counted. */
+  /** Counts incomplete messages; undefined: not counted. */
   #meter: FrameMeter | undefined
-  /** Has come and is not let in yet. */
+  /** The client is accepted but not authenticated. */
   #isUnauthenticated: boolean
 
   constructor(webSocket: WebSocket, peer: WebSocketPeer) {
@@ -91,7 +91,7 @@ class WebSocketStream implements ByteStream {
     this.#isUnauthenticated = false
   }
 
-  /** With its frames around it. What is held behind our goodbye is little, and soon gone. */
+  /** Includes frame headers. Bytes held after the close frame are few and short-lived. */
   get bufferedBytes(): number {
     return this.#meter === undefined || this.#isEnding ? 0 : this.#meter.heldBytes
   }
@@ -100,12 +100,12 @@ class WebSocketStream implements ByteStream {
     const meter = new FrameMeter()
     this.#meter = meter
     this.#isUnauthenticated = true
-    // Before the library has it: a message that it brings to its end is not held any more when that is passed on.
+    // Before the library handles it: a message that it completes is not held any more when it is passed on.
     socket.prependListener('data', (chunk: Buffer) => this.#measure(meter, chunk))
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    // The stream has ended. `done` is still called later, never within the call.
     if (this.#isEnding) return process.nextTick(done)
     if (this.#isUnauthenticated) this.#isUnauthenticated = !beginsWithConnack(buffer)
     this.#webSocket.send(buffer, frameOptions, done)
@@ -140,7 +140,7 @@ class WebSocketStream implements ByteStream {
     else this.noteBareFrame()
   }
 
-  /** RFC 6455 5.5.3: of several pings only the latest needs an answer, so no more than one is ever on its way. */
+  /** RFC 6455 5.5.3: only the latest of several pings needs an answer, so at most one is being sent. */
   notePing(payload: Buffer): void {
     this.noteBareFrame()
     if (this.#isEnding) return
@@ -163,7 +163,7 @@ class WebSocketStream implements ByteStream {
     this.onBuffered()
   }
 
-  /** A reader that stands still may have what came before the close frame, not looked at: it hears of the end when it goes on. */
+  /** A paused reader may have unread data before the close frame, so it is told of the end after it resumed. */
   noteClosed(): void {
     this.#isEnding = true
     this.onData = ignore
@@ -172,7 +172,7 @@ class WebSocketStream implements ByteStream {
     if (!this.#isClosed) this.onClose(this.#error)
   }
 
-  /** Later, and never from within the call that lets the reader go on. */
+  /** Later, never within the call that resumes reading. */
   #continueReading(): void {
     this.#isPaused = false
     if (!this.#isClosed) return
@@ -185,7 +185,7 @@ class WebSocketStream implements ByteStream {
     meter.note(chunk)
     if (meter.heldBytes + before === 0) return
     if (this.#isEnding) return this.#lingerBriefly()
-    // Without goodbyes: until it had answered, its message would go on growing.
+    // Without a close frame: until the client answered it, its message would grow.
     if (this.#isUnauthenticated && meter.heldBytes > maxUnauthenticatedBytes) return this.#destroyUnauthenticated()
     this.onBuffered()
   }
@@ -195,14 +195,14 @@ class WebSocketStream implements ByteStream {
     this.destroy()
   }
 
-  /** Our last words are with the system by now. */
+  /** The system has accepted the last bytes. */
   #lingerBriefly(): void {
     if (this.#meter !== undefined && this.#meter.heldBytes > maxLingeringBytes) this.#webSocket.terminate()
   }
 
   #answerPing(payload: Buffer): void {
     this.#isAnsweringPing = true
-    // RFC 6455 5.1: a client masks what it sends and a server does not; left open, the library knows which we are.
+    // RFC 6455 5.1: clients mask frames and servers do not; if undefined, the library knows its role.
     this.#webSocket.pong(payload, undefined, () => {
       this.#isAnsweringPing = false
       const next = this.#nextPong
@@ -223,7 +223,7 @@ class WebSocketStream implements ByteStream {
     if (this.#isEnding) return
     this.#isEnding = true
     this.onData = ignore
-    // The answer to our close frame stands behind what has not been read yet.
+    // The answer to the close frame follows unread data.
     this.#webSocket.resume()
     this.#webSocket.close(code)
     this.onBuffered()
@@ -233,7 +233,7 @@ class WebSocketStream implements ByteStream {
 
 function passMessage(this: WebSocket, bytes: RawData, isBinary: boolean): void {
   const { byteStream } = this as StreamSocket
-  // `binaryType` is left as it is, so messages are Buffers.
+  // `binaryType` has its default, so messages are Buffers.
   byteStream.noteMessage(bytes as Buffer, isBinary)
 }
 

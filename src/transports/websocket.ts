@@ -1,11 +1,10 @@
-// WebSocket (RFC 6455): an HTTP server that does nothing but upgrade, and WebSocket connections as byte streams. Frames
-// carry MQTT in pieces of any size: nothing here knows where a packet begins [MQTT-6.0.0-2].
+// WebSocket (RFC 6455): an HTTP server that only upgrades, and WebSocket connections as byte streams. Frames contain MQTT in pieces
+// of any size: packet boundaries are unknown here [MQTT-6.0.0-2].
 //
-//   socket --HTTP request--> judgeUpgrade --101--> WebSocket --binary frames--> ByteStream
+//   socket --HTTP request--> checkUpgrade --101--> WebSocket --binary frames--> ByteStream
 //
-// What is absent: compression (a small frame could become any amount of memory), keep-alive of HTTP (one request for
-// each connection), and event emitters of our own. As with TCP, listeners are shared functions that find the stream
-// through a field.
+// There is no compression (a small frame could need any amount of memory), no HTTP keep-alive (one request per connection), and no own
+// event emitter. As with TCP, listeners are shared functions that find the stream through a field.
 
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
@@ -19,37 +18,37 @@ import { WebSocketServer } from './websocket-library.ts'
 import { streamOverWebSocket } from './websocket-stream.ts'
 import { checkUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
-/** A connection after the connection acceptor, and after TLS if it is configured. */
+/** A connection after the connection acceptor, and after TLS if configured. */
 export interface IncomingSocket extends ClientAddress {
   readonly socket: Socket
   readonly credentials: StreamCredentials | undefined
 }
 
 export interface WebSocketOptions extends UpgradeRules {
-  /** One message, which may be of several frames. A longer one ends the connection with 1009. */
+  /** Maximum size of a message, which may have several frames. A longer one ends the connection with 1009. */
   readonly maxMessageBytes: number
-  /** A request that is not complete, or refused and still there, is over after this. */
+  /** Timeout of a request that is incomplete, or refused and not closed by the client. */
   readonly upgradeTimeoutMs: number
-  /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
+  /** Called for each connection. Must set `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
   /**
-   * Which addresses may connect. Checked here only if a proxy names the client in a header: otherwise the connection acceptor has done
-   * so already.
+   * Address rules. Checked here only if a proxy sends the client's address in a header: otherwise the connection
+   * acceptor has checked them.
    */
   readonly accessRules?: readonly AddressRule[] | undefined
-  /** A request was refused: no WebSocket, an unsupported one, or not allowed. `why` is for the log. */
+  /** A request was refused: no WebSocket, an unsupported version, or not allowed. `why` is for the log. */
   onRefused?(reason: 'bad-beginning' | 'address-denied', why: string): void
 }
 
 export type WebSocketListenOptions = WebSocketOptions &
   AcceptorOptions & {
-    /** Everything goes through TLS first, and clients are verified there as they are without WebSocket. */
+    /** All connections use TLS, with the same client verification as without WebSocket. */
     readonly tls?: TlsUpgrade | undefined
   }
 
-/** Bytes of all request headers together: cookies of a site that has the broker below it are among them. */
+/** Maximum bytes of all request headers: cookies of a site that contains the broker's path are among them. */
 const maxHeaderBytes = 16_384
-/** Parts of a message: a frame each, and chunks as they come from the network; each costs more than its bytes. */
+/** Maximum parts of a message: frames, and chunks from the network; each costs more than its bytes. */
 const maxFragments = 4_096
 const minBytesPerChunk = 64
 /** A peer that does not answer our close is disconnected after this time. */
@@ -58,7 +57,7 @@ const upgradeCheckMs = 1_000
 
 const ignore = (): void => {}
 
-/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
+/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). */
 export async function listenWebSocket(
   options: WebSocketListenOptions,
 ): Promise<ReconfigurableListener<WebSocketListenOptions>> {
@@ -80,7 +79,10 @@ export async function listenWebSocket(
   }
 }
 
-/** Where a proxy names its clients, address rules apply to them. The connection acceptor knows the proxy only. */
+/**
+ * If a proxy sends client addresses, address rules apply to these. The connection acceptor knows only the proxy's
+ * address.
+ */
 function acceptorOptionsOf(options: WebSocketListenOptions): AcceptorOptions {
   return options.addressHeader === undefined ? options : { ...options, accessRules: undefined }
 }
@@ -96,17 +98,17 @@ function acceptHandler(options: WebSocketListenOptions): OnAccept {
   }
 }
 
-/** A socket that has not become a WebSocket yet. */
+/** A socket before its upgrade. */
 interface PendingUpgrade {
   readonly incoming: IncomingSocket
   checksLeft: number
-  /** It has had its answer. What it sends behind that is not heard. */
+  /** It was answered. Further data is ignored. */
   isRefused: boolean
   readonly whenClosed: () => void
 }
 
 /**
- * Takes accepted sockets and creates byte streams for valid upgrade requests. It owns no port: the listener passes the
+ * Takes accepted sockets and creates byte streams for valid upgrade requests. It has no port: the listener passes the
  * sockets in.
  */
 export class WebSocketAcceptor {
@@ -131,7 +133,7 @@ export class WebSocketAcceptor {
     this.#webSockets.on('wsClientError', (error, socket) => this.#refuse(socket, 400, error.message))
   }
 
-  /** A client is here. It has a limited time to ask for an upgrade. */
+  /** A new client. It has a limited time to request an upgrade. */
   handleSocket(incoming: IncomingSocket): void {
     const { socket } = incoming
     const checksLeft = Math.max(1, Math.ceil(this.#options.upgradeTimeoutMs / upgradeCheckMs))
@@ -164,7 +166,7 @@ export class WebSocketAcceptor {
     })
   }
 
-  /** A request that wants no upgrade: a person with a browser, mostly. */
+  /** A request without an upgrade, usually of a browser. */
   #answerRequest(request: IncomingMessage, response: ServerResponse): void {
     const isHere = pathOf(request.url ?? '') === this.#options.path
     const status = isHere ? 426 : 404
@@ -219,9 +221,9 @@ function webSocketSettings(maxMessageBytes: number) {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // Pings are answered by the stream, one at a time.
+    // The stream answers pings, one at a time.
     autoPong: false,
-    // Text is refused whatever it says.
+    // Text is refused, whatever its content.
     skipUTF8Validation: true,
     allowSynchronousEvents: true,
     maxPayload: maxMessageBytes,
@@ -232,7 +234,7 @@ function webSocketSettings(maxMessageBytes: number) {
   } as const
 }
 
-/** What the HTTP parser has found. */
+/** Returns the status for an error of the HTTP parser. */
 function statusOf(error: NodeJS.ErrnoException): number {
   return error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
 }

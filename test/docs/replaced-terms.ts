@@ -72,6 +72,4 @@ export const modulesToRewrite: readonly string[] = [
   'gateways',
   'management',
   'node',
-  'shard',
-  'transports',
 ]

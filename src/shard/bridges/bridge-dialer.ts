@@ -1,15 +1,15 @@
-// What bridges want of the network: a URL becomes a connection.
+// Opens connections to URLs for bridges.
 
 import type { BridgeConnector, DialHandlers, Dialing } from '../../bridges/index.ts'
 import { parseServerUrl, type ServerUrl } from '../../config/index.ts'
 import { failedAssertion } from '../../protocol/index.ts'
 import { dial, type DialSettings } from '../../transports/index.ts'
 
-/** The link of a bridge, see `BridgeSettings`. */
+/** Connection settings of a bridge, see `BridgeSettings`. */
 export interface BridgeLink extends DialSettings {
-  /** TLS also where the URL does not say so. */
+  /** Uses TLS even if the URL does not say so. */
   readonly usesTls: boolean
-  /** For QUIC, where `connectTimeoutMs` is for the others. */
+  /** For QUIC; the others use `connectTimeoutMs`. */
   readonly quicHandshakeTimeoutMs: number
 }
 

@@ -1,10 +1,10 @@
-// The bridges of a shard while it runs. Each belongs to the shard that has its session, by the name of that session, so
-// nothing of it is carried over links.
+// The bridges of a shard. Each bridge belongs to the shard that owns its session, by the name of the session, so its messages use
+// no links.
 //
-//   remote broker <--dialer--> Bridge <--joined streams--> a client of this shard, with a session like any other
+//   remote broker <--dialer--> Bridge <--stream pair--> a client of this shard, with an ordinary session
 //
-// All shards are told of all bridges, and each takes what is its own. A shard that starts takes its bridges up with what
-// is in their sessions.
+// All shards get the settings of all bridges, and each runs its own. After a restart a shard continues its bridges with the
+// contents of their sessions.
 
 import {
   Bridge,
@@ -36,7 +36,7 @@ import type { BridgeAssignment, BridgeReport } from '../messages/bridge-assignme
 import type { ShardListener } from '../messages/messages.ts'
 import { OldestQueued, type ReadOldest } from './oldest-queued.ts'
 
-/** The shard. */
+/** Parts of the shard that bridges use. */
 interface BridgeHome {
   readonly core: Pick<BrokerCore, 'view' | 'clientFilters'>
   input(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
@@ -49,15 +49,15 @@ export interface BridgeManagerDependencies {
   readonly shards: number
   readonly log: Log
   nowMs(): number
-  /** Of what clients may send, and how much of it at a time. */
+  /** Limits of clients' packets, and the Receive Maximum. */
   limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
   alarm(name: AlarmName, message: string): void
   alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
-  /** To all other shards. */
+  /** Sends to all other shards. */
   tellFilters(notice: FilterNotice): void
   readonly readOldest: ReadOldest
-  /** Once a second, while there are bridges. */
+  /** Called once per second while there are bridges. */
   report(reports: readonly BridgeReport[]): void
 }
 
@@ -65,15 +65,15 @@ interface RunningBridge {
   readonly bridge: Bridge
   readonly timer: DeadlineTimer
   readonly rates: BridgeRates
-  /** It is not configured any more, and here until its session has ended. */
+  /** It is not configured any more, and remains until its session has ended. */
   isRetiring: boolean
-  /** It passes on what clients are subscribed to. */
+  /** It subscribes at the remote broker to what clients subscribe to here. */
   isTransparent: boolean
 }
 
 const reportIntervalMs = 1_000
 
-/** Bridges are clients that come by no listener. */
+/** Bridges are clients without a listener. */
 export const bridgeListener: ShardListener = {
   number: 0,
   kind: 'tcp',
@@ -90,7 +90,7 @@ export class BridgeManager {
   readonly #dependencies: BridgeManagerDependencies
   readonly #bridges = new Map<string, RunningBridge>()
   readonly #dialer = new BridgeDialer()
-  /** What clients on all shards are subscribed to, for bridges that pass it on. */
+  /** Filters of clients on all shards, for transparent bridges. */
   readonly filters: FilterSync
   #plans: readonly BridgeAssignment[] = []
   #reporter: NodeJS.Timeout | undefined
@@ -113,7 +113,7 @@ export class BridgeManager {
     })
   }
 
-  /** From here on the bridges are these. Their settings have been checked. */
+  /** Replaces the bridges. Their settings were checked before. */
   configure(plans: readonly BridgeAssignment[]): void {
     if (this.#isStopped) return
     this.#plans = plans
@@ -128,7 +128,7 @@ export class BridgeManager {
     this.#setReporter()
   }
 
-  /** Ends what bridges have left behind that are not configured any more. */
+  /** Ends the sessions of bridges that are not configured any more. */
   async endRemovedBridges(): Promise<void> {
     for (const name of await bridgesWithSession(this.#dependencies.shard.core.view)) {
       if (this.#isStopped || this.#bridges.has(name)) continue
@@ -142,7 +142,7 @@ export class BridgeManager {
     return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(reportOf)
   }
 
-  /** Until the next change of the configuration or the next start. */
+  /** Valid until the next change of the configuration or the next start. */
   controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
     const name = sourceBridgeName(source)
     const plan = this.#plans.find((each) => each.name === name)
@@ -153,7 +153,7 @@ export class BridgeManager {
     this.#setReporter()
   }
 
-  /** They say goodbye on both sides. What is under way is in their sessions. */
+  /** Bridges disconnect on both sides. Their in-flight messages are in their sessions. */
   stop(): void {
     this.#isStopped = true
     clearInterval(this.#reporter)
@@ -172,7 +172,8 @@ export class BridgeManager {
     const running = this.#bridges.get(plan.name)
     const settings = settingsOf(plan)
     if (running === undefined || running.isRetiring) {
-      // One that comes back while it is being taken out begins anew: what waited for the one before it is not its own.
+      // A bridge that is configured again while it is being removed starts empty: queued messages belong to the removed
+      // one.
       const isAnew = running !== undefined
       if (running !== undefined) this.#remove(plan.name, running)
       return this.#add(plan.name, settings).bridge.start(isAnew)
@@ -230,7 +231,8 @@ export class BridgeManager {
     const oldest = new OldestQueued(clientId, dependencies.readOldest, (error) => dependencies.fail(error))
     return {
       open: () => {
-        // Right behind what is done now: an answer and what it makes room for pass within one round of the event loop.
+        // Directly after the current callback: an acknowledgement and the next message pass within one round of the
+        // event loop.
         const [ours, theirs] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
         shard.welcome(theirs, bridgeListener)
         return ours
@@ -241,7 +243,7 @@ export class BridgeManager {
         const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
         return isOnDisk ? { ...session, oldestAtMs: oldest.from(session.onDiskFrom) } : session
       },
-      // As they are when they are asked for: they may change while the bridge runs.
+      // A getter, because limits may change while the bridge runs.
       get limits() {
         return dependencies.limits().limits
       },

@@ -1,4 +1,4 @@
-// How many messages a second went over a bridge lately.
+// Recent message rates of a bridge.
 
 interface Counted {
   readonly sent: number
@@ -9,7 +9,7 @@ interface Sample extends Counted {
   readonly atMs: number
 }
 
-/** Looks that are kept; between the first and the last of them is "lately". */
+/** Number of samples; the rate is that between the oldest and the newest. */
 const maxSamples = 11
 const msPerSecond = 1_000
 
@@ -21,7 +21,7 @@ export class BridgeRates {
     if (this.#samples.length > maxSamples) this.#samples.shift()
   }
 
-  /** Messages in a second, to a tenth: they are shown as they are. */
+  /** Messages per second, rounded to one decimal. */
   read(): { readonly sentRate: number; readonly receivedRate: number } {
     const [first] = this.#samples
     const last = this.#samples.at(-1)

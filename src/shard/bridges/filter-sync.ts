@@ -1,28 +1,27 @@
-// What clients are subscribed to, told from shard to shard for bridges that pass it on. Each bridge is on one shard, and
-// clients are on all of them.
+// Exchanges the filters of clients between shards, for transparent bridges. Each bridge is on one shard, and clients are on all.
 //
-//   core ──take──> own filters ──tell, by way of the node──> the other shards
+//   core ──take──> own filters ──send, through the node──> the other shards
 //                       └──> union over all shards ──> the bridges here
 //
-// A shard that has died and comes back says everything anew. Until then what it said before holds.
+// A restarted shard sends all its filters again. Until then its earlier ones remain valid.
 
 import type { ClientFilters } from '../../bridges/index.ts'
 import type { BrokerCore, FilterChange, PeerNumber } from '../../core/index.ts'
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { FilterNotice } from '../messages/messages.ts'
 
-/** How often it is looked for news; what comes and goes meanwhile is none. */
+/** Interval of checks for changes. Filters that are added and removed within it are not sent. */
 const checkIntervalMs = 100
 
 export interface FilterSyncDependencies {
   readonly core: Pick<BrokerCore, 'clientFilters'>
   readonly own: PeerNumber
   readonly shards: number
-  /** What clients are subscribed to is to be counted, or no longer. */
+  /** Starts or stops counting the filters of clients. */
   count(areWanted: boolean): void
-  /** To all other shards. */
+  /** Sends to all other shards. */
   sendToPeers(notice: FilterNotice): void
-  /** To the bridges here that pass it on. */
+  /** Passes filters to the transparent bridges of this shard. */
   updateBridges(wishes: ClientFilters): void
   guard(work: () => void): void
 }
@@ -37,14 +36,14 @@ export class FilterSync {
   readonly #reported = new Map<PeerNumber, ReportedFilters>()
   #timer: NodeJS.Timeout | undefined
   #hasBridges = false
-  /** All that was there at the beginning has been told. */
+  /** All filters that existed at the start were sent. */
   #isTold = false
 
   constructor(dependencies: FilterSyncDependencies) {
     this.#dependencies = dependencies
   }
 
-  /** `isWanted`: some bridge on some shard passes subscriptions on; `hasBridges`: one of this shard does. */
+  /** `isWanted`: a bridge on any shard is transparent; `hasBridges`: one of this shard is. */
   set(isWanted: boolean, hasBridges: boolean): void {
     const isNew = hasBridges && !this.#hasBridges
     this.#hasBridges = hasBridges
@@ -55,7 +54,7 @@ export class FilterSync {
     if (this.#isTold) this.#take(this.#dependencies.own, this.#everything())
   }
 
-  /** All that is known, for a bridge that is new. */
+  /** All known filters, for a new bridge. */
   get clientSubscriptions(): ClientFilters {
     const filters = new Set([...this.#reported.values()].flatMap((reported) => [...reported.filters.keys()]))
     return this.#clientSubscriptions([...filters].map((filter) => [filter, this.#qosOf(filter)]))
@@ -98,7 +97,7 @@ export class FilterSync {
     if (!this.#hasBridges) return
     const before = this.#reported.get(from)
     const reported: ReportedFilters = isAll || before === undefined ? { filters: new Map(), unreported } : before
-    // What comes before everything has been told will be told with that.
+    // Changes that arrive before the complete list are included in that.
     if (before === undefined && !isAll) return
     this.#reported.set(from, reported)
     reported.unreported = unreported

@@ -1,7 +1,10 @@
-// Since when the oldest message of a bridge waits. What is in memory the core knows; what waits on disk alone, while the
-// remote broker is away or since a restart, is looked up there, once for each message that becomes the oldest.
+// Finds the publication time of a bridge's oldest queued message. The core knows messages in memory. If the oldest is
+// on disk only, because the remote broker is unavailable or after a restart, its record is read once.
 
-/** When the first message from this sequence on was published, in milliseconds; undefined: there is none, or it cannot be read. */
+/**
+ * Returns when the first message from this sequence number on was published, in milliseconds; undefined if there is
+ * none, or if it cannot be read.
+ */
 export type ReadOldest = (clientId: string, fromSequence: number) => Promise<number | undefined>
 
 export class OldestQueued {
@@ -17,7 +20,7 @@ export class OldestQueued {
     this.#fail = fail
   }
 
-  /** Undefined: it is being looked up, and known the next time. */
+  /** Undefined while it is being read; the next call returns it. */
   from(sequence: number): number | undefined {
     if (this.#known?.from === sequence) return this.#known.atMs
     if (!this.#isReading) this.#look(sequence)

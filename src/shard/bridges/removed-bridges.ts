@@ -1,5 +1,5 @@
-// Bridges that were taken out of the configuration while the broker was not running have left their sessions behind, and
-// with them a queue that nobody will empty.
+// Finds sessions of bridges that were removed from the configuration while the broker was stopped. Their queues would
+// never be emptied.
 
 import type { BridgeSettings } from '../../bridges/index.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../core/index.ts'
 import { sliceWantedOf } from '../runtime/result-slices.ts'
 
-/** Names of bridges that have a session here, looked for between turns. */
+/** Returns names of bridges that have a session on this shard; searches between turns. */
 export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
   const prefix = bridgeClientId('')
   const clientIds = await sessionsWithPrefix(view, prefix)
@@ -21,7 +21,7 @@ export async function bridgesWithSession(view: BrokerView): Promise<readonly str
     .filter((name) => sourceOfBridge(name)?.startsWith('mqtt:') !== false)
 }
 
-/** Client IDs of sessions here that begin so, looked for between turns. */
+/** Returns client IDs of sessions of this shard with this prefix; searches between turns. */
 export async function sessionsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
   const clientIds: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
@@ -35,7 +35,7 @@ export async function sessionsWithPrefix(view: BrokerView, prefix: string): Prom
   return clientIds
 }
 
-/** All that is still to happen to it is that its session ends. */
+/** Settings of a bridge whose session only has to end. */
 export function removedBridge(name: string): BridgeSettings {
   return {
     name,

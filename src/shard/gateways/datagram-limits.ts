@@ -1,4 +1,4 @@
-// How many clients may come by a socket that takes datagrams: at one time, counted by all shards, and in a second.
+// Limits for the clients of a datagram socket: at the same time, counted over all shards, and per second.
 
 import { ConnectionLimit } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -6,7 +6,7 @@ import type { ShardListener } from '../messages/messages.ts'
 const msPerSecond = 1_000
 
 export interface DatagramLimits {
-  /** Takes a place among those that may come in this second. False: there is no room for one more client. */
+  /** Counts one more client in this second. Returns false if the limit is reached. */
   hasRoom(): boolean
   readonly connections: ConnectionLimit
 }

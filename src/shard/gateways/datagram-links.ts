@@ -1,5 +1,5 @@
-// Datagrams on their way to the shard that has their client: framed on one stream for each socket and shard, which is carried
-// over the links of shards like that of a client.
+// Passes datagrams to the shard of their client: framed on one stream per socket and shard, which uses the links between shards
+// like the stream of a client.
 //
 //   length u32 of all that follows | port u16 | length of the address u8 | address | datagram
 
@@ -9,10 +9,10 @@ import type { ByteStream } from '../../transports/index.ts'
 
 const lengthBytes = 4
 const headBytes = lengthBytes + 3
-/** What another shard has not taken: more is lost, as datagrams are. */
+/** Maximum bytes that another shard has not read. Further datagrams are dropped. */
 const maxWaitingBytes = 4_194_304
 
-/** False: that shard is not there. */
+/** Returns false if that shard is not running. */
 export type OpenRelay = (shard: number, listener: number, stream: ByteStream) => boolean
 
 interface Outgoing {
@@ -28,7 +28,7 @@ export class DatagramLinks {
     this.#openRelay = openRelay
   }
 
-  /** False: it is lost. */
+  /** Returns false if the datagram is dropped. */
   send(shard: number, listener: number, bytes: Buffer, peer: PeerAddress): boolean {
     const outgoing = this.#outgoingTo(shard, listener)
     if (outgoing === undefined || outgoing.waitingBytes > maxWaitingBytes) return false
@@ -38,7 +38,7 @@ export class DatagramLinks {
     return true
   }
 
-  /** Of a socket that is closed. */
+  /** Closes the streams of a socket. */
   close(listener: number): void {
     for (const [key, { stream }] of this.#outgoing) if (key.startsWith(`${listener}/`)) stream.destroy()
   }
@@ -67,7 +67,7 @@ function frame(bytes: Buffer, { address, port }: PeerAddress): Buffer {
   return framed
 }
 
-/** Takes datagrams off a stream of another shard. */
+/** Reads datagrams from the stream of another shard. */
 export function receiveDatagrams(stream: ByteStream, take: (bytes: Buffer, peer: PeerAddress) => void): void {
   let left: Buffer = Buffer.alloc(0)
   stream.onData = (chunk) => {
@@ -81,7 +81,7 @@ export function receiveDatagrams(stream: ByteStream, take: (bytes: Buffer, peer:
         address: left.toString('latin1', at + headBytes, addressEnd),
         port: left.readUInt16BE(at + lengthBytes),
       }
-      // A copy: what is kept of a datagram must not keep the chunk.
+      // A copy, so that a stored datagram does not refer to the chunk.
       take(Buffer.from(left.subarray(addressEnd, end)), peer)
       at = end
     }

@@ -1,4 +1,4 @@
-// A UDP socket of a gateway with DTLS on it: the gateway sees datagrams of devices that have come through the handshake.
+// A UDP socket of a gateway with DTLS: the gateway sees datagrams of devices that completed the handshake.
 
 import { randomBytes } from 'node:crypto'
 import { type AddressLimits, isLoopback, type PeerAddress, type SecurePeer } from '../../gateways/index.ts'
@@ -16,9 +16,9 @@ import {
 } from '../../transports/index.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 
-/** How often its files are looked at. */
+/** Interval between checks of its files. */
 const fileCheckMs = 5_000
-/** Associations of devices whose address has changed, beside those of connected clients. */
+/** Maximum associations per client: a device whose address has changed has another one. */
 const sessionsPerClient = 2
 const ticketBytes = 8
 
@@ -30,13 +30,13 @@ export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'a
   readonly nowMs: () => number
   readonly guarded: (work: () => void) => void
   readonly findStoredKey: (identity: string) => Uint8Array | undefined
-  /** Files have changed and are not taken; undefined: they are again. */
+  /** Changed files cannot be used; undefined: they can again. */
   readonly onProblem: (message: string | undefined) => void
   readonly onDatagram: (bytes: Buffer, peer: PeerAddress) => void
 }
 
 export interface DtlsSocket extends Pick<UdpSocket, 'port' | 'close'> {
-  /** To a peer that `onDatagram` gave. */
+  /** Sends to a peer of `onDatagram`. */
   sendTo(bytes: Buffer, peer: PeerAddress): void
 }
 
@@ -106,7 +106,7 @@ function securePeerOf(credentials: StreamCredentials): SecurePeer {
   return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials }
 }
 
-/** What stands in changed files counts for handshakes from then on. */
+/** Changed files are used for later handshakes. */
 function watchFiles(
   { settings, findStoredKey, onProblem, guarded }: DtlsSocketOptions,
   server: DtlsServer,

@@ -1,8 +1,8 @@
-// The gateways of a shard while it runs. Every shard has a socket on each port; a datagram of a client that another shard has is
-// passed on (`datagram-links.ts`). A gateway client has a connection
-// of MQTT 5.0 within the process, which comes in like any other: it is carried to the shard that has the session.
+// The gateways of a shard. Every shard has a socket on each port. A datagram of a client of another shard is passed on
+// (`datagram-links.ts`). A gateway client has an MQTT 5.0 connection within the process, which is handled like any other: it goes to
+// the shard that owns the session.
 //
-//   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> joined streams <──> a client of this or another shard
+//   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> stream pair <──> a client of this or another shard
 
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import {
@@ -41,7 +41,7 @@ import { type DtlsSocket, openDtls } from './dtls-socket.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
 
 const maxPacketBytes = 268_435_460
-/** Our own core is believed: what it has taken may be longer in 5.0 than it came. */
+/** Packets of the own core need no limit: they may be longer in 5.0 than the original. */
 const ownLimits: PacketLimits = {
   maxPacketBytes,
   maxPropertyBytes: maxPacketBytes,
@@ -49,7 +49,7 @@ const ownLimits: PacketLimits = {
   maxTopicBytes: 65_535,
 }
 const maxCachedTopics = 1_024
-/** For a socket that could not be opened. */
+/** Interval of retries for a socket that could not be opened. */
 const retryMs = 5_000
 const msPerSecond = 1_000
 
@@ -57,20 +57,20 @@ export interface GatewayManagerDependencies {
   readonly own: number
   readonly shards: number
   readonly log: Log
-  /** Carries a stream to another shard. False: it is not there. */
+  /** Passes a stream to another shard. Returns false if that shard is not running. */
   readonly openRelay: OpenRelay
   nowMs(): number
-  /** Opens a socket that takes connections. */
+  /** Opens a socket that accepts connections. */
   openListener(listener: ShardListener, accept: (stream: ByteStream) => void): Promise<OpenListener>
-  /** A pre-shared key that is stored in the broker. */
+  /** Returns a pre-shared key that is stored in the broker. */
   storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
-  /** A client comes by this listener. */
+  /** Accepts a client of this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
-  /** Of all connections of the node: gateway clients count like others. */
+  /** Limit of all connections of the node: gateway clients count, too. */
   readonly budget: ConnectionLimit
-  /** What gateways keep across restarts, by name; undefined: no longer. */
+  /** Stores a value of a gateway by name; undefined deletes it. */
   keep(name: string, value: string | undefined): void
-  /** All that was kept so far is on disk. Not called where the disk fails. */
+  /** Calls `done` when all stored values are durable. Not called if the disk fails. */
   whenKept(done: () => void): void
   readKept(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
   alarm(name: AlarmName, message: string): void
@@ -84,9 +84,9 @@ interface RunningGateway {
   readonly dependencies: GatewayDependencies
   readonly timer: DeadlineTimer
   readonly advertiser: NodeJS.Timeout | undefined
-  /** Undefined: it could not be opened yet. */
+  /** Undefined if it could not be opened yet. */
   socket: UdpSocket | DtlsSocket | OpenListener | undefined
-  /** Of the group where SEARCHGW is answered. */
+  /** Socket of the multicast group in which SEARCHGW is answered. */
   multicast: UdpSocket | undefined
   retry: NodeJS.Timeout | undefined
   isClosed: boolean
@@ -104,13 +104,13 @@ export class GatewayManager {
     this.#links = new DatagramLinks((...asked) => dependencies.openRelay(...asked))
   }
 
-  /** The listener that clients on other shards came by. */
+  /** Returns the listener of clients on other shards. */
   listenerOf(number: number): ShardListener | undefined {
     return this.#plan.find(({ listener, datagramNumber }) => listener.number === number || datagramNumber === number)
       ?.listener
   }
 
-  /** True: the stream brings datagrams that another shard passes on. */
+  /** Returns true if the stream carries datagrams of another shard. */
   takeDatagrams(stream: ByteStream, number: number): boolean {
     const assignment = this.#plan.find(({ datagramNumber }) => datagramNumber === number)
     if (assignment === undefined) return false
@@ -122,7 +122,7 @@ export class GatewayManager {
     return true
   }
 
-  /** From here on the gateways are these. A socket whose settings have changed has another number. */
+  /** Replaces the gateways. A socket with changed settings gets another number. */
   async configure(plan: GatewayPlan): Promise<void> {
     this.#plan = plan
     const numbers = new Set(plan.map(({ listener }) => listener.number))
@@ -141,7 +141,7 @@ export class GatewayManager {
     }))
   }
 
-  /** Something for one client, of the operator. Undefined: it is not here. */
+  /** Passes a request of the API to one client; undefined if it is not on this shard. */
   request(type: GatewayType, clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined {
     for (const { assignment, protocol } of this.#running.values()) {
       const response = assignment.type === type ? protocol.request?.(clientId, request) : undefined
@@ -162,7 +162,7 @@ export class GatewayManager {
       nowMs: () => this.#dependencies.nowMs(),
       send: (bytes, peer) => sendTo(gateway.socket, bytes, peer),
       hasRoom: () => limits.hasRoom(),
-      // All datagrams of a DTLS socket come in, and leave, on one shard.
+      // All datagrams of a DTLS socket are received and sent by one shard.
       place: assignment.dtls === undefined ? { own, shards } : { own: 0, shards: 1 },
       forward: (shard, bytes, peer) => {
         if (!this.#links.send(shard, assignment.datagramNumber, bytes, peer))
@@ -201,7 +201,7 @@ export class GatewayManager {
     const kept = new Map<string, string>()
     for await (const { name, value } of this.#dependencies.readKept(prefix)) {
       const own = name.slice(prefix.length)
-      // A part of the name says which shard has it: see `shard-place.ts`.
+      // A part of the name determines the owner shard: see `shard-place.ts`.
       const [owned = ''] = own.split('\0')
       if (ownerOfName(owned, dependencies.place) === dependencies.place.own) kept.set(own, value)
     }
@@ -310,7 +310,7 @@ export class GatewayManager {
   }
 
   #advertiserOf({ type, mqttsn, listener }: GatewayAssignment): NodeJS.Timeout | undefined {
-    // One shard speaks for all.
+    // One shard sends for all.
     if (type !== 'mqttsn' || mqttsn?.broadcast !== true || this.#dependencies.own !== 0) return undefined
     const seconds = Math.ceil(mqttsn.advertise_interval / msPerSecond)
     const bytes = writeAdvertise(mqttsn.gateway_id, seconds)
@@ -332,7 +332,7 @@ export class GatewayManager {
   ): MqttConnection {
     const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
     const [ours, theirs] = createStreamPair(later, peer)
-    // A connection has its place already: it came in by a listener.
+    // A connection of a stream listener was counted when it was accepted.
     const isDatagram = listener.kind === 'udp' || listener.kind === 'dtls'
     let isCounted = isDatagram && limit.acquire() === undefined
     const uncount = (): void => {
@@ -382,7 +382,7 @@ export class GatewayManager {
   }
 }
 
-/** In the names of what is kept: no listener's is the beginning of another's. */
+/** Part of the names of stored values. The prefix of one listener is never a prefix of another's. */
 function prefixOf({ type, listener }: GatewayAssignment): string {
   return `gateway/${type}/${listener.name}/`
 }

@@ -1,9 +1,9 @@
-// A connection of a gateway over TCP: what is written waits here, one write at a time is under way.
+// A TCP connection of a gateway: writes are queued, and one is in progress at a time.
 
 import type { GatewayStream, GatewayStreamCallbacks } from '../../gateways/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 
-/** `guarded` runs what may fail by a mistake of ours. */
+/** `guarded` handles internal errors of the callbacks. */
 export function connectGatewayStream(
   stream: ByteStream,
   accept: (stream: GatewayStream) => GatewayStreamCallbacks,

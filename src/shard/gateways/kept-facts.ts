@@ -1,4 +1,4 @@
-// What gateways keep across restarts stands among the facts of the store, and is written with the batches of the core.
+// Stores values of gateways across restarts as facts of the store, which the core writes with its batches.
 
 import type { Store } from '../../storage/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
@@ -8,7 +8,7 @@ type KeptFacts = Pick<GatewayManagerDependencies, 'keep' | 'whenKept' | 'readKep
 
 export function keptFacts(shard: () => { readonly commands: PendingCommands }, store: Store): KeptFacts {
   return {
-    // Where the disk fails it is written when the disk serves again.
+    // If the disk fails, the value is written when the disk works again.
     keep: (name, value) => void shard().commands.run({ name: 'keep-facts', facts: [{ name, value }] }),
     whenKept: (done) =>
       void shard()

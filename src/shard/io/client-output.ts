@@ -1,33 +1,36 @@
-// The driver's end of one connection: bytes from the stream to the decoder, packets into a buffer, one write of one
-// buffer for each turn.
+// Input and output of one connection: bytes of the stream go to the decoder; packets are encoded into a buffer, which is written
+// once per turn.
 //
 //   packets --append--> buffer (being filled) --flush--> writing (with the stream until `done`)
 //
-// One write is on its way at a time. Until its `done` further turns append to one growing buffer: a reader that stands
-// still costs what it has not read, and no more.
+// One write is in progress at a time. Until its `done`, later turns append to one growing buffer: a slow reader costs the bytes that
+// it has not read, and no more.
 
 import type { Connection } from '../../core/index.ts'
 import type { PacketDecoder } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { WriteBuffers } from './write-buffers.ts'
 
-/** So much of a chunk is copied ahead: the frames that follow in it mostly go to the same connection, see `appendRange`. */
+/**
+ * Bytes of a chunk that are copied in advance: the next frames in it usually go to the same connection, see
+ * `appendRange`.
+ */
 const copyAheadBytes = 1_024
 
 export interface ClientOutputOwner {
   readonly buffers: WriteBuffers
-  /** Changes with each list of sends that is drained. */
+  /** Changes with each list of sends that is encoded. */
   readonly draining: number
-  /** Something waits to be flushed at the end of the turn. */
+  /** The buffer must be flushed at the end of the turn. */
   noteDirty(output: ClientOutput): void
-  /** So many bytes go to the stream. */
+  /** This number of bytes is passed to the stream. */
   noteWritten(bytes: number): void
-  /** A write is done; what had gathered behind it has been handed over. */
+  /** A write is done; bytes appended meanwhile were passed to the stream. */
   noteSent(output: ClientOutput): void
   /** The stream has ended. */
   noteClosed(output: ClientOutput, error: Error | undefined): void
   noteChunk(output: ClientOutput, chunk: Buffer): void
-  /** What the stream has gathered has changed, see `ByteStream`. */
+  /** The buffered bytes of the stream have changed, see `ByteStream`. */
   noteGathered(output: ClientOutput): void
 }
 
@@ -35,16 +38,16 @@ export class ClientOutput {
   readonly stream: ByteStream
   readonly decoder: PacketDecoder
   connection: Connection | undefined
-  /** The stream is gone: nothing is appended any more. */
+  /** The stream has ended: nothing is appended any more. */
   isClosed: boolean
-  /** It waits in the shard's list of connections with more input than one turn takes. */
+  /** It is in the shard's list of connections with more input than one turn handles. */
   isBacklogged: boolean
   isReadingPaused: boolean
-  /** End the stream when everything appended so far has been handed to it. */
+  /** The stream ends after all appended bytes were passed to it. */
   endsAfterFlush: boolean
-  /** Bytes of answers (all but PUBLISH) that were appended since the stream last took a write. */
+  /** Bytes of packets other than PUBLISH that were appended since the stream last accepted a write. */
   unreadResponseBytes: number
-  /** What came in `inputTurn`, see `Readers.noteInput`. */
+  /** Bytes received in `inputTurn`, see `ReadScheduler.noteInput`. */
   inputBytes: number
   inputTurn: number
   readonly #owner: ClientOutputOwner
@@ -52,7 +55,7 @@ export class ClientOutput {
   #used: number
   #writing: Buffer | undefined
   #isDirty: boolean
-  /** What lies ahead in `#buffer` behind `#used` is a copy of `#aheadChunk[#aheadAt, #aheadEnd)`. */
+  /** The bytes in `#buffer` after `#used` are a copy of `#aheadChunk[#aheadAt, #aheadEnd)`. */
   #aheadChunk: Buffer | undefined
   #aheadAt: number
   #aheadEnd: number
@@ -85,23 +88,23 @@ export class ClientOutput {
     if (stream.onBuffered !== undefined) stream.onBuffered = () => owner.noteGathered(this)
   }
 
-  /** Bytes that the stream has not confirmed, by what they hold and not by the size of their buffers. */
+  /** Bytes that the stream has not confirmed, not the capacity of their buffers. */
   get unsentBytes(): number {
     return this.#used + (this.#writing === undefined ? 0 : this.#writing.length)
   }
 
-  /** Bytes from the peer, for the decoder. */
+  /** Passes bytes of the client to the decoder. */
   push(chunk: Buffer): void {
     if (this.connection !== undefined) this.connection.receivedBytes += chunk.length
     this.decoder.push(chunk)
   }
 
-  /** Bytes that have come of packets whose ends have not. */
+  /** Received bytes of incomplete packets. */
   get partialBytes(): number {
     return this.decoder.partialBytes + (this.stream.bufferedBytes ?? 0)
   }
 
-  /** The memory that they take. */
+  /** Their memory. */
   get partialMemoryBytes(): number {
     return this.decoder.partialMemoryBytes + (this.stream.bufferedBytes ?? 0)
   }
@@ -110,7 +113,7 @@ export class ClientOutput {
     return this.#writing !== undefined
   }
 
-  /** Room for so many bytes at `at` of the buffer that is given back. Fill it, then say `advance`. */
+  /** Reserves bytes at `at` of the returned buffer. Fill it, then call `advance`. */
   reserve(bytes: number): Buffer {
     this.#aheadChunk = undefined
     return this.#room(bytes)
@@ -125,10 +128,10 @@ export class ClientOutput {
   }
 
   /**
-   * Appends `chunk[start, end)` and gives its offset in `buffer`. Copying costs about 40 ns however little it is, so a
-   * kilobyte is copied at once: the frames of one publisher lie one behind the other in its chunk and mostly go the
-   * same way, and then the next ones are in place already. That holds within one draining only: behind a message in
-   * a slab others are written later.
+   * Appends `chunk[start, end)` and returns its offset in `buffer`. A copy costs about 40 ns whatever its size, so a
+   * kilobyte is copied at once: the frames of one publisher are adjacent in its chunk and usually go to the same
+   * connections, so the next ones are in place already. This is valid within one encoding only: a pooled buffer gets
+   * further messages later.
    */
   appendRange(chunk: Buffer, start: number, end: number): number {
     const isInPlace =
@@ -143,12 +146,12 @@ export class ClientOutput {
     return at
   }
 
-  /** The buffer that is being filled; valid until the next `reserve` or `appendRange`. */
+  /** The buffer being filled; valid until the next `reserve` or `appendRange`. */
   get buffer(): Buffer {
     return this.#buffer ?? this.#room(0)
   }
 
-  /** Hands what has gathered to the stream, unless a write is on its way: then `done` does it. */
+  /** Passes the appended bytes to the stream, unless a write is in progress: then `done` does it. */
   flush(): void {
     this.#isDirty = false
     if (this.isClosed) return
@@ -163,8 +166,8 @@ export class ClientOutput {
   }
 
   /**
-   * The last bytes do not wait for those before them: a peer that reads nothing would never be rid of, for only a
-   * stream that has been ended is cut off after a while.
+   * The last bytes do not wait for the write in progress: a client that reads nothing would never be disconnected,
+   * because only an ended stream has a timeout.
    */
   #finish(): void {
     const buffer = this.#buffer
@@ -203,7 +206,7 @@ export class ClientOutput {
     return this.#writing === undefined ? this.#startNext(bytes) : this.#grow(buffer, bytes)
   }
 
-  /** The buffer is full and the stream is free: it goes, and the turn goes on in another one. */
+  /** The buffer is full and the stream is free: it is written, and the turn continues in another buffer. */
   #startNext(bytes: number): Buffer {
     this.flush()
     this.#isDirty = true
@@ -240,7 +243,7 @@ export class ClientOutput {
     const { buffers } = this.#owner
     if (this.#buffer !== undefined) buffers.giveBack(this.#buffer)
     this.#forgetBuffer()
-    // First, so that nothing is appended any more by what follows from it.
+    // First, so that nothing is appended by the calls below.
     this.isClosed = true
     this.#owner.noteClosed(this, error)
   }

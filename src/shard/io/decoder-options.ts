@@ -1,4 +1,4 @@
-// What the decoders of a shard are made with.
+// Options of the decoders of a shard.
 
 import type { CoreSettings, ListenerTraits } from '../../core/index.ts'
 import type { PacketDecoderOptions, TopicTable } from '../../protocol/index.ts'
@@ -11,12 +11,12 @@ export function decoderOptions(
   return { role: 'server', topics, maxPacketBytes, maxPropertyBytes, maxTopicLevels, maxTopicBytes }
 }
 
-/** The largest there is: section 2.1.4, with the fixed header. */
+/** Maximum packet size of MQTT: section 2.1.4, with the fixed header. */
 const largestPacketBytes = 268_435_460
 
 /**
- * What a bridge brings has been held to the limits where it came to the bridge. It may have become longer since, by a prefix
- * and by marks: a message that were refused for that would come again and again.
+ * Messages of a bridge were limited where the bridge received them. A prefix and marks may have made them longer: a
+ * message refused for that would be sent again and again.
  */
 export function optionsFor(options: PacketDecoderOptions, { isBridge }: ListenerTraits): PacketDecoderOptions {
   if (isBridge !== true) return options

@@ -1,4 +1,4 @@
-// Streams that may end only when what their clients are told is on disk.
+// Streams that end only after a commit, because their last packets wait for it.
 
 import type { ClientOutput } from './client-output.ts'
 
@@ -9,7 +9,7 @@ export class DeferredCloses {
     this.#closes.push({ output, afterBatch })
   }
 
-  /** Those that waited for batches up to this one. */
+  /** Returns and removes those that waited for batches up to this one. */
   take(batch: number): ClientOutput[] {
     if (this.#closes.length === 0) return []
     const ready = this.#closes.filter(({ afterBatch }) => afterBatch <= batch)

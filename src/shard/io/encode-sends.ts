@@ -1,5 +1,5 @@
-// Writes what the core wants sent into the buffers of its connections. Here a message becomes a packet again, and
-// where it can it stays the one that came in: its frame is copied as a whole and only first byte and packet id change.
+// Encodes the sends of the core into the buffers of connections. If possible the received frame of a message is copied
+// as a whole, and only the first byte and the packet identifier change.
 
 import {
   headBits,
@@ -51,7 +51,7 @@ export function encodeSends(sends: SendList, nowMs: number): void {
   }
 }
 
-/** Appends one packet to what the connection is to be sent. */
+/** Appends one packet for the connection. */
 export function encodePacket(
   output: ClientOutput,
   { version }: { version: ProtocolVersion },
@@ -81,7 +81,7 @@ function encodePublish(output: ClientOutput, connection: Connection, message: Me
   }
 }
 
-/** Same version, same layout: the bytes that came are the bytes that go, but for flags and packet id. */
+/** Same version, same layout: the received bytes are sent, except for flags and packet identifier. */
 function copyFrame(output: ClientOutput, message: Message, head: number): void {
   const { frameStart, packetIdAt } = message
   const at = output.appendRange(message.chunk, frameStart, message.frameEnd)

@@ -1,4 +1,4 @@
-// Whose buffers are to be handed to their streams at the end of the turn.
+// Connections whose buffers are written at the end of the turn.
 
 import type { ClientOutput } from './client-output.ts'
 
@@ -9,7 +9,10 @@ export class FlushQueue {
     this.#outlets.push(output)
   }
 
-  /** `isShortOfRoom`: all readers together hold too much. Those that have not taken their last write get nothing more for now. */
+  /**
+   * `isShortOfRoom`: all clients together have too many unread bytes. Those with a write in progress get nothing more
+   * for now.
+   */
   flush(isShortOfRoom: boolean): void {
     const outlets = this.#outlets
     this.#outlets = []

@@ -1,51 +1,53 @@
-// Packets that clients have begun and not ended, of all connections of a shard together. Each may be as large as
-// `mqtt.max_packet_size` allows, so that a thousand clients that end none of theirs would hold gigabytes.
+// Limits the memory of incomplete packets of all connections of a shard together. Each may be as large as
+// `mqtt.max_packet_size`, so a thousand clients that complete none could use gigabytes.
 //
-//   | least lately got on | ... | most lately got on |     sum of what they hold <= limit
-//     '-- given up where the sum is larger
+//   | least recent progress | ... | most recent progress |     sum of their bytes <= limit
+//     '-- disconnected if the sum is larger
 //
-// Who gets on with its packet goes to the end of the line. So whoever holds room and does nothing with it goes first, then
-// who is slowest, and an honest client is only reached by those who send faster than it does. To have them wait instead
-// would not do: who is not read from never ends its packet, and nothing becomes free.
+// A client that makes progress moves to the end of the list. So clients without progress are disconnected first, then the slowest;
+// a regular client is only affected by clients that send faster. Pausing them instead would not help: a client that is not read from
+// never completes its packet, so no memory is freed.
 
 import { ProtocolError } from '../../protocol/index.ts'
 import type { ClientOutput } from './client-output.ts'
 
-/** Less than this costs no more than a connection does, and is not counted: so is what one chunk leaves of small packets. */
+/**
+ * Smaller ones are not counted, because a connection itself costs as much. They include the small packets of one chunk.
+ */
 const countedFromBytes = 1_024
-/** So much more of a packet is progress; a byte now and then is none. */
+/** Minimum progress in bytes; single bytes are none. */
 const stepBytes = 4_096
 
 interface PartialPacket {
   heldBytes: number
-  /** How much had come when it last got on. */
+  /** Bytes received at its last progress. */
   markBytes: number
 }
 
 export class PartialPackets {
   readonly #limitBytes: number
   readonly #reportFault: (output: ClientOutput, fault: ProtocolError) => void
-  /** In the order in which they last got on. */
+  /** In the order of their last progress. */
   readonly #byProgress = new Map<ClientOutput, PartialPacket>()
   #heldBytes = 0
 
-  /** `tellFault`: nothing more of it will be read, and its client is to be told so. */
+  /** `reportFault`: nothing more of it will be read, and its client must be told. */
   constructor(limitBytes: number, reportFault: (output: ClientOutput, fault: ProtocolError) => void) {
     this.#limitBytes = limitBytes
     this.#reportFault = reportFault
   }
 
-  /** Of all of them. */
+  /** Bytes of all of them. */
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  /** Its decoder has read what there is. Costs nothing where that ends with the end of a packet. */
+  /** The decoder has read the available bytes. Costs nothing if these end with a complete packet. */
   noteRead(output: ClientOutput): void {
     if (output.decoder.partialBytes >= countedFromBytes || this.#byProgress.size > 0) this.note(output)
   }
 
-  /** More of a packet has come, or its end. */
+  /** More bytes of a packet have arrived, or its end. */
   note(output: ClientOutput): void {
     const begunBytes = output.partialBytes
     const begun = this.#byProgress.get(output)
@@ -58,7 +60,7 @@ export class PartialPackets {
     this.#rejectSlowest()
   }
 
-  /** It is gone, or another shard has it. */
+  /** The connection is closed, or another shard has it. */
   forget(output: ClientOutput): void {
     this.#remove(output, this.#byProgress.get(output))
   }
@@ -69,7 +71,7 @@ export class PartialPackets {
     this.#byProgress.set(output, begun)
   }
 
-  /** One alone is never given up: its packet is no larger than a packet may be. */
+  /** A single one is never disconnected, because its packet is within the maximum packet size. */
   #rejectSlowest(): void {
     while (this.#heldBytes > this.#limitBytes && this.#byProgress.size > 1) {
       const [[output, begun]] = this.#byProgress
@@ -83,7 +85,8 @@ export class PartialPackets {
     const fault = new ProtocolError('quotaExceeded', text)
     const { connection, decoder, stream } = output
     decoder.stop(fault)
-    // Where another shard has the connection, its client hears nothing of us but the end. Who was told and goes on is cut off.
+    // If another shard has the connection, its client only sees the end of the stream. A client that was told and
+    // continues to send is disconnected.
     if (connection === undefined || connection.now.state === 'closing') stream.destroy()
     else this.#reportFault(output, fault)
   }
@@ -95,7 +98,7 @@ export class PartialPackets {
   }
 }
 
-/** Another packet is progress as well: the one before it has ended. */
+/** A further packet is progress as well, because the one before it is complete. */
 function isProgress({ markBytes }: PartialPacket, begunBytes: number): boolean {
   return begunBytes >= markBytes + stepBytes || begunBytes < markBytes
 }

@@ -1,29 +1,30 @@
-// Who is read from. A reader stands still while its connection has more input than a turn takes, while the core wants
-// it to, and while its client does not read the answers. Input that was set back goes on in later turns, round robin.
+// Decides which connections are read. Reading pauses while a connection has more input than one turn handles, while the
+// core requires it, and while its client does not read acknowledgements. Postponed input continues in later turns,
+// round robin.
 
 import type { ClientOutput } from './client-output.ts'
 
 export interface ReadSchedulerOwner {
-  /** Packets of one connection, until they are used up or the turn is over. */
+  /** Handles packets of one connection until none is left or the turn is over. */
   read(output: ClientOutput): void
   planTurnEnd(): void
-  /** Of answers that its client has not read, for each connection. */
+  /** Maximum unread bytes of acknowledgements per connection. */
   maxUnsentBytes(): number
 }
 
-/** More input of one connection than this waits for the next turn: the system hands out up to 2 MiB at once. */
+/** More input of one connection waits for the next turn: the operating system delivers up to 2 MiB at once. */
 const maxInputBytesPerTurn = 262_144
 
 export class ReadScheduler {
   readonly #owner: ReadSchedulerOwner
-  /** Connections with input that has come and not been read. */
+  /** Connections with received input that was not handled. */
   #backlog: ClientOutput[] = []
 
   constructor(owner: ReadSchedulerOwner) {
     this.#owner = owner
   }
 
-  /** So much has come, and is to be read in this turn. */
+  /** Counts bytes that are to be handled in this turn. */
   noteInput(output: ClientOutput, bytes: number, turn: number): void {
     if (output.inputTurn !== turn) {
       output.inputTurn = turn
@@ -36,7 +37,7 @@ export class ReadScheduler {
     if (output.inputBytes >= maxInputBytesPerTurn && !output.isBacklogged) this.postpone(output)
   }
 
-  /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */
+  /** There is more input than this turn handles: reading pauses, and the rest waits behind other connections. */
   postpone(output: ClientOutput): void {
     output.isBacklogged = true
     this.#backlog.push(output)
@@ -44,22 +45,22 @@ export class ReadScheduler {
     this.#owner.planTurnEnd()
   }
 
-  /** The core wants it to stand still, or no longer. */
+  /** The core pauses or resumes reading. */
   change(output: ClientOutput, isPaused: boolean): void {
     if (isPaused) return this.#stop(output)
     if (output.isClosed || output.isBacklogged) return
-    // What has arrived already comes first, at the next turn: now other handlers may be under way.
+    // Received input is handled first, in the next turn, because another handler may be running now.
     output.isBacklogged = true
     this.#backlog.push(output)
     this.#owner.planTurnEnd()
   }
 
-  /** Who asks and does not read the answers is not read from either: nothing else bounds what they take. */
+  /** Pauses reading from a client that does not read acknowledgements, because nothing else limits their memory. */
   stopIfResponsesUnread(output: ClientOutput): void {
     if (this.#hasUnreadResponses(output)) this.#stop(output)
   }
 
-  /** Unless something else keeps it. */
+  /** Unless another reason applies. */
   start(output: ClientOutput): void {
     if (!output.isReadingPaused || output.isBacklogged || output.connection?.isPaused === true) return
     if (this.#hasUnreadResponses(output)) return
@@ -67,7 +68,7 @@ export class ReadScheduler {
     output.stream.resume()
   }
 
-  /** As many as fit into the time of a turn; the others keep their place before those that are set back anew. */
+  /** Continues with as many as fit into the turn; the others stay before those that are postponed now. */
   continueBacklog(isOverdue: () => boolean): void {
     if (this.#backlog.length === 0) return
     const backlog = this.#backlog

@@ -1,23 +1,23 @@
-// The buffers into which packets are written before they are handed to a stream. Those of the common size are used
-// again and again; the sum of all that are in use is known, so that slow readers cannot take all memory.
+// The buffers into which packets are encoded before they are written. Buffers of the common size are reused. The sum of
+// all used buffers is known, so that slow clients cannot use all memory.
 
-/** One turn's packets for most connections; larger ones are made for the occasion. */
+/** Size for the packets of one turn of most connections; larger buffers are allocated individually. */
 export const pooledBytes = 32_768
-/** So many of them there are at most. */
+/** Maximum number of pooled buffers. */
 const maxPooled = 512
 /**
- * Where more connections are written to in one turn, each further one begins with so much. An answer to each of 16,000 that come at
- * once took half a gigabyte in buffers of the common size, and the C library kept what was between them.
+ * If one turn writes to more connections, each further one starts with this size. With buffers of the common size, one
+ * packet for each of 16,000 new connections used half a gigabyte, and the C library kept the memory in between.
  */
 const smallBytes = 1_024
 
 export class WriteBuffers {
   readonly #free: Buffer[] = []
   #pooled = 0
-  /** Bytes of all buffers that have been taken and not been given back, by capacity. */
+  /** Capacity of all buffers in use. */
   takenBytes = 0
 
-  /** A buffer of at least so many bytes. */
+  /** Returns a buffer of at least this size. */
   take(bytes: number): Buffer {
     const buffer = bytes <= pooledBytes ? (this.#free.pop() ?? this.#make(bytes)) : Buffer.allocUnsafeSlow(bytes)
     this.takenBytes += buffer.length
@@ -30,7 +30,7 @@ export class WriteBuffers {
     return Buffer.allocUnsafeSlow(pooledBytes)
   }
 
-  /** Those that wait to be used again go back to the system; further ones are made when they are needed. */
+  /** Releases the unused buffers; further ones are allocated when needed. */
   forget(): void {
     this.#pooled -= this.#free.length
     this.#free.length = 0

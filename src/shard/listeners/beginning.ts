@@ -1,22 +1,22 @@
-// The first packet of a connection where a node has several shards: the kernel has dealt the socket to any of them, and
-// only CONNECT says which one has the session. Until then the bytes are kept, to be told again to that shard.
+// Collects the first packet of a connection if a node has several shards: the kernel gives the socket to any of them,
+// and CONNECT determines the shard that owns the session. Until then the bytes are kept, to be passed to that shard.
 //
-// Where there is one shard only, this is never made: the chunks go to the decoder as they come.
+// With one shard it is not used: chunks go to the decoder directly.
 
 import { shardOf, type PeerNumber } from '../../core/index.ts'
 import { ProtocolError, type ConnectPacket, type Packet, type PacketDecoder } from '../../protocol/index.ts'
 
 export interface FirstPacketCallbacks {
-  /** The connection stays here. `first` is its first packet; undefined: the decoder refuses what came. */
+  /** The connection stays here. `first` is its first packet; undefined: the decoder rejects the bytes. */
   openHere(first: Packet | undefined, bytes: number): void
-  /** Its session is with another shard, which is to hear `begun` first. */
+  /** Another shard owns the session. It must receive `begun` first. */
   openAt(peer: PeerNumber, connect: ConnectPacket, begun: Buffer): void
 }
 
 export interface ShardOfSession {
   readonly own: PeerNumber
   readonly shards: number
-  /** The name of the session of a client; undefined: it has none, and stays where it is. */
+  /** Returns the name of the client's session; undefined: there is none, and the connection stays here. */
   sessionOf(connect: ConnectPacket): string | undefined
 }
 
@@ -26,7 +26,7 @@ export class FirstPacket {
   readonly #decoder: PacketDecoder
   readonly #place: ShardOfSession
   readonly #owner: FirstPacketCallbacks
-  /** All that has come: mostly one chunk, as it came. At most doubles what has arrived. */
+  /** All received bytes: usually one chunk. Growing at most doubles them. */
   #received: Buffer | undefined
   #receivedBytes = 0
 
@@ -36,7 +36,7 @@ export class FirstPacket {
     this.#owner = owner
   }
 
-  /** One of the owner's two answers comes with the chunk that makes the packet whole, or wrong. */
+  /** Calls one of the callbacks with the chunk that completes the packet, or makes it invalid. */
   noteChunk(chunk: Buffer): void {
     this.#keep(chunk)
     this.#decoder.push(chunk)
@@ -47,7 +47,7 @@ export class FirstPacket {
     else this.#owner.openAt(home, first, this.#bytes())
   }
 
-  /** Undefined: what came is no packet. The decoder says so again when it is asked again. */
+  /** Undefined: the bytes are no packet. The decoder reports the same when it reads them. */
   #next(): Packet | 'not-yet' | undefined {
     try {
       return this.#decoder.next() ?? 'not-yet'

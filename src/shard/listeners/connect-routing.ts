@@ -1,5 +1,5 @@
-// How a connection begins where a node has several shards. The kernel has dealt the socket to any of them; CONNECT says
-// which one has the session, and there the connection is carried.
+// Routes new connections if a node has several shards. The kernel gives the socket to any of them. CONNECT determines
+// the shard that owns the session, and the connection is relayed to it.
 
 import { type Connection, namespacedName, resolveNamespace } from '../../core/index.ts'
 import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
@@ -11,13 +11,13 @@ import type { ClientOutput } from '../io/client-output.ts'
 import type { PeerLinks } from '../peers/peer-links.ts'
 
 export interface ConnectRoutingCallbacks {
-  /** Its first packet is `first`; undefined: its decoder refuses what came. More may wait in the decoder. */
+  /** `first` is its first packet; undefined: the decoder rejected the bytes. More may be in the decoder. */
   openHere(output: ClientOutput, first: Packet | undefined): void
-  /** Nobody knows the connection any more. */
+  /** Removes the connection from this shard. */
   forget(output: ClientOutput): void
-  /** More of its first packet has come. */
+  /** More bytes of its first packet have arrived. */
   noteRead(output: ClientOutput): void
-  /** The stream of a connection that was forgotten is to be closed when it has been sent what was appended. */
+  /** The stream of a removed connection is closed after the appended bytes are sent. */
   closeAfterFlush(output: ClientOutput): void
 }
 
@@ -38,7 +38,7 @@ export class ConnectRouting {
     this.#owner = owner
   }
 
-  /** The connection is new and its listener one of this shard's. */
+  /** Adds a new connection of a listener of this shard. */
   watch(output: ClientOutput, listener: ShardListener): void {
     const { stream, connection } = output
     const { shardNumber: own, shards = 1 } = this.#dependencies.start
@@ -63,11 +63,11 @@ export class ConnectRouting {
     }
   }
 
-  /** As the core will name it. */
+  /** Returns the name that the core will give the session. */
   #sessionOf(connection: Connection | undefined, listener: ShardListener, connect: ConnectPacket): string | undefined {
     const { namespaces } = this.#dependencies.start
     const arrival = connection?.origin
-    // What a certificate says counts instead of what CONNECT says.
+    // The client ID of a certificate replaces that of CONNECT.
     const clientId = arrival?.clientId ?? connect.clientId
     if (clientId === '') return undefined
     const username = arrival?.username ?? connect.username
@@ -85,7 +85,7 @@ export class ConnectRouting {
     if (!isCarried) this.#refuseUnavailable(output, listener, connect)
   }
 
-  /** The shard that has its session is being started again: the client may try again soon. */
+  /** The owner shard is restarting: the client may retry soon. */
   #refuseUnavailable(output: ClientOutput, { kind, name }: ShardListener, connect: ConnectPacket): void {
     const { version, clientId, username } = connect
     const reason = reasonCodes.serverUnavailable

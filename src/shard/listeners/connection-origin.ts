@@ -1,4 +1,4 @@
-// What a stream has shown of its client, as the core wants to know it.
+// Properties of a client that its stream has shown, in the form that the core uses.
 
 import { createHash } from 'node:crypto'
 import { type ConnectionOrigin, Connection } from '../../core/index.ts'
@@ -14,7 +14,7 @@ export function connectionOver(output: ClientOutput, listener: ShardListener): C
   return connection
 }
 
-/** Undefined where the client has shown nothing: most have not. */
+/** Undefined if there are none, as for most clients. */
 export function originOf(stream: ByteStream, listener: ShardListener): ConnectionOrigin | undefined {
   const { credentials, remotePort } = stream
   if (credentials === undefined) return undefined
@@ -29,8 +29,8 @@ export function originOf(stream: ByteStream, listener: ShardListener): Connectio
 }
 
 /**
- * A certificate that lacks the field gives an empty name and not none: with none CONNECT's would count, and whoever has any
- * certificate could take any name.
+ * A certificate without the field gives an empty name, not undefined. Otherwise the name of CONNECT would be used, and
+ * any certificate would allow any name.
  */
 function fieldOf(certificate: PeerCertificate | undefined, field: CertificateField | undefined): string | undefined {
   if (certificate === undefined || field === undefined) return undefined

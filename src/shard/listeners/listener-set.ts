@@ -1,14 +1,12 @@
-// The listeners of a shard while it runs. A change comes in steps, the same for all shards, so that it holds everywhere or
-// nowhere:
+// The listeners of a shard. A change has steps that all shards take together, so that it applies to all or to none:
 //
-//   learn ---> open ---> settle      closes what goes, sends its clients away, lets in by what is new or changed
-//                '-----> abandon     closes what was opened in vain
+//   learn ---> open ---> settle      closes removed listeners, disconnects their clients, accepts clients on new ones
+//                '-----> abandon     closes what was opened
 //
-// Steps are taken one after the other. A shard that has not opened its listeners yet takes the difference into what it
-// will open.
+// Steps run one after the other. A shard that has not opened its listeners yet adds the difference to what it will open.
 //
-// A listener that was open once and cannot be opened again (its files are damaged meanwhile, its port is taken) holds up no
-// other: it is told as an alarm, and tried again.
+// A listener that was open before and cannot be opened again (damaged files, a used port) does not block others: it raises an alarm
+// and is tried again.
 
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../messages/messages.ts'
@@ -18,25 +16,25 @@ export interface ListenerSetOwner {
   readonly factory: Pick<ListenerFactory, 'open'>
   /** The number of the shard. */
   readonly own: number
-  /** Resolves when whoever came in by them has been told to go. */
+  /** Resolves when all clients of the listeners have been told to disconnect. */
   disconnectClients(listeners: ReadonlySet<number>): Promise<void>
   alarm(name: AlarmName, message: string): void
   alarmOver(name: AlarmName, message: string): void
 }
 
-/** So long the address of a QUIC listener may take to become free when its clients have been sent away. */
+/** Maximum wait until the address of a QUIC listener is free after its clients were disconnected. */
 const releaseTimeoutMs = 5_000
 
 export class ListenerSet {
   readonly #owner: ListenerSetOwner
-  /** Those of the node, by number, and those that are on their way in or out. */
+  /** Listeners of the node by number, including those that are being added or removed. */
   readonly #known: Map<number, ShardListener>
-  /** Those that this shard has, or will have. */
+  /** Listeners that this shard has, or will have. */
   readonly #wanted: Map<number, ShardListener>
   readonly #open: Map<number, OpenListener>
-  /** What `open` has made ready, by number. */
+  /** Results of `open`, by number. */
   readonly #prepared: Map<number, PreparedChange>
-  /** Wanted and not open: what was said of each, by number. */
+  /** Required and not open: the reported text, by number. */
   readonly #missing: Map<number, string>
   #isServing: boolean
   #work: Promise<unknown>
@@ -52,12 +50,12 @@ export class ListenerSet {
     this.#work = Promise.resolve()
   }
 
-  /** Of any shard. undefined: it is closed, and what came through it has come too late. */
+  /** Of any shard. Undefined: it is closed, and its connection comes too late. */
   byNumber(number: number): ShardListener | undefined {
     return this.#known.get(number)
   }
 
-  /** Opens what is wanted. Rejects where one cannot be opened. */
+  /** Opens the required listeners. Rejects if one cannot be opened. */
   openAll(): Promise<void> {
     return this.#next(async () => {
       this.#isServing = true
@@ -65,7 +63,7 @@ export class ListenerSet {
     })
   }
 
-  /** Opens what is wanted and can be opened. */
+  /** Opens the required listeners that can be opened. */
   openAvailable(): Promise<void> {
     return this.#next(() => {
       this.#isServing = true
@@ -73,14 +71,14 @@ export class ListenerSet {
     })
   }
 
-  /** Tries those again that could not be opened. */
+  /** Retries listeners that could not be opened. */
   retryMissing(): Promise<void> {
     return this.#next(async () => {
       if (this.#isServing) await this.#openMissing()
     })
   }
 
-  /** Resolves with a sentence where the step cannot be taken. */
+  /** Resolves with an error text if the step fails. */
   apply(step: ListenerStep, difference: ListenerDifference): Promise<string | undefined> {
     return this.#next(async () => {
       switch (step) {
@@ -102,7 +100,7 @@ export class ListenerSet {
     return Promise.all([this.retryMissing(), ...[...this.#open.values()].map((listener) => listener.reload())])
   }
 
-  /** Nobody comes in any more. */
+  /** Accepts no more clients. */
   async closeAll(): Promise<void> {
     this.#isServing = false
     await Promise.all([...this.#open.values()].map((listener) => listener.close()))
@@ -212,7 +210,7 @@ export class ListenerSet {
     return onlyOnShard === this.#owner.own
   }
 
-  /** One that is about to go may have its address. */
+  /** A listener that is being removed may have the address. */
   #isAddressTaken(listener: ShardListener, closed: readonly number[]): boolean {
     return closed.some((number) => {
       const old = this.#known.get(number)
@@ -231,7 +229,7 @@ function alarmOf({ kind, name }: ShardListener): AlarmName {
   return `listener-closed:${kind}:${name}`
 }
 
-/** Or two that overlap, as those of one interface and of all do. UDP has ports of its own. */
+/** Also two that overlap, as one interface and all interfaces do. UDP has ports of its own. */
 function canShareAddress(one: ShardListener, other: ShardListener): boolean {
   return one.port === other.port && (one.kind === 'quic') === (other.kind === 'quic')
 }

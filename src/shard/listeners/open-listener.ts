@@ -1,4 +1,4 @@
-// Where a shard's clients come in: each listener opened by the function of its kind, and what becomes known at the doors.
+// Opens the listeners of a shard, each with the function of its kind, and collects what they report.
 
 import assert from 'node:assert/strict'
 import type { WebSocketConfig } from '../../config/index.ts'
@@ -29,39 +29,39 @@ export interface ListenerDependencies {
   readonly own: number
   /** Shared by all listeners of the shard. */
   readonly budget: ConnectionLimit
-  /** New connections of all listeners of the shard together. */
+  /** Limit of new connections of all listeners of the shard together. */
   readonly rate: ConnectionRate
   readonly log: Log
   accept(stream: ByteStream, listener: ShardListener): void
-  /** Somebody was turned away; for the counter. */
+  /** Counts a refused connection. */
   noteRefused(): void
-  /** See `TlsGateOptions`. */
+  /** See `TlsUpgradeOptions`. */
   storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
   alarm(name: AlarmName, message: string): void
   alarmOver(name: AlarmName, message: string): void
 }
 
-/** A listener of this shard that lets clients in. */
+/** An open listener of this shard. */
 export interface OpenListener {
   readonly host: string
   readonly port: number
-  /** Takes no more connections, nor who is on the way in; those that are open stay. */
+  /** Accepts no more connections and closes those that are being accepted; open ones remain. */
   close(): Promise<void>
-  /** Resolves when its address can be listened on again, which over QUIC its last client decides. */
+  /** Resolves when its address can be used again; for QUIC this depends on its last client. */
   released(): Promise<void>
   /** Reads its files again, if it has any. */
   reload(): Promise<void>
-  /** Makes ready what it takes to receive clients as `listener` says. Throws a sentence where that cannot be. Not for QUIC. */
+  /** Prepares the settings of `listener`. Throws an error text if they are invalid. Not for QUIC. */
   prepare(listener: ShardListener): PreparedChange
 }
 
-/** One of the two is called. */
+/** One of the two functions must be called. */
 export interface PreparedChange {
   apply(): void
   discard(): void
 }
 
-/** Opens listeners, one at a time, and looks after what all of them have in common. */
+/** Opens listeners, one at a time, with what all of them share. */
 export class ListenerFactory {
   readonly #dependencies: ListenerDependencies
   readonly #refusals: RefusalLog
@@ -78,7 +78,7 @@ export class ListenerFactory {
     this.#failing = new TransientAlarm(dependencies, { name: 'listener', over: 'connections can be accepted again' })
   }
 
-  /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
+  /** Rejects with an error text for administrators, or with the system's error. */
   async open(listener: ShardListener): Promise<OpenListener> {
     const opened = await this.#openAsItsKind(listener)
     return listener.tls === undefined ? opened : this.#clearingAlarm(listener, opened)
@@ -168,13 +168,13 @@ export class ListenerFactory {
       name,
       ticketSecret,
       onProblem: (problem) => {
-        // Every shard reads the same files: one of them says it.
+        // Every shard reads the same files: one of them reports the problem.
         if (this.#dependencies.own === 0) this.#noteFiles(listener, problem)
       },
       findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
     })
-    // The main thread has tried the same files just now, and said it by the name of the setting.
+    // The main thread has just checked the same files, and reported them by the name of the setting.
     if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
     return opening.upgrade
   }
@@ -184,7 +184,7 @@ export class ListenerFactory {
     if (quic === undefined || tls === undefined)
       throw failedAssertion(`${listenerLabel(listener)} has no QUIC settings`)
     const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
-    // The main thread has tried the same files just now, and said it by the name of the setting.
+    // The main thread has just checked the same files, and reported them by the name of the setting.
     if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
     const { files } = opening
     try {
@@ -202,7 +202,9 @@ export class ListenerFactory {
     else this.#dependencies.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
   }
 
-  /** Who has told of files looks at them no more when the listener is closed, or works with what was read for a change. */
+  /**
+   * A listener that raised an alarm about files ends the alarm when it is closed, or when a change uses valid files.
+   */
   #clearingAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
     const over = (why: string): void =>
       this.#dependencies.alarmOver(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
@@ -224,7 +226,7 @@ export class ListenerFactory {
   }
 }
 
-/** Each listener its own: what is in order at one says nothing of the others. */
+/** Each listener has its own alarm, because their files differ. */
 function alarmOfFiles({ kind, name }: ShardListener): AlarmName {
   return `certificates:${kind}:${name}`
 }
@@ -235,18 +237,18 @@ type Receiving = Pick<TcpListenOptions, 'onStream'>
 interface Kind<Options> {
   open(options: Options): Promise<ReconfigurableListener<Options>>
   optionsOf(listener: ShardListener): Options
-  /** What has to be closed where the options are not taken after all. */
+  /** Returns what must be closed if the options are not used. */
   gateIn(options: Options): TlsUpgrade | undefined
 }
 
 const noGate = (): undefined => undefined
 
-/** A listener that is closed has no door any more, but there may be somebody behind it who has not arrived yet. */
+/** A closed listener accepts nothing, but some of its connections may still be in a handshake. */
 interface ListenerState {
   isClosed: boolean
 }
 
-/** Who is still at a proxy's header, a handshake or a request when the listener is closed comes too late. */
+/** A connection that is in a PROXY header, handshake or upgrade when the listener closes is refused. */
 function untilClosed<Options extends Receiving>(options: Options, threshold: ListenerState): Options {
   const onStream = (stream: ByteStream): void => {
     if (threshold.isClosed) stream.destroy()
@@ -300,7 +302,7 @@ async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promi
   }
 }
 
-/** The listener's own name in logs and errors: `wss plant`. */
+/** Name of the listener in logs and errors: `wss plant`. */
 function listenerLabel({ kind, name }: ShardListener): string {
   return `listener ${kind} ${name}`
 }
@@ -310,7 +312,7 @@ function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLo
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 
-/** The listener's connections are counted by all shards together, with a limit or without. */
+/** All shards count the connections of the listener together, with or without a limit. */
 function placesOf(
   { maxConnections, connectionSlots }: ShardListener,
   { budget, own }: ListenerDependencies,

@@ -1,18 +1,18 @@
-// What the main thread and a shard say to each other of bridges.
+// Messages between the main thread and a shard about bridges.
 
 import type { BridgeFacts, BridgeStatus } from '../../bridges/index.ts'
 import type { MqttBridgeConfig } from '../../config/index.ts'
 
-/** A bridge as it is configured. Every shard is told of it, and one of them has it. */
+/** A configured bridge. Every shard gets it, and one runs it. */
 export interface BridgeAssignment {
   readonly name: string
   readonly config: MqttBridgeConfig
   readonly facts: BridgeFacts
 }
 
-/** How a bridge is. */
+/** State of a bridge. */
 export interface BridgeReport extends BridgeStatus {
-  /** Messages in a second, lately. */
+  /** Recent messages per second. */
   readonly sentRate: number
   readonly receivedRate: number
 }

@@ -1,4 +1,4 @@
-// What the main thread and a shard say to each other of gateways.
+// Messages between the main thread and a shard about gateways.
 
 import type { GatewaysConfig } from '../../config/index.ts'
 import type { GatewayCounters, ObjectDefinition } from '../../gateways/index.ts'
@@ -10,28 +10,28 @@ export type GatewayType = 'mqttsn' | 'coap' | 'lwm2m' | 'stomp'
 /** One socket of a gateway. Every shard has one on its port. */
 export interface GatewayAssignment {
   readonly type: GatewayType
-  /** Its clients come by this. */
+  /** The listener of its clients. */
   readonly listener: ShardListener
   readonly maxClients: number
-  /** What shards call the stream of datagrams that they pass on to each other. */
+  /** Number of the stream with which shards pass its datagrams to each other. */
   readonly datagramNumber: number
   readonly receiveBufferBytes?: number | undefined
   readonly sendBufferBytes?: number | undefined
-  /** Made by `createAddressTable`: what addresses may do is counted by all shards together. Not for streams. */
+  /** Created by `createAddressTable`: all shards count clients per address together. Not for streams. */
   readonly addresses?: SharedArrayBuffer
-  /** Of a socket that speaks DTLS. */
+  /** Set if the socket uses DTLS. */
   readonly dtls?: DtlsSettings
   readonly mqttsn?: GatewaysConfig['mqttsn']
   readonly coap?: GatewaysConfig['coap']
   readonly lwm2m?: GatewaysConfig['lwm2m']
-  /** Of `lwm2m.xml_dir`. */
+  /** Object definitions of `lwm2m.xml_dir`. */
   readonly objects?: readonly ObjectDefinition[]
   readonly stomp?: GatewaysConfig['stomp']
 }
 
 export type GatewayPlan = readonly GatewayAssignment[]
 
-/** One socket, as a shard sees it. */
+/** State of one socket on a shard. */
 export interface GatewayReport {
   readonly type: GatewayType
   /** As in the configuration: `default`. */

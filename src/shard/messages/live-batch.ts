@@ -1,14 +1,14 @@
-// Messages that a page watches, from a shard to the node.
+// Messages that a dashboard page watches, from a shard to the node.
 
 export interface LiveMessage {
   readonly topic: string
   readonly qos: number
   readonly retain: boolean
-  /** Of the whole payload. */
+  /** Size of the whole payload. */
   readonly size: number
-  /** Its beginning. */
+  /** Start of the payload. */
   readonly payload: Uint8Array
-  /** '' where it is no client. */
+  /** '' if it is not a client. */
   readonly publisher: string
   /** Wall clock. */
   readonly atMs: number
@@ -16,6 +16,6 @@ export interface LiveMessage {
 
 export interface LiveBatch {
   readonly messages: readonly LiveMessage[]
-  /** For which there was no room. */
+  /** Number of messages that exceeded the limits. */
   readonly leftOut: number
 }

@@ -1,4 +1,4 @@
-// What the main thread and a shard say to each other. Everything here survives a structured clone: it crosses threads.
+// Messages between the main thread and a shard. All must survive a structured clone.
 
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../../access/index.ts'
@@ -24,39 +24,39 @@ export type { CertificateField } from '../../config/index.ts'
 
 export type { ShardListener } from './shard-listener.ts'
 
-/** A way to another shard of the node: one port of a `MessageChannel`, whose other port that shard has. */
+/** A link to another shard of the node: one port of a `MessageChannel`, whose other port that shard has. */
 export interface ShardLink {
   readonly peer: PeerNumber
-  /** To be named in the transfer list of what carries it. */
+  /** Must be in the transfer list of the message. */
   readonly port: MessagePort
 }
 
-/** What another configuration makes of the listeners. */
+/** Difference between the listeners of two configurations. */
 export interface ListenerDifference {
-  /** New ones; one of them may be where one that is closed was. */
+  /** New listeners; one may have the address of a closed one. */
   readonly opened: readonly ShardListener[]
-  /** As they are to be. Number, host and port stay: who is in stays in. */
+  /** Their new settings. Number, host and port are unchanged, and their clients stay connected. */
   readonly changed: readonly ShardListener[]
-  /** Numbers. Who came in by them is sent away with 0x8B. */
+  /** Numbers of listeners. Their clients are disconnected with 0x8B. */
   readonly closed: readonly number[]
 }
 
 /**
- * `learn`: clients of the new listeners may be handed over by other shards from now on. `open`: all that can be done is done
- * and nothing is in force that cannot be taken back. `settle`: the difference holds. `abandon`: it never was.
+ * `learn`: other shards may relay clients of the new listeners from now on. `open`: everything that can fail is done,
+ * and can still be undone. `settle`: the difference applies. `abandon`: it is undone.
  */
 export type ListenerStep = 'learn' | 'open' | 'settle' | 'abandon'
 
-/** What the broker says of itself, below `$SYS/`. */
+/** A message of the broker about itself, below `$SYS/`. */
 export interface BrokerMessage {
   readonly topic: string
   readonly payload: string
-  /** For those who come later as well, until the next one. */
+  /** Retained until the next one. */
   readonly retain: boolean
 }
 
-/** What a shard takes a change of while it runs. */
-/** A subscription that clients are given when they connect. */
+/** Settings of a shard that may change while it runs. */
+/** A subscription that clients get when they connect. */
 export interface AutoSubscription {
   /** With placeholders. */
   readonly topic: string
@@ -69,157 +69,165 @@ export interface ShardSettings {
   readonly autoSubscriptions?: readonly AutoSubscription[] | undefined
   readonly core: CoreSettings
   readonly access: AccessSettings
-  /** mqtt.property_size in bytes: the whole property section of one packet. */
+  /** mqtt.property_size in bytes: all properties of one packet. */
   readonly maxPropertyBytes: number
   readonly logLevel: LogLevel
-  /** Connections of all shards over all listeners: by limits.max_connections and by the open-file limit. */
+  /**
+   * Maximum connections of all shards over all listeners: the lower of limits.max_connections and the open-file limit.
+   */
   readonly maxConnections: number
-  /** New connections of this shard in a second over all of its listeners; may be a fraction. Undefined: no limit. */
+  /** New connections of this shard per second over all of its listeners; may be a fraction. Undefined: no limit. */
   readonly maxConnectionRate?: number | undefined
-  /** Undefined: nobody is traced. */
+  /** Undefined: no traces. */
   readonly traces?: readonly TraceTarget[]
 }
 
-/** Whose doings are written to the trace of that name. */
+/** A trace with its name and its condition. */
 export interface TraceTarget {
   readonly name: string
   readonly type: 'clientid' | 'topic' | 'ip_address'
-  /** A client id, a topic filter, or an address. */
+  /** A client ID, a topic filter, or an address. */
   readonly value: string
-  /** Whose clients; client id and filter are as these say them. Undefined: of all, by the names that the broker uses. */
+  /**
+   * Client ID and filter are as the clients of this namespace send them. Undefined: clients of all namespaces, with the
+   * names inside the broker.
+   */
   readonly namespace?: string | undefined
 }
 
-/** One line of a trace, in the order in which it is written. */
+/** One line of a trace; its fields are in the order of output. */
 export type TraceLine = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** `workerData` of a shard. */
 export interface ShardStart extends ShardSettings {
   readonly shardNumber: number
-  /** How many shards the node has. Undefined: this is the only one. */
+  /** Number of shards of the node. Undefined: this is the only one. */
   readonly shards?: number
-  /** An earlier thread of it has let clients in. */
+  /** The shard has accepted clients before its restart. */
   readonly hasServed?: boolean
-  /** To the shards that run already or start together with this one. Others come later as `link`. */
+  /** Links to shards that are running or start together with this one. Others follow as `link`. */
   readonly links?: readonly ShardLink[]
   /** Absolute; the main thread holds its lock. */
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
-  /** Where nothing is asked: see `denyAddresses`. Undefined: everywhere. */
+  /** Addresses that are not called: see `denyAddresses`. Undefined: none. */
   readonly deniedAddresses?: readonly string[]
   /** Undefined: none. */
   readonly bridges?: readonly BridgeAssignment[]
   /** Undefined: none. */
   readonly rules?: RulePlan
   readonly gateways?: GatewayPlan
-  /** What bridges of this node mark their messages with. */
+  /** The name with which bridges of this node mark messages. */
   readonly brokerName?: string
-  /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
+  /** Offset to the monotonic time of the system, the same in all threads: from `clockBaseMs`. */
   readonly clockBaseMs: number
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
-  /** mqtt.max_unsent_bytes_total, this shard's part. */
+  /** This shard's part of mqtt.max_unsent_bytes_total. */
   readonly maxUnsentBytesTotal: number
-  /** mqtt.max_unfinished_bytes_total, this shard's part. */
+  /** This shard's part of mqtt.max_unfinished_bytes_total. */
   readonly maxUnfinishedBytesTotal: number
-  /** Made by `createSharedPlaces`: who has how many of `maxConnections`. Undefined: this is the only shard. */
+  /** From `createSharedPlaces`: the shards' parts of `maxConnections`. Undefined: this is the only shard. */
   readonly connectionSlots?: SharedArrayBuffer | undefined
-  /** Descriptors that connections of all shards may still take: see `ConnectionBudget`. */
+  /** File descriptors that connections of all shards may still use: see `ConnectionLimit`. */
   readonly descriptorRoom?: SharedArrayBuffer | undefined
-  /** Made by `createCounterTable`; the shard writes its own row. */
+  /** From `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
-  /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */
+  /** From `createHistogramTable`; the shard writes its own row. Undefined: not collected. */
   readonly histograms?: SharedArrayBuffer | undefined
-  /** Made by `createMemoryTable`; the shard writes its own row. Undefined: nobody looks. */
+  /** From `createMemoryTable`; the shard writes its own row. Undefined: not collected. */
   readonly memoryTable?: SharedArrayBuffer | undefined
-  /** node.memory_limit, this shard's part. Undefined: nobody has set one. */
+  /** This shard's part of node.memory_limit. Undefined: no limit. */
   readonly memoryPartBytes?: number | undefined
-  /** Made by `createCrashMarker`: says what of the store the shard died of. Undefined: nobody looks. */
+  /** From `createCrashMarker`: the record that the shard was reading when it failed. Undefined: not recorded. */
   readonly crashMarker?: SharedArrayBuffer | undefined
-  /** How clients are told apart; undefined: nobody belongs to a namespace. */
+  /** Undefined: there are no namespaces. */
   readonly namespaces?: NamespaceSettings | undefined
-  /** Made by `createNamespaceTable`: what they have and may have. Undefined: nobody counts. */
+  /** From `createNamespaceTable`: counters and limits of namespaces. Undefined: not counted. */
   readonly namespaceTable?: SharedArrayBuffer | undefined
-  /** Below which topic clients that come and go are told of; undefined: they are not. */
+  /** Prefix of the topics for connections and disconnections of clients; undefined: these are not published. */
   readonly clientEventsTopic?: string | undefined
 }
 
 export type ShardToNode =
-  /** Every listener accepts connections, or, where an earlier thread has served, those that can be opened. */
+  /** Every listener accepts connections, or after a restart those that can be opened. */
   | { readonly kind: 'ready'; readonly listeners: readonly { name: string; host: string; port: number }[] }
-  /** It cannot start; `message` is a sentence for the operator. The thread is ended. */
+  /** It cannot start; `message` is an error text for administrators. The thread has ended. */
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
   | { readonly kind: 'trace'; readonly name: string; readonly line: TraceLine }
-  /** Something that the operator must know of. */
+  /** Raises an alarm. */
   | { readonly kind: 'alarm'; readonly name: AlarmName; readonly message: string }
-  /** Of what clients are subscribed to, for all other shards. */
+  /** Filters of clients, for all other shards. */
   | { readonly kind: 'client-filters'; readonly notice: FilterNotice }
-  /** How the bridges of this shard are; every second, while there are any. */
+  /** State of the bridges of this shard; sent every second while there are any. */
   | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
   /** Values that rules have stored for the node. */
   | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[] }
-  /** It is in order again. */
+  /** Ends an alarm. */
   | { readonly kind: 'alarm-over'; readonly name: AlarmName; readonly message: string }
-  /** To the keeper of the store that all shards share. */
+  /** To the store owner. */
   | { readonly kind: 'store'; readonly request: StoreRequest }
-  /** What the node has asked, by its number. */
+  /** Response to a query of the node, with its number. */
   | { readonly kind: 'answer'; readonly ask: number; readonly answer: unknown }
-  /** A change that the node has sent holds from now on, or, with a problem, cannot be. */
+  /** A change of the node is applied, or failed with a problem. */
   | { readonly kind: 'changed'; readonly change: number; readonly problem?: string | undefined }
-  /** Clients are told, the store is closed: the thread may end. */
+  /** Clients are disconnected and the store is closed: the thread may end. */
   | { readonly kind: 'stopped' }
 
 export type NodeToShard =
   | { readonly kind: 'stop' }
-  /** Exactly these are traced from now on. Answered by `changed`. */
+  /** Replaces the traces. The response is `changed`. */
   | { readonly kind: 'traces'; readonly change: number; readonly targets: readonly TraceTarget[] }
-  /** Certificates, keys and revocations are looked at now and not only at the next interval. */
+  /** Certificates, keys and revocation lists are checked now instead of at the next interval. */
   | { readonly kind: 'reload-files' }
-  /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */
+  /** Messages of the broker about itself, at QoS 0, for subscribers on all shards. */
   | { readonly kind: 'tell'; readonly messages: readonly BrokerMessage[] }
-  /** Values that rules of the node have stored, in the order that holds. `isOwn`: this shard has told them. */
+  /** Values that rules of the node have stored, in their final order. `isOwn`: this shard has sent them. */
   | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[]; readonly isOwn: boolean }
-  /** An alarm was raised or is over: rules run for it, on this shard alone. */
+  /** An alarm was raised or has ended: rules for it run on this shard only. */
   | { readonly kind: 'alarm'; readonly trigger: AlarmTrigger }
-  /** Answered by `answer` with the same number. */
+  /** The response is `answer` with the same number. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuery }
-  /** How short the memory of the node is: when that changes, and once a second while it is. `collects`: garbage, at once. */
+  /**
+   * Memory level of the node: sent when it changes, and once per second while memory is short. `collects`: run a
+   * garbage collection now.
+   */
   | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number; readonly collects: boolean }
-  /** From the keeper of the store. */
+  /** From the store owner. */
   | { readonly kind: 'store'; readonly notice: StoreNotice }
-  /** From the next turn on. Answered by `changed`. */
+  /** Applied from the next turn on. The response is `changed`. */
   | {
       readonly kind: 'settings'
       readonly change: number
       readonly settings: ShardSettings
     }
-  /** The bridges are these from now on. Answered by `changed`. */
+  /** Replaces the bridges. The response is `changed`. */
   | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgeAssignment[] }
-  /** Rules and actions are these from now on. Answered by `changed`. */
+  /** Replaces rules and actions. The response is `changed`. */
   | { readonly kind: 'rules'; readonly change: number; readonly plan: RulePlan }
   | { readonly kind: 'gateways'; readonly change: number; readonly plan: GatewayPlan }
-  /** What another shard says of what its clients are subscribed to. */
+  /** Filters of clients of another shard. */
   | { readonly kind: 'client-filters'; readonly from: PeerNumber; readonly notice: FilterNotice }
-  /** One step of a change of listeners. Answered by `changed`. */
+  /** One step of a change of listeners. The response is `changed`. */
   | {
       readonly kind: 'listeners'
       readonly change: number
       readonly step: ListenerStep
       readonly difference: ListenerDifference
     }
-  /** What is stored of who may come in has changed. Answered by `changed` when it holds. */
+  /** Stored access records have changed. The response `changed` says that they are applied. */
   | { readonly kind: 'access'; readonly change: number; readonly records: RecordChange }
   /**
-   * A shard has been started anew: a link in place of the one that broke with it. A port closes by itself when the
-   * thread at its other end is gone, so nobody has to say that a link is over.
+   * A link to a restarted shard, which replaces the broken one. A port closes when the thread at its other end has
+   * ended, so no message reports that.
    */
   | ({ readonly kind: 'link' } & ShardLink)
 
-/** What clients of one shard are subscribed to, told to the other shards. */
+/** Filters of clients of one shard, for the other shards. */
 export type FilterNotice =
-  /** Everything is to be told: a shard has bridges and does not know it. */
+  /** Requests all filters: the shard has bridges that need them. */
   | { readonly what: 'ask' }
-  /** `isAll`: in place of what was told before. `untold`: filters beyond what is told of. */
+  /** `isAll`: replaces everything sent before. `unreported`: number of filters beyond the maximum. */
   | {
       readonly what: 'tell'
       readonly isAll: boolean

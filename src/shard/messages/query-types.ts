@@ -1,4 +1,4 @@
-// What the node may ask a shard, and what it gets for an answer. Everything here survives a structured clone.
+// Queries of the node to a shard, and their results. All must survive a structured clone.
 
 import type { Decision } from '../../access/index.ts'
 import type {
@@ -30,31 +30,31 @@ import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
 import type { GatewayReport, GatewayType } from './gateway-plan.ts'
 import type { DeadLetterReport, RuleEngineReport } from './rule-plan.ts'
 
-/** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
+/** A slice of a list: its start and its maximum length. A shard may return less. */
 export interface SliceRequest {
   readonly from: WalkPosition
-  /** Rows that are passed before the first one is given. */
+  /** Number of rows to skip. */
   readonly skip: number
-  /** Rows at most; 0: they are only counted. */
+  /** Maximum number of rows; 0: they are only counted. */
   readonly most: number
 }
 
-/** By the name of the question: what is said, and what comes back. */
+/** Parameters and results by the name of the query. */
 export interface ShardQueries {
-  /** What a page watches: the messages since the last time. The first time begins it. */
+  /** Messages of a watch since the last query. The first query starts it. */
   'take-watch': {
     asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number }
     answered: LiveBatch
   }
   'end-watch': { asked: { readonly watch: string }; answered: true }
-  /** How rules and actions are. */
+  /** State of rules and actions. */
   rules: {
     asked: object
     answered: RuleEngineReport
   }
-  /** Sockets of gateways that this shard has. */
+  /** Sockets of gateways on this shard. */
   gateways: { asked: object; answered: readonly GatewayReport[] }
-  /** Something for one client of a gateway. Undefined: it is not here. */
+  /** A request to one client of a gateway. Undefined: it is not on this shard. */
   'gateway-request': {
     asked: { readonly type: GatewayType; readonly clientId: string; readonly request: GatewayRequest }
     answered: { readonly response: GatewayResponse | undefined }
@@ -69,10 +69,10 @@ export interface ShardQueries {
     asked: { readonly source: string; readonly what: 'start' | 'stop' | 'restart' }
     answered: object
   }
-  /** What is stored for an action that is not configured is given up. */
+  /** Deletes what is stored for an action that is not configured. */
   'discard-action': { asked: { readonly action: string }; answered: object }
   'dead-letters': { asked: { readonly action: string }; answered: readonly DeadLetterReport[] }
-  /** `letter`: undefined: all that can be seen. The answer is how many. */
+  /** `letter` undefined: all that are listed. The result is their number. */
   'delete-dead-letters': {
     asked: { readonly action: string; readonly letter: number | undefined }
     answered: { readonly count: number }
@@ -83,52 +83,52 @@ export interface ShardQueries {
   }
   clients: { asked: SliceRequest & { readonly filter: ClientFilter }; answered: Slice<ClientView> }
   subscriptions: { asked: SliceRequest & { readonly filter: SubscriptionFilter }; answered: Slice<SubscriptionView> }
-  /** How many sessions there are, of clients that are there or not. */
+  /** Number of sessions, with and without a connected client. */
   'session-count': { asked: object; answered: number }
-  /** Of a client that is connected; undefined: it is not. */
+  /** Cached permissions of a connected client; undefined: it is not connected. */
   verdicts: {
     asked: { readonly clientId: string }
     answered: { readonly found: readonly CachedAuthorization[] | undefined }
   }
-  /** Something is done to a client that is connected; false: it is not. */
+  /** Changes a connected client; false: it is not connected. */
   'change-client': { asked: { readonly command: ClientCommand }; answered: boolean }
-  /** The client with its session, where this shard has it: one item or none. */
+  /** The client with its session: one item, or none if it is not on this shard. */
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
-  /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
+  /** Retained messages of this shard that match: at most `most`, and one more if there are more. */
   retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
-  /** The retained message of one topic, where this shard has it. null: it has none. */
+  /** The retained message of one topic; null: this shard has none. */
   'retained-message': { asked: { readonly topic: TopicName }; answered: RetainedMessageView | null }
-  /** How many delayed messages are stored here, and some of them. */
+  /** Number of delayed messages of this shard, and a slice of them. */
   'delayed-messages': {
     asked: { readonly skip: number; readonly most: number }
     answered: { readonly count: number; readonly rows: readonly DelayedView[] }
   }
-  /** The delayed message of that ID, where this shard has it. null: it has none. */
+  /** The delayed message with that ID; null: this shard has none. */
   'delayed-message': { asked: { readonly id: string }; answered: DelayedView | null }
-  /** Answered when that is on disk. */
+  /** The result is sent when the deletion is durable. */
   'delete-delayed': { asked: { readonly id: string }; answered: CommandResult }
-  /** Clients that are behind by so much or more: the slowest. */
+  /** The slowest clients that are behind by this time or more. */
   slow: {
     asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }
     answered: readonly SlowSession[]
   }
-  /** Those that hold most of the memory: so many for each use. */
+  /** Clients that use most of the memory: this number for each use. */
   'memory-users': { asked: { readonly most: number }; answered: readonly MemoryUser[] }
-  /** A message of the operator, to all of the topics or to none; answered when it is safe. */
+  /** Publishes to all of the topics or to none; the result is sent when the message is durable. */
   publish: { asked: PublishQuery; answered: CommandResult }
-  /** In the name of a client that is there; where one filter can not be, why. */
+  /** Subscribes a connected client; if a filter fails, the result says why. */
   subscribe: {
     asked: { readonly clientId: string; readonly filters: readonly TopicFilter[]; readonly qos: QoS }
     answered: CommandResult
   }
-  /** What the sessions here would do with such a message: nothing is changed. Shared subscriptions are left out. */
+  /** Estimates the deliveries of such a message without sending it. Shared subscriptions are omitted. */
   foresee: {
     asked: { readonly topics: readonly string[]; readonly qos: QoS }
     answered: DeliveryEstimate
   }
-  /** Whether a client may, and why; asked of the shard of the client. */
+  /** Explains the permission of a client; sent to its owner shard. */
   explain: { asked: ExplainQuery; answered: Explanation }
-  /** The subscriptions of sessions here that match a publication. */
+  /** Subscriptions of this shard that match a publication. */
   matching: {
     asked: {
       readonly publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string }
@@ -136,34 +136,34 @@ export interface ShardQueries {
     }
     answered: MatchingFound
   }
-  /** Clients that are kept out here for flapping: of a namespace, or of none. */
+  /** Clients of a namespace, or of none, that are banned on this shard for flapping. */
   flapping: { asked: { readonly namespace: string | undefined }; answered: readonly BanRecord[] }
-  /** The newest of the messages that were dropped here. */
+  /** The newest messages that were dropped on this shard. */
   dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
-  /** How the bridges of this shard are. */
+  /** State of the bridges of this shard. */
   bridges: { asked: object; answered: readonly BridgeReport[] }
-  /** What a client has not acknowledged, as far as it is in memory. null: there is no session. */
+  /** Unacknowledged messages of a client that are in memory. null: there is no session. */
   'client-queue': {
     asked: { readonly clientId: string; readonly limit: number }
     answered: ClientQueueView | null
   }
-  /** What has happened to a client lately, in order. */
+  /** Recent events of a client, in order. */
   timeline: { asked: { readonly clientId: string }; answered: readonly TimelineEntry[] }
-  /** Retained messages of topics that this shard keeps, out of a backup; answered when they are on disk. */
+  /** Imports retained messages of this shard from a backup; the result is sent when they are durable. */
   'keep-retained': {
     asked: {
       readonly messages: readonly RetainedToImport[]
-      /** One behind the other, in memory of their own: it is copied as a whole. */
+      /** All payloads one after the other in their own memory, which is copied as a whole. */
       readonly payloads: Uint8Array
     }
     answered: CommandResult
   }
-  /** Clients of a namespace are sent away and their sessions end; answered when that is on disk. */
+  /** Disconnects clients of a namespace and ends their sessions; the result is sent when that is durable. */
   'end-sessions': {
     asked: { readonly namespace: string; readonly clientIds: readonly string[] }
     answered: CommandResult
   }
-  /** Topics that this shard keeps are to remember nothing any more; answered when that is on disk. */
+  /** Deletes retained messages of this shard; the result is sent when that is durable. */
   'forget-retained': { asked: { readonly topics: readonly string[] }; answered: CommandResult }
   unsubscribe: {
     asked: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
@@ -171,7 +171,7 @@ export interface ShardQueries {
   }
 }
 
-/** A message without its payload, which lies with those of the others. */
+/** A message without its payload, which is in the common buffer. */
 export interface RetainedToImport extends Omit<StoredMessage, 'payload' | 'properties'> {
   readonly payloadBytes: number
   readonly properties: (Omit<MessageProperties, 'correlationData'> & { correlationData?: Uint8Array }) | undefined
@@ -179,12 +179,12 @@ export interface RetainedToImport extends Omit<StoredMessage, 'payload' | 'prope
 
 export interface PublishQuery {
   readonly topics: readonly [first: string, ...rest: string[]]
-  /** With a memory of its own: it is copied as a whole. */
+  /** In its own memory, which is copied as a whole. */
   readonly payload: Uint8Array
   readonly qos: QoS
   readonly retain: boolean
   readonly properties: (Omit<MessageProperties, 'correlationData'> & { correlationData?: Uint8Array }) | undefined
-  /** In whose name. */
+  /** The publisher. */
   readonly clientId: string
   readonly wantsDeliveries: boolean
 }
@@ -193,7 +193,7 @@ export type ClientCommand = Extract<Command, { readonly name: 'kick' | 'keep-ali
 
 export type QueryName = keyof ShardQueries
 
-/** What is asked, with its name. */
+/** A query with its name. */
 export type QueryOf<Name extends QueryName> = { readonly question: Name } & ShardQueries[Name]['asked']
 
 export type ShardQuery = { [Name in QueryName]: QueryOf<Name> }[QueryName]
@@ -206,7 +206,7 @@ export interface ExplainQuery {
   readonly action: 'publish' | 'subscribe'
   /** A topic, or a filter. */
   readonly topic: string
-  /** Of a client that has no session here: what to take it for. */
+  /** User name to assume if the client has no session on this shard. */
   readonly username: string | undefined
   readonly address: string | undefined
 }
@@ -217,15 +217,15 @@ export interface Explanation {
     readonly isConnected: boolean
     readonly username: string | undefined
     readonly address: string | undefined
-    /** What let it in; undefined: it is not in, or was let in before a restart. */
+    /** The authenticator; undefined: the client is not connected, or connected before a restart. */
     readonly authenticatedBy: string | undefined
     readonly isSuperuser: boolean
   }
-  /** undefined: a service elsewhere decides, and is not asked for this. */
+  /** Undefined: a remote service decides, and is not asked for this. */
   readonly decision: Decision | undefined
-  /** What stands in the way beside that. */
+  /** An obstacle other than permissions. */
   readonly obstacle: string | undefined
-  /** The topic as the broker knows it, with the client's mount point. */
+  /** The topic inside the broker, with the client's mount point. */
   readonly topicHere: string
   readonly quotas: readonly Quota[]
 }
@@ -236,15 +236,18 @@ export interface DroppedMessage {
   readonly topic: string
   readonly qos: number
   readonly reason: DropReason
-  /** '' where it was no client. */
+  /** '' if it was not a client. */
   readonly publisher: string
-  /** '' where it was dropped for all: the publisher may not, or there is no room to remember it. */
+  /**
+   * '' if it was dropped for all subscribers: the publisher is not authorized, or a limit of retained messages is
+   * reached.
+   */
   readonly subscriber: string
 }
 
-/** What is looked for; undefined: any. */
+/** Conditions; undefined: any. */
 export interface DroppedQuery {
-  /** Undefined: whatever lies in it or not. */
+  /** Undefined: in any namespace or none. */
   readonly namespace?: string | undefined
   /** A topic, or a filter. */
   readonly topic: string | undefined
@@ -258,12 +261,15 @@ export interface DroppedFound {
   /** Newest first. */
   readonly newest: readonly DroppedMessage[]
   readonly count: number
-  /** Of those that are remembered, looked for or not but for the namespace. Undefined: no namespace was said. */
+  /**
+   * Counts of all remembered messages of the namespace, regardless of other conditions. Undefined: the query has no
+   * namespace.
+   */
   readonly byReason?: Readonly<Partial<Record<DropReason, number>>> | undefined
 }
 
 export interface TimelineEntry {
-  /** Wall clock; of several in a row the last. */
+  /** Wall clock; of several in a row, the last. */
   atMs: number
   readonly event:
     | 'connected'
@@ -273,12 +279,12 @@ export interface TimelineEntry {
     | 'message-dropped'
     | 'disconnected'
     | 'session-ended'
-  /** Why, in words; for dropped messages the name of the reason. */
+  /** The reason as text; for dropped messages its name. */
   readonly text: string
-  /** Of MQTT 5.0, where there is one. */
+  /** Of MQTT 5.0, if there is one. */
   readonly reasonCode: number | undefined
-  /** Of the client, where it has to do with it. */
+  /** Address of the client, if it matters. */
   readonly address: string | undefined
-  /** The same so many times in a row. */
+  /** Number of equal events in a row. */
   count: number
 }

@@ -1,4 +1,4 @@
-// What the main thread and a shard say to each other of rules and their actions.
+// Messages between the main thread and a shard about rules and actions.
 
 import type { RuleActionConfig } from '../../config/index.ts'
 import type {
@@ -10,7 +10,7 @@ import type {
   SinkTypeName,
 } from '../../sinks/index.ts'
 
-/** A rule as it is configured. */
+/** A configured rule. */
 export interface RuleAssignment {
   readonly id: string
   readonly sql: string
@@ -18,13 +18,13 @@ export interface RuleAssignment {
   readonly actions: readonly RuleActionConfig[]
 }
 
-/** An action as it is configured, with its connector. Each shard has a spool for it. */
+/** A configured action with its connector. Each shard has an action queue for it. */
 export interface ActionAssignment {
   /** `type:name` */
   readonly id: string
   readonly type: SinkTypeName
   readonly action: ActionSettings
-  /** Undefined: there is none of that name, or it is disabled. */
+  /** Undefined: the connector does not exist or is disabled. */
   readonly connector: ConnectorSettings | undefined
 }
 
@@ -44,7 +44,7 @@ export const eventMessageNames = [
 
 export type EventMessageName = (typeof eventMessageNames)[number]
 
-/** What rules receive from a service, as it is configured. One shard receives for all. */
+/** A configured source. One shard receives for all. */
 export interface SourceAssignment {
   /** `type:name` */
   readonly id: string
@@ -58,14 +58,14 @@ export interface SourceReport {
   readonly id: string
   readonly state: 'connecting' | 'connected' | 'disconnected'
   readonly stateReason: string
-  /** Messages that rules have had. */
+  /** Messages passed to rules. */
   readonly received: number
-  /** Those that this broker can not take. */
+  /** Messages that this broker cannot accept. */
   readonly dropped: number
   readonly lastError: string
 }
 
-/** All of them. Every shard has all. */
+/** All rules, actions and sources. Every shard gets all of them. */
 export interface RulePlan {
   readonly nodeName: string
   readonly ignoresSysMessages: boolean
@@ -76,14 +76,14 @@ export interface RulePlan {
   readonly sources: readonly SourceAssignment[]
 }
 
-/** Counters of one rule in one shard since the start or the last reset. */
+/** Counters of one rule on one shard since the start or the last reset. */
 export interface RuleCounters {
   /** matched = passed + failed; failed = exceptions + noResult. */
   matched: number
   passed: number
   exceptions: number
   noResult: number
-  /** Actions: total = success + failed + discarded, when nothing is under way. */
+  /** Actions: total = success + failed + discarded, when none is in progress. */
   actionsTotal: number
   actionsSuccess: number
   actionsFailed: number
@@ -99,9 +99,9 @@ export interface FunctionCounters {
 export interface RuleReport {
   readonly id: string
   readonly counters: Readonly<RuleCounters>
-  /** Of actions that are functions, by their place in the list of actions. */
+  /** Of actions that are functions, by their index in the list of actions. */
   readonly functions: readonly FunctionCounters[]
-  /** Messages in a second: in the last second, at most, and over five minutes. */
+  /** Messages per second: in the last second, maximum, and average of five minutes. */
   readonly rate: number
   readonly rateMax: number
   readonly rateLast5m: number
@@ -112,12 +112,12 @@ export interface RuleReport {
 export interface RuleEngineReport {
   readonly rules: readonly RuleReport[]
   readonly actions: readonly ActionReport[]
-  /** Beside those that are bridges. */
+  /** Without those that are bridges. */
   readonly sources: readonly SourceReport[]
 }
 
 export interface DeadLetterReport {
-  /** For `delete` and `retry`, in this shard until it starts anew. */
+  /** For `delete` and `retry`, on this shard until it restarts. */
   readonly id: number
   readonly why: string
   /** Milliseconds since 1970. */
@@ -131,7 +131,7 @@ export interface ActionReport {
   readonly id: string
   readonly state: ActionState
   readonly stateReason: string
-  /** Results of rules. matched = success + failed + dropped + queuing + inflight, since the start. */
+  /** Counts results of rules since the start: matched = success + failed + dropped + queuing + inflight. */
   readonly matched: number
   /** Of `matched`, per second: now, at most, and on average of five minutes. */
   readonly rate: number
@@ -145,7 +145,7 @@ export interface ActionReport {
   readonly retried: number
   readonly queuing: number
   readonly inflight: number
-  /** Age of the oldest that waits in ms; undefined: none waits. */
+  /** Age of the oldest queued result in ms; undefined: none is queued. */
   readonly oldestAgeMs: number | undefined
   readonly deadLetters: number
   readonly lastError: string

@@ -8,37 +8,37 @@ import type {
 import type { ListenerTraits, PeerNumber } from '../../core/index.ts'
 import type { TlsSettings } from '../../transports/index.ts'
 
-/** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
+/** One listener of the node. Every shard opens it, and the kernel distributes the connections. */
 export interface ShardListener extends ListenerTraits {
-  /** Of this listener alone and never given again: by it shards tell each other what they mean. */
+  /** Unique and never reused: shards use it in messages to each other. */
   readonly number: number
   readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic' | 'udp' | 'dtls'
-  /** As in the configuration: `default` for `listeners.tcp.bind`. */
+  /** As in the configuration: `default` for `listeners.tcp.default`. */
   readonly name: string
   readonly host: string
-  /** Never 0: the main thread has resolved it. */
+  /** Never 0: the main thread has chosen a port. */
   readonly port: number
-  /** Connections through this listener; one more is accepted and closed at once. Undefined: no limit. */
+  /** Maximum connections of this listener; further ones are accepted and closed at once. Undefined: no limit. */
   readonly maxConnections: number | undefined
-  /** Made by `createSharedPlaces`: where all shards count its connections together. */
+  /** From `createSharedPlaces`: all shards count its connections together. */
   readonly connectionSlots?: SharedArrayBuffer | undefined
-  /** Made by `createListenerTable`; the shard writes its own row. Undefined: nobody looks. */
+  /** From `createListenerTable`; the shard writes its own row. Undefined: not collected. */
   readonly counts?: SharedArrayBuffer | undefined
-  /** Nobody but this machine can reach it: what is not configured otherwise may be generous here. */
+  /** Only this machine can reach it, so the defaults are less strict. */
   readonly isLoopback: boolean
-  /** The only shard that opens it; the others know it for the connections that are carried to them. Undefined: all do. */
+  /** The only shard that opens it; the others know it because connections are relayed to them. Undefined: all do. */
   readonly onlyOnShard?: PeerNumber | undefined
   /** Other shards listen on the same port: SO_REUSEPORT is set. */
   readonly sharesPort: boolean
-  /** New connections in a second on this shard; may be a fraction. Undefined: no limit. */
+  /** New connections per second on this shard; may be a fraction. Undefined: no limit. */
   readonly maxConnectionRate?: number | undefined
   readonly accessRules?: readonly AccessRule[]
   readonly proxyProtocol?: ProxyProtocolConfig | undefined
-  /** ssl, wss, quic. File names are absolute. */
+  /** For ssl, wss, quic. File names are absolute. */
   readonly tls?: TlsSettings
-  /** Of this listener alone, the same on all shards: what session tickets are sealed with is made of it. 32 random bytes. */
+  /** Of this listener, the same on all shards: the keys of session tickets are derived from it. 32 random bytes. */
   readonly ticketSecret?: Uint8Array
-  /** ws, wss. */
+  /** For ws, wss. */
   readonly webSocket?: WebSocketConfig
   readonly quic?: QuicConfig
   readonly peerCertificateAsUsername?: CertificateField | undefined

@@ -1,5 +1,6 @@
-// Tells below `$SYS/` which clients come and go, as JSON. Not retained; so many a second at most, and the rest is left out:
-// ten thousand clients that come back at once are not to be made twenty thousand messages of.
+// Publishes connections and disconnections of clients below `$SYS/`, as JSON, not retained. Their number per second is
+// limited, and further ones are dropped: ten thousand clients that reconnect at once must not cause twenty thousand
+// messages.
 
 import { type BrokerEvent, type ClientView, type Input, splitNamespacedName } from '../../core/index.ts'
 import type { BrokerMessage } from '../messages/messages.ts'
@@ -14,15 +15,15 @@ const protocolNames: Readonly<Record<number, string>> = { 3: 'MQIsdp' }
 type PresenceEvent = Extract<BrokerEvent, { event: 'client-connected' | 'client-disconnected' }>
 
 export interface ClientEventsOptions {
-  /** `<topic>/<client id, escaped>/connected` and `.../disconnected`; undefined: nothing is told. */
+  /** `<topic>/<client ID, escaped>/connected` and `.../disconnected`; undefined: nothing is published. */
   readonly topic: string | undefined
-  /** The core waits so many times the keep alive of a client. */
+  /** The core waits this multiple of a client's keep alive. */
   readonly keepAliveMultiplier: number
   readonly tell: (message: BrokerMessage) => void
   readonly client: (clientId: string) => ClientView | undefined
 }
 
-/** A message of the broker about itself, for the core. */
+/** Returns the core's input for a message of the broker about itself. */
 export function publicationOf({ topic, payload, retain }: BrokerMessage): Input {
   const content = { topic, payload: Buffer.from(payload), qos: 0, retain, properties: undefined, clientId: '' } as const
   return { kind: 'command', question: 0, command: { name: 'publish', ...content } }
@@ -44,7 +45,7 @@ export class ClientEvents {
     const isConnected = event.event === 'client-connected'
     const what = isConnected ? this.#connected(event, nowMs) : disconnected(event, nowMs)
     const payload = JSON.stringify({ ...clientOf(event), ...what, ts: nowMs })
-    // The core is in the middle of a turn: what it says itself is an input of a later one.
+    // The core is in a turn, so its own messages are inputs of a later one.
     if (this.#waiting.length === 0) setImmediate(() => this.#flush())
     const { name: clientId } = splitNamespacedName(event.clientId)
     const end = isConnected ? '/connected' : '/disconnected'

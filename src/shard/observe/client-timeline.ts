@@ -1,8 +1,8 @@
-// What has happened to each client lately: it came, was refused, was silent, lost messages, went, and why.
+// Recent events of each client: connected, refused, silent, messages dropped, disconnected, with reasons.
 //
-//   clients:    'lamp-3' ──► connected, dropped x 17, disconnected       the longest without news goes first
-//   strangers:  'x7f2'   ──► refused, refused                            ids that never got in, which anybody can invent:
-//                                                                        they take no room from those that did
+//   clients:    'lamp-3' ──► connected, dropped x 17, disconnected       the client without events for longest is removed first
+//   refused:    'x7f2'   ──► refused, refused                            client IDs that were never accepted; anyone can invent
+//                                                                        them, so they use no space of accepted clients
 
 import type { BrokerEvent, Connection } from '../../core/index.ts'
 import type { TimelineEntry } from '../messages/query-types.ts'
@@ -10,9 +10,9 @@ import type { TimelineEntry } from '../messages/query-types.ts'
 export interface TimelineLimits {
   readonly clients: number
   readonly unauthenticated: number
-  /** For each client. */
+  /** Maximum per client. */
   readonly entries: number
-  /** Of all client ids together, which may be long; for clients, and for strangers. */
+  /** Maximum characters of all client IDs together: of accepted clients, and of others. */
   readonly idCharacters: number
 }
 
@@ -23,10 +23,10 @@ export const timelineLimits: TimelineLimits = {
   idCharacters: 1_048_576,
 }
 
-/** Words may quote what a client has sent. */
+/** Texts may quote what a client has sent. */
 const longestText = 256
 
-/** Timelines by client id, those with the latest news last. */
+/** Timelines by client ID, in the order of their last event. */
 class TimelineStore {
   readonly #timelines = new Map<string, TimelineEntry[]>()
   readonly #most: number
@@ -48,7 +48,7 @@ class TimelineStore {
     return timeline
   }
 
-  /** As the one with the latest news. */
+  /** Adds it as the one with the latest event. */
   put(clientId: string, timeline: TimelineEntry[]): void {
     if (!this.#timelines.delete(clientId)) this.#characters += clientId.length
     this.#timelines.set(clientId, timeline)
@@ -78,13 +78,13 @@ export class ClientTimeline {
   note(event: BrokerEvent, nowMs: number): void {
     const entry = entryOf(event, nowMs)
     if (entry === undefined || !('clientId' in event)) return
-    // What was dropped for all is a matter of its publisher.
+    // A message that was dropped for all subscribers is an event of its publisher.
     const clientId = event.clientId === '' && 'message' in event ? event.message.publisher : event.clientId
     if (clientId === '') return
     this.#add(clientId, entry)
   }
 
-  /** In order; empty where nothing is known of the client. */
+  /** In order; empty if nothing is known of the client. */
   of(clientId: string): readonly TimelineEntry[] {
     return this.#clients.get(clientId) ?? this.#unauthenticated.get(clientId) ?? []
   }
@@ -94,7 +94,7 @@ export class ClientTimeline {
     const isStranger = known === undefined && entry.event !== 'connected'
     const timeline = known ?? this.#unauthenticated.take(clientId)
     const shelf = isStranger ? this.#unauthenticated : this.#clients
-    // V8 gives an empty array room for 17 with its first entry, and most clients have one or two.
+    // V8 allocates 17 entries for the first one in an empty array, and most clients have one or two.
     if (timeline === undefined) return shelf.put(clientId, [entry])
     const last = timeline.at(-1)
     if (last !== undefined && isSame(last, entry)) {

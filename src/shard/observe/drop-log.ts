@@ -1,5 +1,5 @@
-// Dropped messages in the log: the first at once, then one line for all of a second as long as there are more, so that a
-// client that does not read fills neither the log nor the time of the others. Counters tell every one.
+// Logs dropped messages: the first at once, then one line per second while there are more, so that a slow client fills
+// neither the log nor the time of others. Counters count all of them.
 
 import type { BrokerEvent, DropReason } from '../../core/index.ts'
 import type { Log } from '../../telemetry/index.ts'
@@ -15,7 +15,7 @@ export class DropLog {
   #lastClientId = ''
   #lastTopic = ''
   #lastReason: DropReason = 'expired'
-  /** Until it comes nothing is said. */
+  /** Nothing is logged until it fires. */
   #pause: NodeJS.Timeout | undefined = undefined
 
   /** `droppedSoFar`: the counter of all drops. */

@@ -1,4 +1,4 @@
-// What the core tells of its clients: lines of the log, and whoever else wants to know.
+// Passes events of the core to the log and to other receivers.
 
 import type { AutoSubscriber } from '../runtime/auto-subscriber.ts'
 import { type BrokerEvent, type Connection, splitNamespacedName } from '../../core/index.ts'
@@ -25,7 +25,7 @@ export interface EventLogDependencies {
 export class EventLog {
   readonly recentDrops = new RecentDrops()
   readonly timelines = new ClientTimeline()
-  /** Undefined: nobody is traced. */
+  /** Undefined: there are no traces. */
   tracer: Tracer | undefined = undefined
   readonly #log: Log
   readonly #counters: Counters
@@ -33,7 +33,7 @@ export class EventLog {
   readonly #clientEvents: ClientEvents
   readonly #commands: PendingCommands
   readonly #clientIdConflicts: TransientAlarm
-  /** Undefined: clients are given no subscriptions. */
+  /** Undefined: clients get no automatic subscriptions. */
   autoSubscriber: AutoSubscriber | undefined = undefined
 
   constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
@@ -127,7 +127,7 @@ function refusalCell(reason: ReasonCode): CounterCell {
   }
 }
 
-/** By which listener, from where, in which version. */
+/** Returns listener, address and version. */
 function arrivalOf({ listener, peerAddress, version }: Connection): LogFields {
   const { gateway } = listener
   const protocol = gateway === undefined ? `MQTT ${versionNames[version]}` : `${gateway.name} ${gateway.version}`
@@ -139,7 +139,7 @@ const versionNames: Readonly<Record<ProtocolVersion, string>> = { 3: '3.1', 4: '
 /** As the standard writes reason codes: 0x86. */
 const reasonHex = (reason: ReasonCode): string => `0x${reason.toString(16).padStart(2, '0')}`
 
-/** Whose session it is. */
+/** Returns client ID and namespace of a session. */
 function named(session: string): { readonly clientId: string; readonly namespace?: string } {
   const { namespace, name: clientId } = splitNamespacedName(session)
   return namespace === undefined ? { clientId } : { clientId, namespace }

@@ -1,4 +1,4 @@
-// The first message that comes or goes is told, once.
+// Reports the first message that is received or sent, once.
 
 import type { BrokerView } from '../../core/index.ts'
 

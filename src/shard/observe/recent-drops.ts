@@ -1,5 +1,5 @@
-// The last messages that were dropped here, with why: for whoever asks where a message went. A ring; the oldest goes.
-// Floods are told by the core in part only (`message-dropped`): the counters by reason have every one.
+// The last dropped messages with reasons, to find lost messages. A ring in which the oldest is replaced. The core
+// reports only part of a flood (`message-dropped`); counters by reason are complete.
 
 import { type BrokerEvent, type DropReason, namespaceTopics } from '../../core/index.ts'
 import { levelsMatch } from '../../protocol/index.ts'
@@ -9,7 +9,7 @@ type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
 
 export const recentDropsLimits = {
   messages: 4_096,
-  /** Of topics and client ids together, which may be long. */
+  /** Of topics and client IDs together, which may be long. */
   characters: 1_048_576,
 } as const
 
@@ -38,7 +38,7 @@ export class RecentDrops {
     this.#first = 0
   }
 
-  /** The newest `limit` of those that are looked for, and how many there are. */
+  /** Returns the newest `limit` matching messages, and the number of all matching ones. */
   find(query: DroppedQuery, limit: number): DroppedFound {
     const newest: DroppedMessage[] = []
     const levels = query.topic?.split('/')

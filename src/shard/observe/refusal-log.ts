@@ -1,12 +1,12 @@
-// Clients that were turned away at the door, in the log: the first at once, then one line for all of ten seconds as long
-// as there are more, so that whoever knocks by the thousand does not fill the log. A counter tells every one.
+// Logs refused connections: the first at once, then one line per ten seconds while there are more, so that a flood does
+// not fill the log. A counter counts all of them.
 
 import type { Log } from '../../telemetry/index.ts'
 
 export interface Refusal {
   readonly listener: string
   readonly reason: string
-  /** What more there is to say; the client's address. */
+  /** Further details; the client's address. */
   readonly why: string | undefined
 }
 
@@ -16,7 +16,7 @@ export class RefusalLog {
   readonly #log: Log
   #untold = 0
   #last: Refusal | undefined = undefined
-  /** Until it comes nothing is said. */
+  /** Nothing is logged until it fires. */
   #pause: NodeJS.Timeout | undefined = undefined
 
   constructor(log: Log) {

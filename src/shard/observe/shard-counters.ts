@@ -1,10 +1,10 @@
-// What others may read of this shard without asking it.
+// Counters of this shard that other threads read.
 
 import type { BrokerView, DropReason } from '../../core/index.ts'
 import { counterCells, type CounterName, Counters } from '../../telemetry/index.ts'
 import type { ShardStart } from '../messages/messages.ts'
 
-/** Where the drops of each reason are counted. */
+/** Counter of the drops for each reason. */
 export const dropCounters = {
   'queue-full': 'droppedQueueFull',
   'memory-full': 'droppedMemoryFull',
@@ -36,7 +36,7 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   publishDrops(cells, view)
 }
 
-/** What the other shards remember, as they last said; undefined: there are none. */
+/** Returns the last reported number of retained messages of the other shards; undefined if there are none. */
 export function retainedOnPeersOf({ counters, shardNumber, shards = 1 }: ShardStart): (() => number) | undefined {
   if (shards === 1) return undefined
   const rows = Array.from({ length: shards }, (_, shard) => new Counters(counters, shard))
@@ -44,7 +44,7 @@ export function retainedOnPeersOf({ counters, shardNumber, shards = 1 }: ShardSt
   return () => others.reduce((sum, row) => sum + row.get(counterCells.retainedOfClientsStored), 0)
 }
 
-/** Nearly always nothing has been dropped since the last time: then the sum is all there is to do. */
+/** Usually nothing was dropped since the last call, so only the sum is compared. */
 function publishDrops(cells: Float64Array, view: BrokerView): void {
   const dropped = droppedMessages(view)
   if (cells[counterCells.messagesDropped] === dropped) return
@@ -52,7 +52,7 @@ function publishDrops(cells: Float64Array, view: BrokerView): void {
   for (const reason of dropReasons) cells[counterCells[dropCounters[reason]]] = view.counts.dropped[reason]
 }
 
-/** For all reasons together. */
+/** Over all reasons. */
 export function droppedMessages(view: BrokerView): number {
   const { dropped } = view.counts
   let sum = 0

@@ -1,10 +1,10 @@
-// How long a turn takes, how long a commit, and how long the first acknowledgement of a batch has waited for its disk:
+// Measures the duration of a turn, of a commit, and the time for which the first acknowledgement of a batch has waited:
 //
 //   turn:   first input ─────────────────── end of the turn
-//   held:           first change of a batch ─────────────────── on disk
-//   commit:                                  begun ──────────── on disk
+//   held:           first change of a batch ─────────────────── durable
+//   commit:                                  started ────────── durable
 //
-// A look at the clock for each turn and three for each commit; none for a message.
+// It reads the clock once per turn and three times per commit, not per message.
 
 import { createHistogramTable, Histograms } from '../../telemetry/index.ts'
 
@@ -12,13 +12,13 @@ const msPerSecond = 1_000
 
 export class ShardMeters {
   readonly meters: Histograms
-  /** 0 where none is. All by `performance.now()`. */
+  /** 0 if there is none. All by `performance.now()`. */
   #turnSinceMs = 0
   #gatheringSinceMs = 0
   #heldSinceMs = 0
   #commitSinceMs = 0
 
-  /** `table` undefined: nobody will read it. */
+  /** `table` undefined: not collected. */
   constructor(table: SharedArrayBuffer | undefined, shardNumber: number) {
     this.meters = table === undefined ? new Histograms(createHistogramTable(1), 0) : new Histograms(table, shardNumber)
   }
@@ -33,12 +33,12 @@ export class ShardMeters {
     this.#turnSinceMs = 0
   }
 
-  /** Something waits for the disk. */
+  /** A batch has changes. */
   noteGathering(): void {
     if (this.#gatheringSinceMs === 0) this.#gatheringSinceMs = performance.now()
   }
 
-  /** What had gathered goes to the disk now, or had nothing for it. */
+  /** The batch is being written, or had nothing to write. */
   takeBatch(isForDisk: boolean): void {
     if (isForDisk) {
       this.#commitSinceMs = performance.now()
@@ -47,7 +47,7 @@ export class ShardMeters {
     this.#gatheringSinceMs = 0
   }
 
-  /** It is there. */
+  /** The batch is durable. */
   noteCommitted(): void {
     if (this.#commitSinceMs === 0) return
     const nowMs = performance.now()

@@ -1,9 +1,9 @@
-// A client identifier as one level of a topic. What cannot stand there is escaped, so that no client is left out and two
-// clients never have the same level:
+// Encodes a client ID as one topic level. Characters that are not allowed there are escaped, so that each client has a level and no
+// two clients have the same:
 //
 //   a/b   a%2Fb        /, +, # and U+0000 are percent-encoded
-//   a%2Fb a%252Fb      a % is encoded only where it could be taken for one of these escapes
-//   xxx…  xxx%-<hash>  what is too long is cut, and its SHA-256 follows
+//   a%2Fb a%252Fb      % is encoded only where it could be taken for one of these escapes
+//   xxx…  xxx%-<hash>  a long ID is truncated, and its SHA-256 follows
 
 import { hash } from 'node:crypto'
 
@@ -11,11 +11,11 @@ const notAllowed = /[/+#\0]|%(?=2F|2B|23|00|25|-)/g
 
 const escapes: Readonly<Record<string, string>> = { '/': '%2F', '+': '%2B', '#': '%23', '\0': '%00', '%': '%25' }
 
-/** The digest in hexadecimal, and what stands before it. */
+/** Precedes the hexadecimal digest. */
 const cutMark = '%-'
 const cutMarkBytes = cutMark.length + 64
 
-/** `maxBytes`: of the result, in UTF-8. More than a digest takes. */
+/** `maxBytes`: maximum size of the result in UTF-8, larger than a digest. */
 export function topicLevelOf(clientId: string, maxBytes: number): string {
   const level = clientId.replace(notAllowed, (found) => escapes[found] ?? found)
   if (Buffer.byteLength(level) <= maxBytes) return level

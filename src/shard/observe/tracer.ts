@@ -1,5 +1,5 @@
-// Writes down what certain clients do, while somebody looks: packets that come and go, and what becomes of clients. No
-// payload and no password is written. Nobody looks most of the time: then there is no tracer, and a turn asks once.
+// Records packets and events of selected clients. Payloads and passwords are not recorded. Without traces there is no
+// tracer, and a turn checks that once.
 
 import {
   type BrokerEvent,
@@ -16,17 +16,17 @@ import {
 import { matchesFilter, type Packet } from '../../protocol/index.ts'
 import type { TraceLine, TraceTarget } from '../messages/messages.ts'
 
-/** Lines of one trace in a second; what is beyond is left out, and its number is told. */
+/** Maximum lines of one trace per second; further ones are dropped, and their number is recorded. */
 const maxLinesPerSecond = 1_000
 const secondMs = 1_000
 
-/** Where lines go: to the trace of that name. */
+/** Writes a line to the trace of that name. */
 export type PostTrace = (name: string, line: TraceLine) => void
 
 interface RunningTrace {
   readonly target: TraceTarget
   secondEndsAtMs: number
-  /** Within that second, those that were left out among them. */
+  /** Lines in that second, including dropped ones. */
   lines: number
 }
 
@@ -34,13 +34,13 @@ export class Tracer {
   readonly #traces: readonly RunningTrace[]
   readonly #post: PostTrace
 
-  /** `targets`: one at least. */
+  /** `targets`: at least one. */
   constructor(targets: readonly TraceTarget[], post: PostTrace) {
     this.#traces = targets.map((target) => ({ target, secondEndsAtMs: 0, lines: 0 }))
     this.#post = post
   }
 
-  /** A packet has come, and nothing has been done about it yet. */
+  /** A packet has arrived and was not handled yet. */
   notePacket(connection: Connection, packet: Packet, nowMs: number): void {
     const clientId = packet.type === 'connect' ? packet.clientId : clientIdOf(connection)
     const topic = packet.type === 'publish' ? packet.topic?.name : undefined
@@ -50,7 +50,7 @@ export class Tracer {
     this.#write({ ...line, qos, retain, bytes: frameEnd - payloadStart }, nowMs)
   }
 
-  /** These leave now. */
+  /** These packets are being sent. */
   noteSends(sends: SendList, nowMs: number): void {
     for (let index = 0; index < sends.length; index++) {
       const connection = sends.connectionAt(index)
@@ -112,7 +112,7 @@ function matchesTarget({ type, value, namespace }: TraceTarget, line: TraceLine)
   return typeof topic === 'string' && (topic === value || matchesFilter(value, topic))
 }
 
-/** What has come has the topic of the client, and what becomes of it that of the broker. */
+/** A received packet has the client's topic; later events have the topic inside the broker. */
 function topicIn({ topic }: TraceLine, namespace: string | undefined): TraceLine[string] {
   const prefix = namespaceTopics(namespace)
   return typeof topic === 'string' && topic.startsWith(prefix) ? topic.slice(prefix.length) : topic

@@ -1,8 +1,8 @@
-// The links of this shard to the others: what they say becomes inputs of the core, within the bounds of a turn; what the
-// core says to them leaves at the end of the turn. Where a node has one shard there are none, and nobody asks.
+// The links of this shard to the others. Their messages become inputs of the core, within the limits of a turn; messages of the core
+// are sent at the end of the turn. Not used if a node has one shard.
 //
-//   peer-joined --> messages, relays ... --> peer-left          a link that breaks is followed by a new one, when the
-//                                                                shard at its other end has been started again
+//   peer-joined --> messages, relays ... --> peer-left          a broken link is followed by a new one after the other
+//                                                                shard has restarted
 
 import type { BrokerCore, Input, Message, PeerMessage, PeerNumber, PeerSendList } from '../../core/index.ts'
 import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../../links/index.ts'
@@ -12,7 +12,7 @@ import type { ShardListener } from '../messages/messages.ts'
 import type { ShardDependencies } from '../runtime/shard-world.ts'
 import { isClockDue } from '../runtime/turn-limits.ts'
 
-/** Messages of another shard between two looks at the clock. */
+/** Messages of another shard between two reads of the clock. */
 const inputsBetweenLooks = 256
 
 export interface PeerLinksOwner {
@@ -20,14 +20,14 @@ export interface PeerLinksOwner {
   readonly topics: TopicTable
   /** The time of this turn. */
   turnMs(): number
-  /** The turn has used up its time. */
+  /** The turn has used its time. */
   isOverdue(): boolean
-  /** So much has been put out that it is to be carried out before anything else comes in. */
+  /** There are so many outputs that they must be carried out before the next input. */
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
   readonly dependencies: Pick<ShardDependencies, 'listenerOf' | 'isTaken'>
-  /** A client whose socket another shard has. */
+  /** A client whose socket belongs to another shard. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
 
@@ -35,16 +35,16 @@ export class PeerLinks implements LinkOwner {
   readonly topics: TopicTable
   readonly #owner: PeerLinksOwner
   readonly #links = new Map<PeerNumber, Link>()
-  /** A shard has been started again before the end of its old link was heard. */
+  /** Links of shards that restarted before the end of their old link was reported. */
   readonly #nextLinks = new Map<PeerNumber, LinkPort>()
   #dirty: Link[] = []
-  /** Links that have more to say than a turn takes. */
+  /** Links with more messages than one turn handles. */
   #backlog = new Set<Link>()
   readonly #finalNotices = new Set<Link>()
-  /** Clients that came before this shard may let anybody in; undefined: it may. */
+  /** Relayed clients that arrived before this shard accepts clients; undefined: it does. */
   #pendingRelays: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
   #isClosed = false
-  /** One object for each input that comes by the million. */
+  /** One object for all inputs of this kind, because there are millions. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
   readonly #passesInput: { kind: 'peer-passes'; peer: PeerNumber; message: Message }
   readonly #lineTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
@@ -56,14 +56,14 @@ export class PeerLinks implements LinkOwner {
     this.#passesInput = { kind: 'peer-passes', peer: 0, message: undefined as never }
   }
 
-  /** Sockets of this shard whose sessions others have. */
+  /** Number of sockets of this shard whose sessions belong to others. */
   get relayedSockets(): number {
     let relayedSockets = 0
     for (const link of this.#links.values()) relayedSockets += link.relayedSockets
     return relayedSockets
   }
 
-  /** Everybody who is there has said that it will say nothing more. */
+  /** All running shards have reported that they will send nothing more. */
   get isQuiet(): boolean {
     for (const link of this.#links.values()) if (!this.#finalNotices.has(link)) return false
     return true
@@ -78,7 +78,7 @@ export class PeerLinks implements LinkOwner {
     old.close()
   }
 
-  /** From here on clients whose sessions are here are let in. */
+  /** From now on clients with sessions on this shard are accepted. */
   acceptClients(): void {
     const pendingRelays = this.#pendingRelays ?? []
     this.#pendingRelays = undefined
@@ -88,20 +88,20 @@ export class PeerLinks implements LinkOwner {
     }
   }
 
-  /** False: that shard is not there. */
+  /** Returns false if that shard is not running. */
   relay(peer: PeerNumber, stream: ByteStream, listener: number, begun: Buffer): boolean {
     const link = this.#links.get(peer)
     link?.relay(stream, listener, [begun])
     return link !== undefined
   }
 
-  /** What the core says to a shard that is gone it will say again, if it matters, to the one that follows. */
+  /** Messages for a failed shard are dropped: the core sends the important ones again. */
   send(sends: PeerSendList): void {
     sends.drainTo(this.#lineTo)
     for (const link of this.#dirty) link.settle()
   }
 
-  /** At the end of a turn: what the last one could not take in. */
+  /** Called at the end of a turn: continues with messages that the last turn could not handle. */
   continueBacklog(): void {
     if (this.#backlog.size === 0) return
     const backlog = this.#backlog
@@ -112,19 +112,19 @@ export class PeerLinks implements LinkOwner {
     }
   }
 
-  /** At the very end. */
+  /** Called last. */
   flush(): void {
     const dirty = this.#dirty
     this.#dirty = []
     for (const link of dirty) link.flush()
   }
 
-  /** This shard will say nothing more. */
+  /** This shard will send nothing more. */
   sendFinalNotice(): void {
     for (const link of this.#links.values()) link.sendFinalNotice()
   }
 
-  /** Behind the last word: others may be waiting to hear that something is on disk. */
+  /** After the last messages: others may wait for confirmations. */
   close(): void {
     this.#isClosed = true
     this.flush()
@@ -183,7 +183,7 @@ export class PeerLinks implements LinkOwner {
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {
     const listener = this.#owner.dependencies.listenerOf(origin.listener)
-    // It was closed while the client was on its way.
+    // The listener was closed while the client was being relayed.
     if (listener === undefined) stream.destroy()
     else if (!this.#owner.dependencies.isTaken(stream, origin.listener)) this.#owner.acceptRelayed(stream, listener)
   }

@@ -1,11 +1,11 @@
-// Why a client may or may not do something: by the same rules that are asked when it does.
+// Explains the permission of a client, with the same rules as for its packets.
 
 import { type BrokerCore, type Identity, namespaceTopics, plainIdentity } from '../../core/index.ts'
 import type { AccessControl } from '../../access/index.ts'
 import { bareFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { ExplainQuery, Explanation } from '../messages/query-types.ts'
 
-/** What a shard has of it. */
+/** State of a shard that it needs. */
 export interface ExplainDependencies {
   readonly core: BrokerCore
   readonly access: Pick<AccessControl, 'explain'>
@@ -15,7 +15,7 @@ export function explain({ core, access }: ExplainDependencies, asked: ExplainQue
   const { clientId, action, topic } = asked
   const standing = core.view.clientStatus(clientId, nowMs)
   const who = identityFor(asked, standing?.identity)
-  // As the core asks it: without what says how it is subscribed to.
+  // As the core checks it: without prefixes of subscriptions.
   const bare = action === 'subscribe' ? bareFilter(topic as TopicFilter) : topic
   return {
     client: {
@@ -33,7 +33,7 @@ export function explain({ core, access }: ExplainDependencies, asked: ExplainQue
   }
 }
 
-/** Who is there is who it is. Of others is assumed what the caller says. */
+/** The identity of a connected client; for others the identity of the query. */
 function identityFor({ clientId, username, address }: ExplainQuery, known: Identity | undefined): Identity {
   if (known !== undefined && (username === undefined || username === known.username) && address === undefined)
     return known

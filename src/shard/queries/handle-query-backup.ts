@@ -1,4 +1,4 @@
-// Retained messages of a backup, for the core of the shard that keeps their topics.
+// Imports retained messages of a backup through the core of the shard that owns their topics.
 
 import type { CommandResult } from '../../core/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
@@ -18,7 +18,7 @@ export function importRetainedFor(
   return commands.run({ name: 'keep-retained', messages: whole })
 }
 
-/** What has crossed a thread is a plain array of bytes. */
+/** A structured clone turns a Buffer into a Uint8Array. */
 function propertiesOf(properties: QueryOf<'keep-retained'>['messages'][number]['properties']) {
   if (properties?.correlationData === undefined) return properties as StoredMessage['properties']
   const { buffer, byteOffset, byteLength } = properties.correlationData

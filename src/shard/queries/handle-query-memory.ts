@@ -1,17 +1,16 @@
-// Which clients hold most of the memory, found in slices between the turns: however many sessions there are, nobody waits for
-// this.
+// Finds the clients that use most of the memory, in slices between turns, so that no client waits.
 
 import { type MemoryUser, memoryUses } from '../../core/index.ts'
 import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-/** After so many sessions the clock is looked at. */
+/** Sessions between two reads of the clock. */
 const sessionsBetweenLooks = 256
 const sliceMs = 4
-/** The list is cut when it has grown to so many times what was asked for. */
+/** The list is sorted and truncated when it has this multiple of the requested length. */
 const slack = 64
 
-/** `most` for each use, the largest first. */
+/** Returns `most` for each use, the largest first. */
 export async function memoryUsersFor(shard: QueriedShard, { most }: QueryOf<'memory-users'>): Promise<MemoryUser[]> {
   let found: MemoryUser[] = []
   let looked = 0

@@ -1,4 +1,4 @@
-// Publishing and subscribing for the operator, as commands of the core.
+// Runs publish and subscribe queries of the API as commands of the core.
 
 import type { CommandResult } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
@@ -37,7 +37,7 @@ export function unsubscribeFor(
   return runForEach(shard, clientId, filters, (filter) => shard.commands.run({ name: 'unsubscribe', clientId, filter }))
 }
 
-/** `matched`: of how many filters it was true. A session whose client is away is nobody to subscribe for. */
+/** `matched`: number of filters for which it succeeded. A session without a connected client is not subscribed. */
 async function runForEach<Filter>(
   { core }: QueriedShard,
   clientId: string,
@@ -54,7 +54,7 @@ async function runForEach<Filter>(
   return { done: true, matched }
 }
 
-/** What has crossed a thread is a plain array of bytes. */
+/** A structured clone turns a Buffer into a Uint8Array. */
 function propertiesOf({ correlationData, ...properties }: NonNullable<PublishQuery['properties']>): MessageProperties {
   return correlationData === undefined ? properties : { ...properties, correlationData: bufferOver(correlationData) }
 }

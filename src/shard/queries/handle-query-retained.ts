@@ -1,5 +1,5 @@
-// Retained messages for the operator. There may be a million, of which few match: between two slices of looking the
-// shard takes its turns.
+// Lists retained messages for the API. There may be a million, of which few match, so the shard handles turns between
+// two slices.
 
 import { setImmediate } from 'node:timers/promises'
 import type { RetainedView } from '../../core/index.ts'
@@ -9,7 +9,7 @@ import type { QueriedShard } from './queried-shard.ts'
 const visitedBetweenLooks = 128
 const sliceMs = 2
 
-/** At most `most` of those that match; one more than that says that there are more. */
+/** Returns at most `most` matching messages; one more says that there are more. */
 export async function retainedFor(
   { core }: QueriedShard,
   { filter, most }: QueryOf<'retained'>,

@@ -1,16 +1,16 @@
-// Which clients are behind, found in slices between the turns: however many sessions there are, nobody waits for this.
+// Finds the clients that are behind, in slices between turns, so that no client waits.
 
 import { isOfNamespace, type SlowSession } from '../../core/index.ts'
 import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-/** After so many sessions the clock is looked at. */
+/** Sessions between two reads of the clock. */
 const sessionsBetweenLooks = 64
 const sliceMs = 4
-/** The list is cut when it has grown to so many times what was asked for. */
+/** The list is sorted and truncated when it has this multiple of the requested length. */
 const slack = 4
 
-/** The slowest, first those that are furthest behind. */
+/** Returns the slowest, those with the oldest messages first. */
 export async function slowFor(
   shard: QueriedShard,
   asked: QueryOf<'slow'>,

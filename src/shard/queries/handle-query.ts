@@ -1,4 +1,4 @@
-// Answers what the node asks a shard: each question by the function of its name, between two turns.
+// Answers queries of the node, each with the function of its name, between two turns.
 
 import { importRetainedFor } from './handle-query-backup.ts'
 import { memoryUsersFor } from './handle-query-memory.ts'
@@ -91,7 +91,7 @@ const handlers: QueryHandlers = {
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }
 
-/** `nowMs`: by the clock of the shard; its last turn may be long ago. Rejects only by a mistake of ours. */
+/** `nowMs`: by the clock of the shard, whose last turn may be long ago. Rejects only for an internal error. */
 export async function handleQuery(shard: QueriedShard, asked: ShardQuery, nowMs: number): Promise<unknown> {
   const answer = handlers[asked.question] as (shard: QueriedShard, asked: ShardQuery, nowMs: number) => unknown
   return await answer(shard, asked, nowMs)

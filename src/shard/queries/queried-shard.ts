@@ -1,4 +1,4 @@
-// The part of a shard that queries of the node read. A shard provides it; the handlers of queries know nothing else of a shard.
+// The part of a shard that queries of the node read. Handlers of queries depend on nothing else of a shard.
 
 import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
@@ -14,7 +14,7 @@ import type { BridgeReport } from '../messages/bridge-assignment.ts'
 /** Rules and their actions. */
 export interface QueriedRules {
   report(): RuleEngineReport
-  /** Messages that a watch has gathered; `filter` and `maxBytes` count where it begins. */
+  /** Returns messages of a watch; `filter` and `maxBytes` are used when it starts. */
   takeWatch(
     asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number },
     nowMs: number,

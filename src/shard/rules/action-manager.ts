@@ -1,10 +1,10 @@
-// The actions of a shard that send to services. Each has a spool: a persistent session that belongs to this shard, so
-// that what a rule stores is in the same batch as the effects of the message that it ran for.
+// The actions of a shard that send to services. Each has an action queue: a persistent session of this shard, so that results are in
+// the same batch as the effects of the message that triggered the rule.
 //
 //   rule ──store──► session $bridge/$action/q<salt>/http:hook ──► ActionDelivery ──► Sink ──► service
 //                           $bridge/$action/d<salt>/http:hook     dead letters
 //
-// Where `node.shards` was changed, sessions of other shards are here as well: they are emptied, and end.
+// After a change of `node.shards`, sessions of other shards are here as well: they are emptied, and end.
 
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -75,7 +75,7 @@ interface RunningAction {
   isStopped: boolean
 }
 
-/** In front of what a spool holds: nobody subscribes to it. */
+/** Topic prefix of queued results; no client subscribes to it. */
 const spoolTopic = '$action'
 const ruleAttribute = 'rule'
 const checkIntervalMs = 5_000
@@ -95,7 +95,7 @@ export class ActionManager implements RuleSinks {
     this.#dependencies = dependencies
   }
 
-  /** From here on these actions store and send. Their settings were checked. */
+  /** Starts these actions. Their settings were checked. */
   take(assignments: readonly ActionAssignment[]): void {
     if (this.#isClosed) return
     for (const assignment of assignments) {
@@ -107,7 +107,7 @@ export class ActionManager implements RuleSinks {
     if (this.#actions.size > 0) this.#tidier ??= setInterval(() => this.#tidy(), checkIntervalMs).unref()
   }
 
-  /** All others end. No rule stores for them any more. */
+  /** Ends all others. No rule stores results for them any more. */
   removeOthers(assignments: readonly ActionAssignment[]): void {
     const wanted = new Set(assignments.map(({ id }) => id))
     for (const [id, running] of this.#actions) {
@@ -115,14 +115,14 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  /** Resolves when every action can store. */
+  /** Resolves when every action can store results. */
   whenReady(): Promise<void> {
     if (this.#waiting.size === 0) return Promise.resolve()
     const late = setTimeout(() => this.#ready.resolve(), readyTimeoutMs)
     return this.#ready.promise.finally(() => clearTimeout(late))
   }
 
-  /** Looks for spools that earlier configurations have left in this shard. */
+  /** Finds action queues of earlier configurations on this shard. */
   async adopt(): Promise<void> {
     for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
       const id = actionOfClientId(clientId)
@@ -165,12 +165,12 @@ export class ActionManager implements RuleSinks {
     return this.#actions.get(action)?.deadLetters.list().map(deadLetterReport) ?? []
   }
 
-  /** Returns how many there were. */
+  /** Returns their number. */
   deleteDeadLetters(action: string, letter: number | undefined): number {
     return this.#actions.get(action)?.deadLetters.delete(letter) ?? 0
   }
 
-  /** Returns how many go to the service again. */
+  /** Returns the number that is sent to the service again. */
   async retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
     const running = this.#actions.get(action)
     if (running === undefined) return 0
@@ -183,7 +183,7 @@ export class ActionManager implements RuleSinks {
       counters.success = counters.failed = counters.retried = 0
   }
 
-  /** Until the next change of the configuration or the next start. */
+  /** Valid until the next change of the configuration or the next start. */
   control(action: string, what: 'start' | 'stop' | 'restart'): void {
     const running = this.#actions.get(action)
     if (running === undefined) return
@@ -298,7 +298,7 @@ export class ActionManager implements RuleSinks {
     return (await commands.run({ name: 'spool', clientId, publication: publicationOf(entry) })).done
   }
 
-  /** The name of a session that this shard has. */
+  /** Returns the name of a session that this shard owns. */
   #ownClientId(action: string, kind: 'q' | 'd'): string {
     const { own, shards } = this.#dependencies
     for (let salt = 0; ; salt++) {
@@ -315,7 +315,7 @@ export class ActionManager implements RuleSinks {
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 
-  /** The action is not configured any more. What is stored stays, and is named. */
+  /** The action is not configured any more. Its stored results remain, and are reported. */
   #noteOrphan(id: string, clientId: string): void {
     const stored = this.#storedIn(clientId)
     if (stored === 0) return this.#endSession(clientId)
@@ -331,7 +331,7 @@ export class ActionManager implements RuleSinks {
     for (const clientId of [running.clientId, running.deadClientId]) this.#noteOrphan(id, clientId)
   }
 
-  /** Ends the sessions of an action that is not configured, with what they hold. */
+  /** Ends the sessions of an action that is not configured, with their contents. */
   async discard(id: string): Promise<void> {
     if (this.#actions.has(id)) return
     for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
@@ -352,7 +352,7 @@ export class ActionManager implements RuleSinks {
     deadLetters.stop()
   }
 
-  /** Spools of other shards that are empty end. */
+  /** Ends empty action queues of other shards. */
   #tidy(): void {
     for (const [id, { clientId, deliveries }] of this.#actions) {
       if (deliveries.length === 1) continue
@@ -403,7 +403,7 @@ export class ActionManager implements RuleSinks {
     return counters
   }
 
-  /** Of a delivery that ends. */
+  /** Adds the counters of a delivery that ends. */
   #addTo(id: string, { counters }: ActionDelivery): void {
     const sum = this.#countersOf(id)
     sum.success += counters.success

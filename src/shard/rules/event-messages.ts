@@ -1,4 +1,4 @@
-// event_message: JSON to `$event/...` for events of clients and deliveries, by the names that EMQX gives to the members.
+// event_message: publishes JSON to `$event/...` for events of clients and deliveries, with the member names of EMQX.
 
 import type { DisconnectTrigger, RuleActions, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import { RuleError, valueAsJson, type RuleEvent, type RuleMap, type RuleValue } from '../../rules/index.ts'
@@ -82,7 +82,7 @@ const eventMessages: Readonly<Record<EventMessageName, EventMessage>> = {
   },
 }
 
-/** What the event of rules has no columns for. */
+/** Members for which rules have no columns. */
 function ofEndedConnection({ connection, connectedAtMs }: DisconnectTrigger): RuleMap {
   return {
     proto_name: protocolNameOf(connection),
@@ -107,7 +107,7 @@ export class EventMessages {
     return this.#messages.keys()
   }
 
-  /** Publishes at QoS 0. A message that cannot be published is left out, as for a subscriber that does not read. */
+  /** Publishes at QoS 0. A message that cannot be published is dropped, as for a slow subscriber. */
   publish(trigger: RuleTrigger, event: RuleEvent, actions: RuleActions): void {
     const message = this.#messages.get(trigger.kind)
     if (message === undefined) return
@@ -118,7 +118,7 @@ export class EventMessages {
   }
 }
 
-/** Undefined: it would be larger than texts of rules may be. */
+/** Undefined if it exceeds the text limit of rules. */
 function jsonOf(payload: RuleMap): string | undefined {
   try {
     return valueAsJson(payload)

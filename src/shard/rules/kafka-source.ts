@@ -1,5 +1,5 @@
-// A source of Kafka: records go to rules, and Kafka is told that they were read when what rules made of them is stored. After a
-// crash records come again, and none is left out.
+// A source of Kafka: records are passed to rules, and their offsets are committed when the results of the rules are
+// durable. After a crash records may be repeated, and none is skipped.
 
 import {
   Backoff,
@@ -25,12 +25,12 @@ export interface KafkaSourceDependencies {
   after(delayMs: number, work: () => void): { cancel(): void }
   random(): number
   noteState(state: SourceReport['state'], why: string): void
-  /** A mistake of ours. */
+  /** Reports an internal error. */
   fail(error: unknown): void
 }
 
 const firstPauseMs = 1_000
-/** What a message has beside its payload and properties, at most. */
+/** Maximum size of a packet without payload and properties. */
 const packetOverhead = 1_024
 const maxPropertyBytes = 65_535
 const control = /\p{Cc}/u
@@ -40,7 +40,7 @@ export class KafkaSource {
   readonly #backoff: Backoff
   #consumer: KafkaConsumer | undefined
   #pause: { cancel(): void } | undefined
-  /** Of the consumer that counts. */
+  /** Number of the current consumer. */
   #generation = 0
   #state: SourceReport['state'] = 'disconnected'
   #why = ''
@@ -117,7 +117,7 @@ export class KafkaSource {
     this.#received += messages.length
   }
 
-  /** Undefined: this broker takes no such message, at no time. */
+  /** Undefined if this broker can never accept the message. */
   #messageOf(record: ConsumedRecord): SourceMessage | undefined {
     const { id } = this.#dependencies
     const { topic, value } = record
@@ -150,7 +150,7 @@ function propertiesOf({ key, partition, offset, timestamp, headers }: ConsumedRe
   ]
 }
 
-/** As text, if it is one that MQTT can say. */
+/** As text, if it is valid in MQTT. */
 function keyProperty(key: Buffer): readonly [string, string] {
   const text = key.toString()
   const isText = Buffer.from(text).equals(key) && !control.test(text)

@@ -1,5 +1,6 @@
-// Messages for a page that looks at topics. A watch is a topic filter in the match plan, as a rule is; without one nothing of this
-// costs anything. What a watch has no room for is left out and counted: no publisher and no subscriber waits for a page.
+// Messages for a dashboard page that shows topics. A watch is a topic filter in the match plan, like a rule, and costs
+// nothing if there is none. Messages beyond its limits are dropped and counted: publishers and subscribers never wait
+// for it.
 
 import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
@@ -8,9 +9,9 @@ import type { LiveBatch, LiveMessage } from '../messages/live-batch.ts'
 type Rules = readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
 type SetRules = (rules: Rules, triggers: ReadonlySet<RuleTriggerKind>) => void
 
-/** Messages that wait for the node to take them. */
+/** Maximum messages that wait for the node. */
 const maxWaiting = 200
-/** A watch that nobody asked for so long has ended: its node-side part is gone. */
+/** A watch without a query for this time has ended, because the node does not use it any more. */
 const abandonedMs = 10_000
 const noSpools: readonly string[] = []
 
@@ -25,7 +26,7 @@ interface Watch extends MatchedRule {
 export interface WatchQuery {
   readonly watch: string
   readonly filter: TopicFilter
-  /** Of a payload. */
+  /** Maximum bytes of a payload. */
   readonly maxBytes: number
 }
 
@@ -36,13 +37,13 @@ export class LiveWatches implements RuleHook {
   #rules: Rules = []
   #triggers: ReadonlySet<RuleTriggerKind> = new Set()
 
-  /** `next`: runs the rules that are no watches. */
+  /** `next`: runs the configured rules. */
   constructor(next: RuleHook, setRules: SetRules) {
     this.#next = next
     this.#setRules = setRules
   }
 
-  /** Those of the configuration. */
+  /** Rules of the configuration. */
   setRules(rules: Rules, triggers: ReadonlySet<RuleTriggerKind>): void {
     this.#rules = rules
     this.#triggers = triggers
@@ -68,7 +69,7 @@ export class LiveWatches implements RuleHook {
     this.#next.noteLost(lost)
   }
 
-  /** Gives what has come since the last time. The first time begins the watch. */
+  /** Returns the messages since the last call. The first call starts the watch. */
   take({ watch: id, filter, maxBytes }: WatchQuery, nowMs: number): LiveBatch {
     const known = this.#watches.get(id)
     this.#endAbandoned(nowMs)
@@ -99,7 +100,7 @@ export class LiveWatches implements RuleHook {
   }
 }
 
-/** The bytes of the message belong to a chunk that is reused: they are copied. */
+/** The bytes of the message are in a chunk that is used again, so they are copied. */
 function note(watch: Watch, message: Message): void {
   if (watch.messages.length >= maxWaiting) {
     watch.leftOut += 1

@@ -1,11 +1,11 @@
-// A message as rules read it: columns over the message itself, made when they are read.
+// A message as rules read it: columns are computed from the message when they are read.
 
 import { splitNamespacedName, type Message } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { EventFields, RuleMap, RuleValue } from '../../rules/index.ts'
 import { userProperties } from './packet-properties.ts'
 
-/** What is known of the publisher while it is connected. */
+/** State of the publisher while it is connected. */
 export interface PublisherFacts {
   readonly username: string | undefined
   readonly peerAddress: string
@@ -111,7 +111,7 @@ function peerName(facts: PublisherFacts | undefined): string | undefined {
   return `${peerAddress.includes(':') ? `[${peerAddress}]` : peerAddress}:${peerPort ?? 0}`
 }
 
-/** Properties by the names that EMQX gives them. */
+/** Properties by the names of EMQX. */
 export function publishProperties(properties: MessageProperties | undefined): RuleMap {
   if (properties === undefined) return noAttributes
   const { payloadFormatIndicator, messageExpiryIntervalSeconds, contentType, responseTopic, correlationData } =

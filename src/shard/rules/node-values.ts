@@ -1,5 +1,6 @@
-// Values of `kv_store_*`, which all shards of the node have. A change holds at once in the shard that makes it, and is told to
-// the others at the end of the turn. Of two changes of one key at the same time, the one that the main thread takes last holds.
+// Values of `kv_store_*`, which all shards of the node share. A change is valid at once on the shard that makes it, and
+// is sent to the others at the end of the turn. Of two simultaneous changes of one key, the one that reaches the main
+// thread last is valid.
 
 import { decodeJson, valueAsJson, type RuleValue } from '../../rules/index.ts'
 import type { StoredValueChange } from '../messages/rule-plan.ts'
@@ -8,9 +9,9 @@ import type { StoredValues } from './rule-host.ts'
 export class NodeValues implements StoredValues {
   readonly #values = new Map<string, RuleValue>()
   readonly #tell: (changes: readonly StoredValueChange[]) => void
-  /** Not told yet, the last of each key. */
+  /** Not sent yet, the last of each key. */
   #changes = new Map<string, string | undefined>()
-  /** Told, and not come back. What comes of such a key from before is older. */
+  /** Sent and not returned yet. A change of such a key that arrives meanwhile is older. */
   readonly #underWay = new Map<string, number>()
 
   constructor(tell: (changes: readonly StoredValueChange[]) => void) {
@@ -35,7 +36,7 @@ export class NodeValues implements StoredValues {
     return this.#values.delete(key)
   }
 
-  /** From the main thread, in the order that holds for all shards. `isOwn`: this shard has told it. */
+  /** Applies changes from the main thread, in their final order. `isOwn`: this shard has sent them. */
   apply(changes: readonly StoredValueChange[], isOwn: boolean): void {
     for (const [key, json] of changes) {
       if (isOwn) this.#hasComeBack(key)

@@ -12,7 +12,7 @@ import type { RuleMap } from '../../rules/index.ts'
 
 const none: RuleMap = {}
 
-/** Of CONNECT. Without authentication data, which is a secret. */
+/** Of CONNECT. Without authentication data, which is secret. */
 export function connectProperties(properties: ConnectProperties | undefined): RuleMap {
   if (properties === undefined) return none
   return {
@@ -44,7 +44,7 @@ function flag(value: boolean | undefined): number | undefined {
   return value === undefined ? undefined : Number(value)
 }
 
-/** As a map, in which the last of several with one name counts, and as a list that has all. */
+/** As a map, in which the last value of a name counts, and as a complete list. */
 export function userProperties(pairs: UserProperties | undefined): RuleMap {
   return {
     'User-Property': Object.fromEntries(pairs ?? []),

@@ -1,10 +1,10 @@
-// Reasons by the names that rules know them by.
+// Reasons by their names in rules.
 
 import type { DeliveryTrigger, MessageDroppedTrigger } from '../../core/index.ts'
 import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
 
 const byCode: ReadonlyMap<ReasonCode, string> = new Map(
-  // Several names have the code 0: `success` stands first, and counts.
+  // Several names have the code 0: `success` is first and is used.
   Object.entries(reasonCodes)
     .toReversed()
     .map(([name, code]) => [code, name.replaceAll(/[A-Z]/gu, (letter) => `_${letter.toLowerCase()}`)] as const),

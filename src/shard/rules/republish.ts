@@ -1,4 +1,4 @@
-// The action `republish`: templates that make a publication of a result of a rule.
+// The action `republish`: templates that create a publication from a result of a rule.
 
 import type { RepublishArguments } from '../../config/index.ts'
 import type { RulePublication } from '../../core/index.ts'
@@ -33,13 +33,13 @@ export function compileRepublish(args: RepublishArguments): MakePublication {
   })
 }
 
-/** A template that is one placeholder gives its value as it is, others give text. */
+/** A template that is one placeholder returns its value unchanged; others return text. */
 function simpleValue(template: CompiledTemplate, output: RuleMap): RuleValue {
   const isOnePlaceholder = template.parts.length === 1 && typeof template.parts[0] !== 'string'
   return isOnePlaceholder ? template.values(output)[0] : template.render(output)
 }
 
-/** Undefined: as the message that the rule ran for, so that no message loses its QoS unnoticed. -1: the same. */
+/** Undefined or -1: the QoS of the triggering message, so that no message loses its QoS unnoticed. */
 function qosFrom(value: RuleValue, original: QoS): QoS {
   if (value === undefined || value === '' || Number(value) === -1) return original
   const qos = Number(value)
@@ -114,7 +114,7 @@ function compileUserProperties(
   return (output) => templates.map(([name, template]) => [name, textFrom(template.render(output), name)] as const)
 }
 
-/** A map, or a list of {key, value}. What is undefined brings none. */
+/** A map, or a list of {key, value}. Undefined values are omitted. */
 function pairsFrom(value: RuleValue): UserProperties {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value.flatMap((item: RuleValue) => pairOf(item))

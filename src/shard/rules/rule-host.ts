@@ -1,4 +1,4 @@
-// What functions of rules need: time, randomness, hashes, compression, stored values.
+// Functions that rules need from outside: time, randomness, hashes, compression, stored values.
 
 import { createHash, getHashes, randomUUID } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
@@ -10,10 +10,10 @@ const algorithms = new Set(getHashes().map((name) => name.toLowerCase()))
 const nanosecondsPerMs = 1_000_000n
 const minuteMs = 60_000
 
-/** Values by key: a map, or one that tells others of its changes. */
+/** Values by key: a map, or one that reports changes to other shards. */
 export type StoredValues = Pick<Map<string, RuleValue>, 'get' | 'set' | 'delete' | 'size'>
 
-/** Values that rules may store, and characters of a key. */
+/** Maximum number of values that rules may store, and of characters in a key. */
 const maxStoredValues = 100_000
 const maxKeyLength = 4_096
 

@@ -1,11 +1,11 @@
-// The rules of a shard. The core names those whose topic filters match a message; here they are evaluated, and their
-// actions run, within the turn of the message.
+// The rules of a shard. The core selects those whose filters match a message. They are evaluated and their actions run within the
+// turn of the message.
 //
 //   core ──run(rules, message)──► evaluate ──► republish: a publication in the core
 //                                        ├───► console: a line in the log
-//                                        └───► type:name: an entry in the spool of an action
+//                                        └───► type:name: an entry in the queue of an action
 //
-// A rule never harms the message: what goes wrong is counted and shown as the last error of the rule.
+// A rule never affects the message: errors are counted and shown as the last error of the rule.
 
 import { randomBytes } from 'node:crypto'
 import type { RuleActionConfig } from '../../config/index.ts'
@@ -40,18 +40,21 @@ import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
 import { sourceColumns, type SourceColumnsContext } from './source-columns.ts'
 import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from './trigger-columns.ts'
 
-/** Rules that republish to each other: so many publications within one. */
+/** Maximum depth of rules that trigger each other through `republish`. */
 const maxRuleDepth = 16
 
-/** Characters of an output that the action `console` writes. */
+/** Maximum characters of an output that the action `console` writes. */
 const maxConsoleLength = 10_000
 
-/** What a publication takes over where the action says nothing else. */
+/** Properties that a publication inherits from the message unless the action sets them. */
 type Original = Pick<Message, 'qos' | 'retain'>
 
 type RunAction = (output: RuleMap, original: Original, actions: RuleActions) => ActionOutcome
 
-/** Rules run for triggers so long at one time, and the clock is looked at after so many. Clients are served in between. */
+/**
+ * Maximum time of rules for triggers at once, and the number of triggers between two reads of the clock. Clients are
+ * served in between.
+ */
 const maxTriggerTurnMs = 2
 const triggersBetweenLooks = 16
 
@@ -61,15 +64,15 @@ interface RunningRule extends MatchedRule {
   readonly compiled: CompiledRule
   readonly actions: readonly RunAction[]
   readonly statistics: RuleStatistics
-  /** It does not run for what it publishes itself. */
+  /** Prevents a rule from running for its own publications. */
   isRunning: boolean
 }
 
-/** The actions that go to services. */
+/** Actions that send to services. */
 export interface RuleSinks {
-  /** Client ID of the session that stores for the action; undefined: there is no such action. */
+  /** Returns the client ID of the action queue; undefined if the action does not exist. */
   spoolOf(action: string): string | undefined
-  /** Stores one result. Undefined: done. */
+  /** Stores one result. Returns undefined if it succeeded. */
   store(
     action: string,
     entry: { readonly rule: string; readonly output: RuleMap; readonly actions: RuleActions },
@@ -83,14 +86,14 @@ export interface RuleRunnerDependencies {
   readonly host: HostFunctions
   readonly nodeName: string
   publisher(clientId: string): PublisherFacts | undefined
-  /** What decides about an action of a client, by the names of the column `authz_source`. */
+  /** Returns the source of a decision, by the names of the column `authz_source`. */
   authorizationSource(trigger: AuthorizationTrigger): string
-  /** For the time that rules take. */
+  /** Measures the time of rules. */
   monotonicMs(): number
-  /** Of the service that a source receives from. */
+  /** Address of the service of a source. */
   serverOf(source: string): string | undefined
   readonly sinks: RuleSinks
-  /** To the core. */
+  /** Passes rules to the core. */
   setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[], triggers: ReadonlySet<RuleTriggerKind>): void
 }
 
@@ -116,7 +119,7 @@ export class RuleRunner implements RuleHook {
     }
   }
 
-  /** From here on the rules are these. Their SQL was compiled before. */
+  /** Replaces the rules. Their SQL was compiled before. */
   take(assignments: readonly RuleAssignment[], options: Pick<RulePlan, 'ignoresSysMessages' | 'eventMessages'>): void {
     const rules = new Map<string, RunningRule>()
     const filters: (readonly [TopicFilter, MatchedRule])[] = []
@@ -190,7 +193,7 @@ export class RuleRunner implements RuleHook {
     this.#depth--
   }
 
-  /** An entry of the rule has come to its service, or will not. */
+  /** A result of the rule was delivered to its service, or will not be. */
   noteDelivered(ruleId: string, isDone: boolean, why: string): void {
     const statistics = this.#rules.get(ruleId)?.statistics
     if (statistics === undefined) return
@@ -313,7 +316,7 @@ export class RuleRunner implements RuleHook {
   }
 }
 
-/** Rules that are enabled, by what they run for beside messages. A rule that names an event twice runs once. */
+/** Enabled rules by their triggers. A rule that names an event twice runs once. */
 function rulesByTrigger(
   enabled: readonly string[],
   rules: ReadonlyMap<string, RunningRule>,
@@ -333,7 +336,7 @@ function rulesByTrigger(
   return found
 }
 
-/** A template that cannot be rendered ends this action only. */
+/** A template that fails ends only this action. */
 function runAction(
   action: RunAction,
   output: RuleMap,

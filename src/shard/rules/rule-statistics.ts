@@ -1,21 +1,21 @@
-// Counters and rates of one rule in one shard.
+// Counters and rates of one rule on one shard.
 
 import type { FunctionCounters, RuleCounters, RuleReport } from '../messages/rule-plan.ts'
 import { RateMeter } from './rate-meter.ts'
 
 const maxErrorLength = 500
 
-/** What an action did with one output. */
+/** Outcome of an action for one output. */
 export type ActionOutcome = 'success' | 'spooled' | 'discarded' | { readonly failure: string }
 
 export class RuleStatistics {
   counters: RuleCounters = newCounters()
-  /** By the place of the action; the places of what sends to a service stay zero. */
+  /** By the index of the action; those of actions that send to a service stay zero. */
   functions: FunctionCounters[] = []
   readonly #meter = new RateMeter()
   #lastError = ''
 
-  /** What is spooled is counted by the action that sends it. */
+  /** Queued results are counted by the action that sends them. */
   noteFunction(place: number, outcome: ActionOutcome): void {
     const counters = this.functions[place]
     if (counters === undefined || outcome === 'spooled' || outcome === 'discarded') return
@@ -28,12 +28,12 @@ export class RuleStatistics {
     this.#lastError = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength)}…` : text
   }
 
-  /** A second has passed. */
+  /** Called every second. */
   noteSecond(): void {
     this.#meter.noteSecond(this.counters.matched)
   }
 
-  /** The list of actions has so many. */
+  /** Sets the number of actions. */
   setActionCount(count: number): void {
     if (this.functions.length !== count) this.functions = newFunctionCounters(count)
   }

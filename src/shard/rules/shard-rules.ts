@@ -1,4 +1,5 @@
-// Rules and actions of a shard: made before the shard, as its core runs the rules, and in force when the spools are open.
+// Rules and actions of a shard. They are created before the shard, because its core runs rules, and are active when the
+// action queues are open.
 
 import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import { performance } from 'node:perf_hooks'
@@ -21,9 +22,9 @@ export interface ShardRulesDependencies extends Omit<
   'shard' | 'nodeName' | 'noteDelivered'
 > {
   readonly log: Log
-  /** To the main thread, which has them for all shards. */
+  /** Sends to the main thread, which passes them to all shards. */
   tellStoredValues(changes: readonly StoredValueChange[]): void
-  /** Of what clients may send. */
+  /** Limits of clients' packets. */
   limits(): PacketLimits
 }
 
@@ -42,7 +43,7 @@ const authorizationSources: Readonly<Record<Decision['because'], string>> = {
   'no-match': 'default',
 }
 
-/** The hook of a core that has no rules yet. */
+/** The hook of a core without rules so far. */
 export class LateRuleHook implements RuleHook {
   hook: RuleHook | undefined
 
@@ -60,14 +61,14 @@ export class LateRuleHook implements RuleHook {
 }
 
 export class ShardRules implements QueriedRules {
-  /** Of `kv_store_*`. */
+  /** Values of `kv_store_*`. */
   readonly storedValues: NodeValues
   readonly #actions: ActionManager
   readonly #runner: RuleRunner
   readonly #receivers: SourceManager
   readonly #live: LiveWatches
   #sources: RulePlan['sources'] = []
-  /** Changes go one after the other. */
+  /** Changes run one after the other. */
   #last: Promise<void> = Promise.resolve()
 
   constructor(shard: Shard, hook: LateRuleHook, nodeName: string, dependencies: ShardRulesDependencies) {
@@ -100,7 +101,7 @@ export class ShardRules implements QueriedRules {
     hook.hook = this.#live
   }
 
-  /** Resolves when they are in force. */
+  /** Resolves when they are active. */
   take(plan: RulePlan): Promise<void> {
     this.#last = this.#last.then(async () => {
       this.#actions.take(plan.actions)
@@ -113,7 +114,7 @@ export class ShardRules implements QueriedRules {
     return this.#last
   }
 
-  /** Looks for what earlier configurations have left. */
+  /** Finds state of earlier configurations. */
   adopt(): Promise<void> {
     return this.#actions.adopt()
   }

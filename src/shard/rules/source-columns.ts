@@ -1,4 +1,4 @@
-// A message of a source as rules read it. What its origin says of it beside the payload stands in its topic and properties.
+// A message of a source as rules read it. Its topic and properties contain what the service says beyond the payload.
 
 import { splitSourceTopic, type Message } from '../../core/index.ts'
 import type { EventFields, RuleMap, RuleValue } from '../../rules/index.ts'
@@ -6,12 +6,12 @@ import { publishProperties } from './message-columns.ts'
 
 export interface SourceColumnsContext {
   readonly nodeName: string
-  /** Address of the service that the source receives from. */
+  /** Address of the service of the source. */
   serverOf(source: string): string | undefined
   nextMessageId(): string
 }
 
-/** User properties by which a source says what a record has beside its value. Headers have a name with this in front. */
+/** User properties for the fields of a record other than its value. Names of headers have this prefix. */
 export const recordProperties = {
   key: 'key',
   keyBytes: 'key64',
@@ -30,7 +30,7 @@ const kafkaNames = [
   'message_received_at',
 ] // oxfmt-ignore
 
-/** Undefined: the message is none of a source. */
+/** Undefined if the message is not of a source. */
 export function sourceColumns(message: Message, context: SourceColumnsContext): EventFields | undefined {
   const from = splitSourceTopic(message.topic.name)
   return from === undefined ? undefined : new SourceColumns(message, from, context)

@@ -1,4 +1,4 @@
-// The sources of Kafka of a shard. Each belongs to one shard, by the name of its client. Sources of MQTT are bridges: see
+// The Kafka sources of a shard. Each belongs to one shard, by the name of its client. Sources of MQTT are bridges: see
 // `bridges/`.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -34,7 +34,7 @@ export class SourceManager {
     this.#dependencies = dependencies
   }
 
-  /** From here on the sources are these. Their settings were checked. */
+  /** Replaces the sources. Their settings were checked. */
   take(assignments: readonly SourceAssignment[]): void {
     if (this.#isClosed) return
     const own = new Map(assignments.filter(({ id }) => this.#isLocal(id)).map((each) => [each.id, each]))
@@ -54,7 +54,7 @@ export class SourceManager {
     return [...this.#sources.values()].map(({ source }) => source.report())
   }
 
-  /** Until the next change of the configuration or the next start. */
+  /** Valid until the next change of the configuration or the next start. */
   control(id: string, what: 'start' | 'stop' | 'restart'): void {
     const running = this.#sources.get(id)
     if (running === undefined || running.assignment.kafka?.source.enable !== true) return

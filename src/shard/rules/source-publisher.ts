@@ -1,5 +1,5 @@
-// Publishes what a source brings as a client of its own, so that the acknowledgement of the core says that what rules made of
-// it is stored. Where rules wait for a full spool, this client waits.
+// Publishes messages of a source as a client of its own, so that the core's acknowledgement says that the results of
+// rules are durable. If rules wait for a full action queue, this client waits.
 
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import { bridgeClientId, sourceBridgeName } from '../../core/index.ts'
@@ -40,7 +40,7 @@ interface OpenLink {
   isAccepted: boolean
 }
 
-/** Messages without their acknowledgement. */
+/** Maximum unacknowledged messages. */
 const window = 1_000
 const topicsRemembered = 16
 const firstError = 0x80
@@ -56,7 +56,7 @@ export class SourcePublisher {
     this.#dependencies = dependencies
   }
 
-  /** Resolves when what rules made of it is stored. Rejects if that is not known. */
+  /** Resolves when the results of rules are durable. Rejects if that is not known. */
   publish(message: SourceMessage): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unsent.push({ message, resolve, reject })
@@ -64,7 +64,7 @@ export class SourcePublisher {
     return promise
   }
 
-  /** Everything that waits is rejected. */
+  /** Rejects everything that waits. */
   close(): void {
     this.#open?.link.end(undefined)
     this.#fail('the source is stopped')

@@ -1,4 +1,4 @@
-// Triggers of the core as rules read them: for each event its columns, made when they are read.
+// Triggers of the core as rules read them: the columns of each event, computed when they are read.
 
 import {
   namespaceTopics,
@@ -22,7 +22,7 @@ import { dropReasonName, reasonName } from './reason-names.ts'
 import { connectProperties, otherProperties } from './packet-properties.ts'
 
 export interface TriggerColumnsContext extends MessageColumnsContext {
-  /** What decides about an action of a client, by the names of the column `authz_source`. */
+  /** Returns the source of a decision, by the names of the column `authz_source`. */
   authorizationSource(trigger: AuthorizationTrigger): string
 }
 
@@ -83,7 +83,7 @@ class TriggerColumns<T extends RuleTrigger> implements EventFields {
   readonly #trigger: T
   readonly #columns: Columns<T>
   readonly #context: TriggerColumnsContext
-  /** For columns that the event has in common with its message. */
+  /** For columns that the event shares with its message. */
   readonly #message: MessageColumns | undefined
 
   constructor(trigger: T, columns: Columns<T>, context: TriggerColumnsContext, message?: MessageColumns) {
@@ -121,12 +121,12 @@ function listenerAddress({ listener }: Connection): string {
   return address(host, listener.port)
 }
 
-/** As in lists of clients, but for 3.1, which is called by its name on the wire. */
+/** As in lists of clients, except for 3.1, whose name on the wire is used. */
 export function protocolNameOf({ listener, version }: Connection): string {
   return listener.gateway?.name ?? (version === 3 ? 'MQIsdp' : 'MQTT')
 }
 
-/** Of MQTT, or of what its gateway speaks. */
+/** Version of MQTT, or of the gateway's protocol. */
 export function protocolVersionOf({ listener, version }: Connection): number {
   return listener.gateway?.version ?? version
 }
@@ -152,7 +152,7 @@ const connectedColumns: Columns<ConnectTrigger> = {
   conn_props: ({ connect }) => connectProperties(connect?.properties),
 }
 
-/** The largest session expiry of MQTT 5.0 means that the session never expires. */
+/** The largest session expiry of MQTT 5.0 means no expiry. */
 const neverSeconds = 0xffff_ffff
 
 function secondsOf(seconds: number | undefined): number | undefined {

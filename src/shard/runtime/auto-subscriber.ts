@@ -1,5 +1,5 @@
-// Subscribes clients when they connect: `auto_subscribe` of the configuration. Each subscription is one of an administrator: nobody
-// is asked, and the client is sent no SUBACK.
+// Subscribes clients when they connect: `auto_subscribe` of the configuration. As for subscriptions by the API, there
+// is no permission check and no SUBACK.
 
 import {
   type BrokerEvent,
@@ -34,7 +34,7 @@ export class AutoSubscriber {
   /** The client has connected. */
   note({ clientId, connection }: Extract<BrokerEvent, { event: 'client-connected' }>): void {
     if (this.#subscriptions.length === 0 || connection.listener.isBridge === true) return
-    // Not within the turn in which the client has connected.
+    // Not in the turn in which the client connected.
     setImmediate(() => this.#subscribe(clientId))
   }
 
@@ -52,7 +52,7 @@ export class AutoSubscriber {
 
   async #run(command: Extract<Command, { name: 'subscribe' }>): Promise<void> {
     const result = await this.#dependencies.run(command)
-    // A client that has left needs none.
+    // A disconnected client needs none.
     if (!result.done && result.why !== 'no-such-client') this.#noteFailure(command.clientId, command.filter, result.why)
   }
 
@@ -61,7 +61,7 @@ export class AutoSubscriber {
   }
 }
 
-/** Undefined: the client has no value for a placeholder. */
+/** Undefined if a placeholder has no value for the client. */
 function filled(template: string, { clientId, username, address, port }: ClientView): string | undefined {
   const values: Readonly<Record<string, string | undefined>> = {
     clientid: splitNamespacedName(clientId).name,

@@ -1,15 +1,15 @@
-// The time of the shards: the wall clock at the start of the node plus the monotonic time since, so that a clock that is
-// set back or forward moves no deadline; never below what was stored of it before. One base for all shards, also for one
-// that is started again later: what they say to each other of times is comparable.
+// The time of the shards: the wall clock at the start of the node plus the monotonic time since, so that changes of the
+// system clock affect no deadline; never below the stored time. All shards have the same base, also after a restart, so
+// that they can compare times.
 
 import { performance } from 'node:perf_hooks'
 
-/** What a shard asks for the time: milliseconds since 1970, whole, never going back. */
+/** The clock of a shard: whole milliseconds since 1970, never decreasing. */
 export interface Time {
   nowMs(): number
 }
 
-/** For the clocks of all shards. `notBeforeMs`: the last time that is known from before a restart. */
+/** Base for the clocks of all shards. `notBeforeMs`: the last time known from before a restart. */
 export function clockBaseMs(notBeforeMs: number): number {
   return Math.max(Date.now(), notBeforeMs) - monotonicMs()
 }
@@ -18,11 +18,11 @@ export class Clock implements Time {
   readonly #offsetMs: number
 
   constructor(baseMs: number) {
-    // Each thread counts from its own beginning here; it is the cheaper of the two to ask.
+    // The origin of `performance.now()` differs between threads, but it is the cheaper function.
     this.#offsetMs = baseMs + monotonicMs() - performance.now()
   }
 
-  /** Milliseconds since 1970, whole. */
+  /** Whole milliseconds since 1970. */
   nowMs(): number {
     return Math.floor(this.#offsetMs + performance.now())
   }

@@ -1,7 +1,7 @@
-// The one timer of a shard, set to the next deadline of its core.
+// The only timer of a shard, set to the next deadline of its core.
 //
-// Timers come before what has arrived: after a standstill of the whole process every client would be found silent. So
-// all that the timer does is to ask for a turn, at whose end the deadlines are looked at.
+// Timers run before received data: after a pause of the whole process, every client would seem silent. So the timer
+// only requests a turn, at whose end deadlines are checked.
 
 const longestTimerMs = 2_147_483_647
 
@@ -11,17 +11,17 @@ export class DeadlineTimer {
   #isDue = false
   readonly #onDue: () => void
 
-  /** `onDue` is to see to it that a turn ends soon. */
+  /** `onDue` must start a turn soon. */
   constructor(onDue: () => void) {
     this.#onDue = onDue
   }
 
-  /** Since the last `begin` the time has come. */
+  /** The time has come since the last `begin`. */
   get isDue(): boolean {
     return this.#isDue
   }
 
-  /** `atMs` Infinity: no deadline. Later than what is set already: the timer comes too early, and is set anew then. */
+  /** `atMs` Infinity: no deadline. If it is later than the set time, the timer fires early and is set again then. */
   setFor(atMs: number, nowMs: () => number): void {
     if (atMs >= this.#atMs || atMs === Infinity) return
     clearTimeout(this.#timer)
@@ -29,7 +29,7 @@ export class DeadlineTimer {
     this.#timer = setTimeout(() => this.#ring(), Math.min(longestTimerMs, Math.max(1, atMs - nowMs())))
   }
 
-  /** The deadlines are being looked at. */
+  /** The deadlines are being checked. */
   begin(): void {
     if (this.#isDue) this.#atMs = Infinity
     this.#isDue = false

@@ -1,49 +1,48 @@
-// Gives memory back when the rush is over. V8 collects its heap when it needs room, so a thread that has become idle keeps
-// what a burst had left, however long: an operator who looks then sees a broker that has grown.
+// Returns memory to the system after a burst. V8 collects garbage when it needs memory, so an idle thread would keep the memory of the
+// burst, and administrators would see a broker that has grown.
 //
 //   grown ---(an interval without much traffic)---> collect ---(and another one)---> release ---> nothing until it grows again
 //
-// What is remembered for speed alone is forgotten before: it refers to clients that have gone, and comes back with traffic.
+// Caches are emptied first: they refer to disconnected clients, and fill again with traffic.
 //
-// A collection alone makes the heap small, and V8 keeps the pages for the next rush. They go back to the system with a
-// collection of last resort, which looks through the whole heap several times: hence after the other one, and only
-// where little is left to look through.
+// A normal collection makes the heap small, but V8 keeps the pages. A collection of last resort returns them to the system. It visits
+// the whole heap several times, so it follows the normal one, and runs only if little is left.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { CounterName } from '../../telemetry/index.ts'
 
-/** What is looked at and done; tests have their own. */
+/** Measurements and actions; tests have their own. */
 export interface GcDependencies {
-  /** That V8 has taken for the heap, in use or not, and the buffers beside it. */
+  /** Memory that V8 has allocated for the heap, used or not, and the buffers outside it. */
   heapBytes(): number
-  /** Of the heap alone: what a collection looks through. */
+  /** Used part of the heap, which a collection visits. */
   usedBytes(): number
-  /** What comes back by itself when it is needed. */
+  /** Empties caches. */
   forget(): void
-  /** Nothing else is done meanwhile. */
+  /** Collects garbage; the thread pauses. */
   collect(): void
-  /** The same, several times over; what is free goes back to the system. */
+  /** Collects several times and returns free memory to the system. */
   release(): void
   nowMs(): number
-  /** Messages received and sent since the start, and their KiB: large ones leave more behind. */
+  /** Messages received and sent since the start plus their KiB, because large ones leave more garbage. */
   traffic(): number
 }
 
-/** It is looked at so often. */
+/** Interval between checks. */
 const checkIntervalMs = 15_000
-/** Soon after the start as well, but after the first clients have connected: twice, to collect and to release. */
+/** The first checks after the start, after the first clients have connected: one to collect and one to release. */
 const firstChecksMs = [5_000, 8_000]
-/** Less traffic in an interval is no work that a pause would be felt in. */
+/** With less traffic in an interval, a pause is not noticeable. */
 const maxIdleTraffic = 7_500
-/** A pause is worth that much. */
+/** Minimum memory that justifies a pause. */
 const minReclaimBytes = 33_554_432
-/** More in use takes too long to look through several times. */
+/** With more in use, several visits take too long. */
 const maxBytesToRelease = 100_663_296
-/** More in use takes too long to look through at all. */
+/** With more in use, one visit takes too long. */
 const maxBytesToCollect = 536_870_912
 
-/** Where memory is short a collection is followed by so many times its duration without one. */
+/** While memory is short, a collection is followed by this multiple of its duration without one. */
 const workPerCollection = 9
 
 type Step = 'collect' | 'release'
@@ -51,9 +50,12 @@ type Step = 'collect' | 'release'
 export class IdleGc {
   readonly #dependencies: GcDependencies
   #traffic: number
-  /** What the heap came to the last time. A thread that starts has never been tidied: loading its modules leaves a young generation of 30 to 70 MB. */
+  /**
+   * Heap size after the last collection. A new thread has had none: loading its modules leaves a young generation of 30
+   * to 70 MB.
+   */
   #tidyBytes = 0
-  /** The most that it was since it was last tidied. V8 may have collected it meanwhile, and kept the pages. */
+  /** Maximum since the last collection. V8 may have collected meanwhile and kept the pages. */
   #peakBytes: number
   #next: Step
   #collectsNextAtMs = 0
@@ -65,7 +67,7 @@ export class IdleGc {
     this.#next = 'collect'
   }
 
-  /** To be called at even intervals. */
+  /** Must be called at regular intervals. */
   look(): void {
     const traffic = this.#dependencies.traffic()
     const isIdle = traffic - this.#traffic < maxIdleTraffic
@@ -77,7 +79,7 @@ export class IdleGc {
     else this.#release()
   }
 
-  /** Memory is short: however busy the thread is, but for a part of its time at most. */
+  /** Memory is short: collects even if the thread is busy, within a limited part of its time. */
   collectNow(): void {
     const beganAtMs = this.#dependencies.nowMs()
     if (beganAtMs < this.#collectsNextAtMs) return
@@ -109,7 +111,7 @@ export class IdleGc {
   }
 }
 
-/** For `TidyWorld.traffic`, of whoever counts. */
+/** For `GcDependencies.traffic`. */
 export function trafficIn(counter: (name: CounterName) => number): number {
   const bytes = counter('bytesReceived') + counter('bytesSent')
   return counter('messagesReceived') + counter('messagesSent') + Math.floor(bytes / 1_024)
@@ -118,15 +120,14 @@ export function trafficIn(counter: (name: CounterName) => number): number {
 /** Of `gc()`, see V8's src/extensions/gc-extension. */
 type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
 
-/** The longest that V8 can be told to wait, in ms. It begins anew with each collection of the whole heap. */
+/** The longest delay that V8 accepts, in ms. It starts again with each collection of the whole heap. */
 const longestReducerDelayMs = 2_147_483_647
 
 /**
- * The heap of this thread, as long as it lives; see `TidyWorld` for what is handed in. V8 is kept from doing the like by
- * itself: it does so eight seconds after a collection whatever goes on then, and messages wait for a millisecond and more.
- * It is put off and not forbidden (`--memory-reducer-gc-count=0`): with none to be made it takes itself for done when the
- * eight seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as
- * often.
+ * Manages the heap of this thread. It delays V8's own memory reducer, which runs eight seconds after a collection
+ * regardless of traffic, so that messages wait for a millisecond and more. The reducer is delayed instead of disabled
+ * (`--memory-reducer-gc-count=0`): when disabled, it counts as done after eight seconds. From then on V8 lets the heap
+ * grow by a third at a time, and collects all of it about ten times as often.
  */
 export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): IdleGc {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
@@ -138,7 +139,7 @@ export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>):
 
 /** Of this thread's own heap. */
 export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> {
-  // Only a context that is made while the flag is set has the function; it is one flag for all threads, so it stays.
+  // Only a context created while the flag is set has the function. The flag applies to all threads, so it stays set.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   return {

@@ -1,14 +1,14 @@
-// Regular expressions of `rewrite`, in the engine of rules: their time is bounded, whatever topics clients say.
+// Regular expressions of `rewrite`, with the engine of rules: their time is limited for any topic.
 
 import type { MatchRegex } from '../../core/index.ts'
 import { matcherOf } from '../../rules/index.ts'
 
 type Matcher = ReturnType<typeof matcherOf>
 
-/** More than a configuration has: beyond it the first are compiled anew. */
+/** More than a configuration has: beyond it the oldest are compiled again. */
 const maxPatterns = 1_000
 
-/** Compiles each pattern once. A pattern that is wrong matches nothing: the configuration has been checked. */
+/** Compiles each pattern once. An invalid pattern matches nothing: the configuration was checked. */
 export function createMatchRegex(): MatchRegex {
   const compiled = new Map<string, Matcher>()
   return (pattern, text) => {

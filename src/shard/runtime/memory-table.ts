@@ -1,5 +1,5 @@
-// What shards hold for clients, in bytes by use, where every thread can read it without asking: a row for each shard, in the
-// order of `memoryUses`.
+// Memory that shards hold for clients, in bytes by use, readable by every thread without a query: one row per shard, in the order
+// of `memoryUses`.
 //
 //             topics | aliases | filters | ... | (padding to a cache line)
 //   shard 0   81233  |   0     |  41200  |
@@ -14,12 +14,12 @@ export function createMemoryTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(shards * rowBytes)
 }
 
-/** `table` as made by `createMemoryTable` for more than `shardNumber` shards. */
+/** `table` was created by `createMemoryTable` for more than `shardNumber` shards. */
 export function memoryRow(table: SharedArrayBuffer, shardNumber: number): Float64Array {
   return new Float64Array(table, shardNumber * rowBytes, memoryUses.length)
 }
 
-/** The sums over all shards. */
+/** Returns the sums over all shards. */
 export function readMemoryTable(table: SharedArrayBuffer): Record<MemoryUse, number> {
   const rows = Array.from({ length: table.byteLength / rowBytes }, (_, shard) => memoryRow(table, shard))
   const sums = memoryUses.map((use, column) => [use, rows.reduce((sum, row) => sum + row[column], 0)] as const)

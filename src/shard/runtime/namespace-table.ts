@@ -1,26 +1,26 @@
-// What the namespaces of a node have and may have, in memory that all of its threads share:
+// Counters and limits of the namespaces of a node, in memory that all threads share:
 //
-//   Int32  usual limits: clients, retained messages, messages in a second
+//   Int32  default limits: clients, retained messages, messages per second
 //          a slot for each namespace: own limits (3) | clients, retained messages of all shards | those of shard 0 | of shard 1 ...
-//   Int64  a slot for each namespace: its name, as a digest | when its bucket of messages will have run dry
+//   Int64  a slot for each namespace: its name, as a digest | time at which its token bucket is full again
 //
-// A namespace has its slot from when it is first heard of. Those that find none any more share the last one, and its
-// limits. What a shard had that died is given back by who watches it.
+// A namespace gets its slot when it is first used. Namespaces without a free slot share the last one, and its limits. The supervisor
+// returns what a failed shard had counted.
 //
-// The bucket holds what may be published in one second, see `RateMeter`: all that the shards have to agree on is one moment.
+// The bucket holds the messages of one second, see `RateLimiter`: the shards share only one time value.
 
 import { createHash } from 'node:crypto'
 import type { NamespaceQuotas } from '../../core/index.ts'
 
 export interface NamespaceLimits {
-  /** Connected at one time; undefined: any number. */
+  /** Connected at the same time; undefined: no limit. */
   readonly clients: number | undefined
   readonly retainedMessages: number | undefined
   /** Of all clients together. */
   readonly messagesPerSecond: number | undefined
 }
 
-/** Of one namespace, where it is otherwise than for all. */
+/** Limits of one namespace that differ from the default. */
 export type OwnNamespaceLimits = { readonly [Name in keyof NamespaceLimits]: number | 'infinity' | undefined }
 
 export interface NamespaceCounts {
@@ -34,16 +34,16 @@ const limitCells = limitNames.length
 const countCells = 2
 const [countedClients, countedRetained] = [0, 1]
 const [clientsLimit, retainedLimit, rateLimit] = [0, 1, 2]
-/** In the place of a limit. */
+/** Special values of a limit. */
 const [asUsual, noLimit] = [0, -1]
 
 const smallestRefillMs = 50
-/** However many have published too much: nobody waits for longer. */
+/** Maximum wait of a client, whatever was published. */
 const longestWaitUs = 60_000_000
 const usPerMs = 1_000
 const usPerSecond = 1_000_000
 
-/** Shared memory for the namespaces of so many shards, without limits. */
+/** Creates shared memory for the namespaces of this number of shards, without limits. */
 export function createNamespaceTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(placesOf(shards).bytes)
 }
@@ -61,7 +61,7 @@ export class NamespaceTable implements NamespaceQuotas {
   readonly #own: number
   readonly #known = new Map<string, number>()
 
-  /** `own`: the number of the shard that counts; undefined: who only looks and sets limits. */
+  /** `own`: the number of the counting shard; undefined: only reads and sets limits. */
   constructor(table: SharedArrayBuffer, { shards, own }: { readonly shards: number; readonly own?: number }) {
     this.#wide = new BigInt64Array(table, 0, 2 * slots)
     this.#cells = new Int32Array(table, this.#wide.byteLength)
@@ -112,7 +112,7 @@ export class NamespaceTable implements NamespaceQuotas {
     return { clients: count(countedClients), retainedMessages: count(countedRetained) }
   }
 
-  /** For every namespace that has none of its own. */
+  /** For every namespace without its own limits. */
   setUsualLimits(limits: NamespaceLimits): void {
     for (const [place, name] of limitNames.entries())
       Atomics.store(this.#cells, place, written(limits[name] ?? 'infinity'))
@@ -123,7 +123,7 @@ export class NamespaceTable implements NamespaceQuotas {
     for (const [place, name] of limitNames.entries()) Atomics.store(this.#cells, first + place, written(limits[name]))
   }
 
-  /** The thread of a shard has ended, and what it had with it. */
+  /** The thread of a shard has ended: its counts are removed. */
   freeShard(shard: number): void {
     for (let slot = 0; slot < slots; slot++) {
       for (let what = 0; what < countCells; what++) {
@@ -148,7 +148,7 @@ export class NamespaceTable implements NamespaceQuotas {
     return limitCells + slot * this.#slotCells
   }
 
-  /** `shard` undefined: of all together. */
+  /** `shard` undefined: the total. */
   #countAt(slot: number, what: number, shard = -1): number {
     return this.#slotAt(slot) + limitCells + countCells * (1 + shard) + what
   }
@@ -172,7 +172,7 @@ function written(limit: number | 'infinity' | undefined): number {
   return limit === undefined ? asUsual : limit === 'infinity' ? noLimit : limit
 }
 
-/** Never 0, which is the name of nobody. */
+/** Never 0, which marks a free slot. */
 function digestOf(namespace: string): bigint {
   return createHash('sha256').update(namespace).digest().readBigInt64BE() | 1n
 }

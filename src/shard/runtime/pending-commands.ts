@@ -1,18 +1,18 @@
-// What the operator wants of this shard, as promises: begun as an input of the core, and settled by its event.
+// Commands for this shard as promises: started as an input of the core, and settled by its event.
 
 import type { Command, CommandResult, Input, RequestId } from '../../core/index.ts'
 
 export class PendingCommands {
   readonly #input: (input: Input) => void
   readonly #waiting = new Map<RequestId, (result: CommandResult) => void>()
-  /** 0 is what nobody waits for. */
+  /** 0 is not used. */
   #last: RequestId = 0
 
   constructor(input: (input: Input) => void) {
     this.#input = input
   }
 
-  /** Resolves when what the result stands for is true on disk, here and on other shards. Never rejects. */
+  /** Resolves when the result is durable on this and other shards. Never rejects. */
   run(command: Command): Promise<CommandResult> {
     const question = ++this.#last
     return new Promise((resolve) => {

@@ -1,11 +1,11 @@
-// How much of a list a shard gives at a time: messages come first, so it is little.
+// Limits the size of a list slice, because messages have priority.
 
 import type { SliceWanted } from '../../core/index.ts'
 import type { SliceRequest } from '../messages/query-types.ts'
 
-/** Looking is over after this. What was found has then to be copied to the other thread, which takes about as long. */
+/** Maximum search time. Copying the results to the other thread takes about as long. */
 const mostLookingMs = 2
-/** More rows than this are asked for again. */
+/** Maximum number of rows; further ones need another query. */
 export const maxRowsInSlice = 250
 
 export function sliceWantedOf({ from, skip, most }: SliceRequest): SliceWanted {

@@ -1,5 +1,4 @@
-// What this shard holds in memory: its row of the table, and its topics, which are remembered for speed alone and may be as
-// many as the memory of the node allows.
+// Memory of this shard: its row of the table, and its cached topics, whose number depends on the memory of the node.
 
 import { MemoryAccount, type BrokerView } from '../../core/index.ts'
 import { TopicTable } from '../../protocol/index.ts'
@@ -8,9 +7,9 @@ import type { ShardStart } from '../messages/messages.ts'
 
 const mostTopics = 262_144
 const leastTopics = 8_192
-/** A topic with its name and who gets it takes some 500 bytes: an eighth of the memory at most is theirs. */
+/** A topic with its name and match plan takes about 500 bytes: topics use at most an eighth of the memory. */
 const bytesPerTopic = 4_096
-/** Of a topic without its name; and the name is there as a text and as bytes. */
+/** A topic without its name, which is stored as text and as bytes. */
 const topicBytes = 256
 const copiesOfName = 2
 
@@ -20,14 +19,14 @@ export class ShardMemory {
 
   constructor({ memoryTable, memoryPartBytes = Infinity, shardNumber }: ShardStart) {
     const row = memoryTable && memoryRow(memoryTable, shardNumber)
-    // An earlier thread of the shard has left its figures.
+    // Removes the values from before the restart of the shard.
     row?.fill(0)
     this.account = new MemoryAccount(row)
     const room = Math.floor(memoryPartBytes / bytesPerTopic)
     this.topics = new TopicTable(Math.max(leastTopics, Math.min(mostTopics, room)))
   }
 
-  /** At the end of a turn: what is known as a whole. */
+  /** Called at the end of a turn, for uses that are counted as a whole. */
   publish(
     view: Pick<BrokerView, 'unconfirmedBytes'>,
     sums: { readonly buffers: number; readonly packets: number },

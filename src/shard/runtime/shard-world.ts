@@ -1,4 +1,4 @@
-// What a shard is given of the world.
+// Dependencies of a shard.
 
 import type { RuleHook } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
@@ -15,17 +15,17 @@ export interface ShardDependencies {
   readonly log: Log
   /** Runs rules. */
   readonly ruleHook: RuleHook
-  /** By its number, of whichever shard; undefined: it is closed. */
+  /** Returns a listener of any shard by its number; undefined: it is closed. */
   listenerOf(number: number): ShardListener | undefined
-  /** A stream of another shard that is none of a client: it is taken. `number`: of its listener. */
+  /** Handles a stream of another shard that is not a client's. Returns true if it is one. `number`: of its listener. */
   isTaken(stream: ByteStream, number: number): boolean
-  /** Random text: nobody is to guess the client ids that are assigned. */
+  /** Random text, so that assigned client IDs cannot be guessed. */
   readonly identity: string
-  /** At the end of the turn that brought the first message of all, from a client or from another shard. */
+  /** Called at the end of the turn with the first message, from a client or from another shard. */
   noteFirstMessage(): void
   alarm(name: AlarmName, message: string): void
-  /** What the alarm of that name was about is in order again. */
+  /** Ends the alarm of that name. */
   alarmOver(name: AlarmName, message: string): void
-  /** A mistake of ours: the thread ends and is started again. */
+  /** Reports an internal error: the thread ends and is restarted. */
   fail(error: unknown): void
 }

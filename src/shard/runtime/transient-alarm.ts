@@ -1,5 +1,5 @@
-// An alarm about something that happens again and again for a while: raised when it does, said again after a minute if it
-// goes on, and over when it has not happened for a minute.
+// An alarm about repeated events: raised at the first, repeated after a minute if they continue, and ended after a
+// minute without one.
 
 import type { AlarmName } from '../../telemetry/index.ts'
 
@@ -10,7 +10,7 @@ export interface TransientAlarmDependencies {
 
 export interface TransientAlarmTexts {
   readonly name: AlarmName
-  /** What is said when it is over. */
+  /** Text when it ends. */
   readonly over: string
 }
 
@@ -19,9 +19,9 @@ const intervalMs = 60_000
 export class TransientAlarm {
   readonly #world: TransientAlarmDependencies
   readonly #words: TransientAlarmTexts
-  /** What was said since the last look; undefined: it has not happened since. */
+  /** Text of the last event since the last check; undefined: there was none. */
   #again: string | undefined = undefined
-  /** Runs while the alarm holds. */
+  /** Runs while the alarm is active. */
   #look: NodeJS.Timeout | undefined = undefined
 
   constructor(world: TransientAlarmDependencies, words: TransientAlarmTexts) {
@@ -29,7 +29,7 @@ export class TransientAlarm {
     this.#words = words
   }
 
-  /** It has happened. */
+  /** The event has happened. */
   note(message: string): void {
     if (this.#look === undefined) this.#raise(message)
     else this.#again = message

@@ -1,14 +1,14 @@
-// Waiting for something to come to an end, but not for ever.
+// Waits for a condition, with a timeout.
 
 export class WaitUntil {
   readonly #looks = new Set<() => void>()
 
-  /** Something has ended: what is waited for may be so now. */
+  /** A state has changed: the conditions are checked. */
   check(): void {
     for (const look of this.#looks) look()
   }
 
-  /** Resolves when that is so (true), or after `patienceMs` (false). */
+  /** Resolves with true when the condition holds, or with false after `patienceMs`. */
   wait(isSo: () => boolean, patienceMs: number): Promise<boolean> {
     if (isSo()) return Promise.resolve(true)
     return new Promise((resolve) => {

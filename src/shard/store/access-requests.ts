@@ -1,11 +1,11 @@
-// Takes the core's questions about clients to the access room and brings the answers back: in the same turn where they
-// are at hand, and as an input of their own where somebody had to be asked.
+// Passes the core's access requests to the module `access`. Responses that are available at once belong to the same
+// turn; others are separate inputs.
 
 import type { AccessControl, AuthenticateRequest, ConnectRequest, AuthorizationRequest } from '../../access/index.ts'
 import { type AuthenticationResult, type Input, plainIdentity } from '../../core/index.ts'
 
 export interface AccessRequestsOwner {
-  /** Within the turn that is under way. */
+  /** Within the current turn. */
   answer(input: Input): void
   /** In a turn of its own. */
   answerLater(input: Input): void
@@ -28,7 +28,7 @@ export class AccessRequests {
       return
     }
     if (asked.kind === 'may-connect' && asked.connection.listener.isBridge === true) {
-      // It is this broker itself, and comes by no listener: there is nobody to be asked.
+      // A bridge of this broker has no listener and needs no authentication.
       const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }
       return this.#owner.answer({ kind: 'connect-verdict', question, verdict: { allowed: true, identity } })

@@ -1,8 +1,7 @@
-// Batches on their way to disk: one at a time, in their order, until they are there. While one is being written the
-// turns that happen gather into the next.
+// Writes batches in order, one at a time. While one is being written, later turns add to the next one.
 //
-// A commit that fails is never taken back: memory is ahead of the disk already. The same batch is written again, with
-// growing pauses, and nothing that waits for it leaves before.
+// A failed commit is never undone, because memory is already ahead of the disk. The same batch is written again, with
+// increasing pauses, and nothing that waits for it is sent before.
 
 import { StorageFailure, type Store } from '../../storage/index.ts'
 import type { Batch } from '../../core/index.ts'
@@ -13,9 +12,9 @@ const servesAgain = 'the disk serves again'
 
 export interface CommitPipelineOwner {
   noteCommitted(batch: Batch): void
-  /** Told when it changes. */
+  /** Called when it changes. */
   noteHealth(isHealthy: boolean, why: string): void
-  /** A mistake of ours, or a store that broke its promises: the shard cannot go on. */
+  /** Reports an internal error, or a store that broke its contract: the shard cannot continue. */
   fail(error: unknown): void
 }
 
@@ -26,7 +25,7 @@ export class CommitPipeline {
   #isHealthy = true
   /** Its own last commit has not failed. */
   #isWriting = true
-  /** What the keeper of the store has told. */
+  /** The failure that the store owner has reported. */
   #trouble: string | undefined = undefined
   #idle: (() => void)[] = []
 
@@ -43,13 +42,13 @@ export class CommitPipeline {
     return this.#isHealthy
   }
 
-  /** What another shard's commits have shown of the disk; undefined: it serves. */
+  /** Sets the failure that another shard's commits have shown; undefined: the disk works. */
   noteTrouble(trouble: string | undefined): void {
     this.#trouble = trouble
     this.#tellHealth(trouble ?? servesAgain)
   }
 
-  /** Only while it is not busy. */
+  /** Only while no write is in progress. */
   start(batch: Batch): void {
     this.#isBusy = true
     this.#write(batch).then(
@@ -88,7 +87,7 @@ export class CommitPipeline {
     try {
       await this.#store.reopen()
     } catch (error) {
-      // Still failing: the next commit says so again, after a longer pause.
+      // It still fails: the next commit reports it again, after a longer pause.
       if (!(error instanceof StorageFailure)) throw error
     }
   }

@@ -1,21 +1,21 @@
-// What of the store a shard is taking in: a session's queue, or a record at its start. The node can read it when the
-// shard has died of it:
+// Marks what a shard is reading from the store: a session's queue, or a record at its start. If the shard fails because of it, the
+// node reads the mark:
 //
 //   length i32 | kind i32 | text, UTF-8 ...        length 0: nothing
 
 import { Buffer } from 'node:buffer'
 
-/** What is to be taken out of the store where it ends its shard. A session goes with all that is its. */
+/** What is moved to quarantine if it makes its shard fail. A session is moved with all its records. */
 export type CrashCandidate =
   | { readonly kind: 'session'; readonly clientId: string }
   | { readonly kind: 'retained'; readonly topic: string }
 
-/** The longest client id or topic that MQTT allows, and a namespace or mount point in front of it. */
+/** Maximum length: the longest client ID or topic of MQTT, with a namespace or mount point. */
 const mostBytes = 2 * 65_535
 const headerBytes = 2 * Int32Array.BYTES_PER_ELEMENT
 const kinds = ['session', 'retained'] as const
 
-/** Shared memory for the mark of one shard. */
+/** Creates shared memory for the mark of one shard. */
 export function createCrashMarker(): SharedArrayBuffer {
   return new SharedArrayBuffer(headerBytes + mostBytes)
 }
@@ -39,7 +39,7 @@ export class CrashMarker {
       : { kind: 'session', clientId: text }
   }
 
-  /** What is there already stays: the shard is dying of it. */
+  /** An existing mark stays, because the shard is failing because of it. */
   during(suspect: CrashCandidate, work: () => void): void {
     const isMine = Atomics.load(this.#header, 0) === 0
     if (isMine) this.set(suspect)

@@ -1,5 +1,5 @@
-// Single messages that the core wants back from disk: wills that are due and payloads of retained messages. A disk that fails is
-// asked again, with growing pauses.
+// Reads single messages for the core: due wills and payloads of retained messages. After a failure it reads again, with
+// increasing pauses.
 
 import { type CoreRequest, type Input, type MessageRecordKey, PendingQueue } from '../../core/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
@@ -12,16 +12,16 @@ type MessageLoaded = Extract<Input, { kind: 'message-loaded' }>
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 
-/** The process has four threads for them, and each may bring a megabyte. */
+/** The process has four threads for reads, and each message may have a megabyte. */
 const maxUnderWay = 8
 
 export interface MessageLoadsCallbacks {
-  /** `marked` runs what takes the answer in, and its mark stays if that throws. */
+  /** `marked` runs the handling of the response; the mark stays if that throws. */
   answer(answer: MessageLoaded, marked: (work: () => void) => void): void
   noteFailure(text: string): void
-  /** Everything that could not be read has been read since. */
+  /** Everything that could not be read was read since. */
   noteRecovery(): void
-  /** An internal error: the shard cannot go on. */
+  /** Reports an internal error: the shard cannot continue. */
   fail(error: unknown): void
 }
 
@@ -46,7 +46,7 @@ export class MessageLoads {
     this.#readNext()
   }
 
-  /** No reading begins any more; resolves when none is under way. */
+  /** Starts no further reads; resolves when none is in progress. */
   async end(): Promise<void> {
     this.#isEnding = true
     if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
@@ -74,7 +74,7 @@ export class MessageLoads {
     )
   }
 
-  /** An internal error in it is caught by the shard, which ends: then the mark stays. */
+  /** The shard catches an internal error and ends: then the mark stays. */
   #take(load: LoadMessage, message: StoredMessage | undefined): void {
     const answer = { kind: 'message-loaded', question: load.question, message } as const
     this.#callbacks.answer(answer, (work) =>
@@ -103,7 +103,7 @@ export class MessageLoads {
   }
 }
 
-/** Undefined: there is no such record, or it is damaged, which the store reports. Throws StorageFailure. */
+/** Undefined if there is no such record, or if it is damaged, which the store reports. Throws StorageFailure. */
 async function readMessage(store: Store, of: MessageRecordKey): Promise<StoredMessage | undefined> {
   for await (const record of store.read(of))
     if (record.kind === 'will' || record.kind === 'retained') return record.message

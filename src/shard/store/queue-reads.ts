@@ -1,5 +1,5 @@
-// Queues that the core wants back from disk: each is read once the batches before it are there. A disk that fails is
-// asked again, with growing pauses: the client waits, and the others are served.
+// Reads queues for the core: each after the batches before it are durable. After a failure it reads again, with
+// increasing pauses: only that client waits.
 
 import { PendingQueue, type Input, type CoreRequest } from '../../core/index.ts'
 import { QueueReaders, StorageFailure, type QueuePart, type Store } from '../../storage/index.ts'
@@ -9,22 +9,22 @@ type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * So many readings are under way at once; others wait for their turn. More would not be quicker, as the process has some four threads
- * for them, and what they bring comes to the loop in one piece: after sixteen thousand clients had come back at once each turn took
- * two seconds, and their readings more than a gigabyte.
+ * Maximum number of reads at once; others wait. More would not be faster, because the process has four threads for
+ * them, and each result is handled as one step. Without the limit, after 16,000 clients had reconnected at once, each
+ * turn took two seconds and the reads used more than a gigabyte.
  */
 const mostUnderWay = 64
 
 type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
 
 export interface QueueReadsOwner {
-  /** `marked` runs what takes the answer in, and its mark stays if that throws. */
+  /** `marked` runs the handling of the response; the mark stays if that throws. */
   answer(answer: QueueLoaded, marked: (work: () => void) => void): void
-  /** The disk could not be read; it is tried again. */
+  /** A read failed; it is tried again. */
   noteFailure(text: string): void
-  /** Everything that could not be read has been read since. */
+  /** Everything that could not be read was read since. */
   noteRecovery(): void
-  /** A mistake of ours, or a store that broke its promises: the shard cannot go on. */
+  /** Reports an internal error, or a store that broke its contract: the shard cannot continue. */
   fail(error: unknown): void
 }
 
@@ -32,12 +32,12 @@ export class QueueReads {
   readonly #readers: QueueReaders
   readonly #owner: QueueReadsOwner
   readonly #mark: CrashMarker | undefined
-  /** For what they want to be on disk. */
+  /** Requests that wait for a commit. */
   #waiting: LoadQueue[] = []
-  /** For others to be read, the first to be asked first. */
+  /** Requests that wait for other reads, in order. */
   readonly #inLine = new PendingQueue<LoadQueue>()
   #underWay = 0
-  /** Readings under way that have failed once. */
+  /** Reads in progress that have failed once. */
   #failing = 0
   #isEnding = false
   #whenIdle: (() => void) | undefined
@@ -48,7 +48,7 @@ export class QueueReads {
     this.#owner = owner
   }
 
-  /** No reading begins any more; resolves when none is under way and nothing of the store is held. */
+  /** Starts no further reads; resolves when none is in progress and no snapshot is held. */
   async end(): Promise<void> {
     this.#isEnding = true
     if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
@@ -94,7 +94,7 @@ export class QueueReads {
     )
   }
 
-  /** A mistake of ours in it is caught by the owner, who ends the shard: then the mark stays. */
+  /** The shard catches an internal error and ends: then the mark stays. */
   #take({ question, clientId }: LoadQueue, part: QueuePart): void {
     const answer = { kind: 'queue-loaded', question, ...part } as const
     this.#owner.answer(answer, (work) =>
@@ -102,7 +102,7 @@ export class QueueReads {
     )
   }
 
-  /** Undefined: the shard ends and nobody wants to know any more. */
+  /** Undefined: the shard ends, and the result is not needed. */
   async #readUntilRead(load: LoadQueue): Promise<QueuePart | undefined> {
     let hasFailed = false
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {

@@ -1,4 +1,4 @@
-// Reads what was kept and gives it to the core, before any client is let in.
+// Reads the stored records and passes them to the core, before clients are accepted.
 
 import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
@@ -6,7 +6,7 @@ import type { AccessRecord, RecordKind, StoredRecord } from '../../records/index
 import { accessKinds, readAllQueueBounds, type Store } from '../../storage/index.ts'
 import type { CrashMarker, CrashCandidate } from './crash-marker.ts'
 
-/** Sessions come first: everything else belongs to one. */
+/** Sessions come first, because other records belong to one. */
 const restoredKinds: readonly RecordKind[] = [
   'session',
   'subscription',
@@ -18,13 +18,13 @@ const restoredKinds: readonly RecordKind[] = [
   'moving',
 ]
 
-/** `mark` says at each moment what is being taken in, should the shard end with it. */
+/** `mark` says what is being read, in case it makes the shard fail. */
 export async function restoreBroker(
   store: Store,
   core: BrokerCore,
   { nowMs, mark }: { readonly nowMs: number; readonly mark: CrashMarker | undefined },
 ): Promise<void> {
-  // Client ids may be long: they are read once, and not for each kind.
+  // Client IDs may be long: they are read once, not for each kind.
   const release = store.shareClientIds()
   for (const kind of restoredKinds) {
     for await (const record of store.read({ kind })) {
@@ -48,7 +48,7 @@ function marked(mark: CrashMarker | undefined, suspect: CrashCandidate | undefin
   else mark.during(suspect, work)
 }
 
-/** What would have to go if this could not be taken in; undefined: nothing that the broker could do without. */
+/** Returns what would have to be removed if it cannot be restored; undefined if the broker needs it. */
 function suspectOf(record: StoredRecord): CrashCandidate | undefined {
   if (record.kind === 'retained') return { kind: 'retained', topic: record.message.topic }
   return 'clientId' in record && record.clientId !== undefined
@@ -56,7 +56,7 @@ function suspectOf(record: StoredRecord): CrashCandidate | undefined {
     : undefined
 }
 
-/** Before anything rests on it: who may come in is known before anybody is let in. */
+/** Access records are restored before clients are accepted. */
 export async function restoreAccess(store: Store, access: Pick<AccessControl, 'applyRecords'>): Promise<void> {
   for (const kind of accessKinds) {
     const put: AccessRecord[] = []
@@ -65,7 +65,7 @@ export async function restoreAccess(store: Store, access: Pick<AccessControl, 'a
   }
 }
 
-/** The last time that is known from before, 0 where none is. */
+/** Returns the last stored time; 0 if there is none. */
 export async function readClock(store: Store): Promise<number> {
   for await (const record of store.read({ kind: 'fact' })) {
     if (record.kind === 'fact' && record.name === 'clock') return Number(record.value)

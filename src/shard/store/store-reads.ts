@@ -1,5 +1,5 @@
-// All that the core reads from disk while the shard serves: parts of queues and single messages. They share one alarm, which is
-// over when neither of them fails.
+// All reads of the core while the shard runs: parts of queues and single messages. They share one alarm, which ends
+// when neither fails.
 
 import type { Input, CoreRequest } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
@@ -14,7 +14,7 @@ export function isStoreRead(request: CoreRequest): request is StoreRead {
 }
 
 export interface StoreReadsCallbacks {
-  /** `marked` runs what takes the answer in, and its mark stays if that throws. */
+  /** `marked` runs the handling of the response; the mark stays if that throws. */
   answer(answer: Extract<Input, { kind: 'queue-loaded' | 'message-loaded' }>, marked: (work: () => void) => void): void
   noteFailure(text: string): void
   noteRecovery(): void

@@ -16,16 +16,16 @@ import type { SessionCache } from './session-cache.ts'
 
 const firstResendMs = 1_000
 const maxResendMs = 60_000
-/** A client that says something again is answered again, but not for each of its datagrams. */
+/** A client that repeats a message gets the response again, at most at this interval. */
 const minResendMs = 500
-/** Of Finished in fragments, before its keys are known. */
+/** Maximum number of early records: Finished in fragments, before the keys are known. */
 const maxEarlyRecords = 16
 const maxEarlyBytes = 256
 
 export interface AssociationOptions {
   readonly credentials: DtlsCredentials
   readonly sessions: SessionCache
-  /** Its own, where it takes connection IDs; undefined: none are given. */
+  /** The server's connection ID if the client supports them; undefined: none. */
   readonly connectionId: Buffer | undefined
   readonly handshakeTimeoutMs: number
   readonly random: (bytes: number) => Buffer
@@ -33,7 +33,7 @@ export interface AssociationOptions {
   send(datagram: Buffer, association: Association): void
   onOpen(association: Association): void
   onMessage(association: Association, bytes: Buffer): void
-  /** `why`: its handshake has failed; undefined: it ended well. */
+  /** `why`: its handshake failed; undefined: it ended normally. */
   onClosed(association: Association, why: string | undefined): void
 }
 
@@ -45,14 +45,14 @@ interface Flight {
   resendMs: number
 }
 
-/** Where datagrams are sent to. */
+/** Destination of datagrams. */
 export interface DtlsPeer {
   readonly address: string
   readonly port: number
 }
 
 export class Association {
-  /** The newest address that it sent from. */
+  /** The newest address of the client. */
   peer: DtlsPeer
   readonly helloRandom: Buffer
   readonly connectionId: Buffer | undefined
@@ -66,7 +66,7 @@ export class Association {
   #early: DtlsRecord[] = []
   #badRecords = 0
 
-  /** `recordSequence`: of the ClientHello, whose cookie is good. */
+  /** `recordSequence`: of the ClientHello with a valid cookie. */
   constructor(
     hello: ClientHello,
     from: { readonly message: HandshakeMessage; readonly recordSequence: number; readonly peer: DtlsPeer },
@@ -98,7 +98,7 @@ export class Association {
     return this.#state === 'open'
   }
 
-  /** When `tick` is to be called. */
+  /** When `tick` must be called. */
   get deadlineMs(): number {
     if (this.#state !== 'handshake') return Number.POSITIVE_INFINITY
     const flight = this.#flight
@@ -111,7 +111,7 @@ export class Association {
     this.#guarded(() => this.#handshake.start())
   }
 
-  /** What has become of a record: undefined where it was none of this association. */
+  /** Handles a record. Returns undefined if the record does not belong to this association. */
   handleRecord(record: DtlsRecord): Pick<OpenedRecord, 'isLatest'> | undefined {
     if (this.#state === 'closed') return undefined
     if (record.epoch === 1 && !this.#records.canReadProtected) {
@@ -128,7 +128,7 @@ export class Association {
     return opened
   }
 
-  /** The ClientHello that began it has come again. */
+  /** The first ClientHello was received again. */
   handleRepeatedHello(): void {
     if (this.#state === 'handshake') this.#resend()
   }
@@ -151,7 +151,7 @@ export class Association {
     if (this.#state === 'open') this.#sendRecord(contentTypes.applicationData, bytes)
   }
 
-  /** Says that it ends, where it is open. Nothing is told of it. */
+  /** Sends close_notify if it is open. No callback is called. */
   end(): void {
     if (this.#state === 'open') this.#sendRecord(contentTypes.alert, writeAlert('warning', 'closeNotify'))
     this.#state = 'closed'
@@ -162,7 +162,7 @@ export class Association {
       work()
     } catch (error) {
       if (!(error instanceof HandshakeFailure)) throw error
-      // Once it is open nobody but the client could have sent it, and what it says is not heeded.
+      // After the handshake only the client could have sent it, and it is ignored.
       if (this.#state === 'handshake') this.#fail(error.alert, error.message)
     }
   }
@@ -190,7 +190,7 @@ export class Association {
         if (this.#state === 'open' && epoch === 1) this.#options.onMessage(this, plaintext)
         return undefined
       default:
-        // ChangeCipherSpec says nothing here that the epoch of the next record does not say.
+        // ChangeCipherSpec adds nothing to the epoch of the next record.
         return undefined
     }
   }
@@ -257,7 +257,7 @@ export class Association {
     this.#transmit(flight)
   }
 
-  /** The client has said something again: what answers it may be lost. */
+  /** The client repeated a message, so the response may be lost. */
   #resend(): void {
     const flight = this.#flight
     if (flight !== undefined && this.#options.nowMs() - flight.sentAtMs >= minResendMs) this.#transmit(flight)

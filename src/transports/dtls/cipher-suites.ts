@@ -1,17 +1,17 @@
-// The cipher suites of DTLS 1.2 that are spoken here. All use AES-128 with authentication, and SHA-256.
+// Supported cipher suites of DTLS 1.2. All use AES-128 with authentication, and SHA-256.
 
 export type KeyExchange = 'psk' | 'ecdhe-psk' | 'ecdhe-ecdsa' | 'ecdhe-rsa'
 
 export interface CipherSuite {
   readonly id: number
-  /** As OpenSSL calls it; the name of the registry where OpenSSL has none. */
+  /** Name in OpenSSL, or in the IANA registry if OpenSSL has none. */
   readonly name: string
   readonly keyExchange: KeyExchange
   readonly cipher: 'aes-128-gcm' | 'aes-128-ccm'
   readonly tagBytes: 8 | 16
 }
 
-/** The most wanted first. */
+/** In order of preference. */
 export const cipherSuites: readonly CipherSuite[] = [
   suite(0xc02b, 'ECDHE-ECDSA-AES128-GCM-SHA256', 'ecdhe-ecdsa', 'aes-128-gcm'),
   suite(0xc0ae, 'ECDHE-ECDSA-AES128-CCM8', 'ecdhe-ecdsa', 'aes-128-ccm', 8),
@@ -35,7 +35,7 @@ function suite(
   return { id, name, keyExchange, cipher, tagBytes }
 }
 
-/** The suites that a list of names, by colons, allows, in the order of the list. Undefined: a name is unknown. */
+/** Returns the suites of a list of names separated by colons, in its order. Undefined: a name is unknown. */
 export function cipherSuitesOf(names: string): readonly CipherSuite[] | undefined {
   const chosen = names.split(':').map((name) => cipherSuites.find((known) => known.name === name.trim()))
   return chosen.every((found) => found !== undefined) ? chosen : undefined

@@ -1,5 +1,5 @@
-// Which certificates of clients are believed: those that lead to an authority of the listener (RFC 5280 6). OpenSSL does this for TLS;
-// Node gives no way to ask it alone. What is not understood is not believed.
+// Verifies certificates of clients against the authorities of the listener (RFC 5280 6). OpenSSL does this for TLS;
+// Node does not offer it separately. Anything unknown is rejected.
 
 import { X509Certificate } from 'node:crypto'
 import { contentOf, derTags, insideOf, MalformedDer, partsOf, sequenceIn } from '../der.ts'
@@ -7,7 +7,7 @@ import { HandshakeFailure } from './alerts.ts'
 
 const maxChain = 8
 const minRsaBits = 2_048
-/** A longer one takes long to look at. */
+/** Larger keys take too long to verify. */
 const maxRsaBits = 4_096
 const clientAuthentication = '1.3.6.1.5.5.7.3.2'
 const anyPurpose = '2.5.29.37.0'
@@ -23,7 +23,7 @@ const digitalSignature = 0x80
 const signsCertificates = 0x04
 
 interface Limits {
-  /** Authorities that may follow before the client's own certificate. */
+  /** Number of intermediate authorities that may follow. */
   readonly pathLength: number
   /** First byte; undefined: any usage. */
   readonly keyUsage: number | undefined
@@ -38,7 +38,9 @@ export class ClientTrust {
     this.#authorities = (blocks ?? []).map((block) => new X509Certificate(block))
   }
 
-  /** The certificate of a client that shows these, its own first (DER). Throws HandshakeFailure where it is not believed. */
+  /**
+   * Returns the client's certificate from a chain in DER, its own first. Throws HandshakeFailure if it is not trusted.
+   */
   verify(shown: readonly Buffer[], nowMs: number): X509Certificate {
     const [own, ...others] = shown.map(readCertificate)
     if (own === undefined) throw new HandshakeFailure('badCertificate', 'it shows no certificate')
@@ -86,12 +88,12 @@ function isIssuer(authority: X509Certificate, certificate: X509Certificate): boo
   try {
     return certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
   } catch {
-    // A key that OpenSSL cannot use has signed nothing that is believed.
+    // OpenSSL cannot use the key, so it has signed nothing valid.
     return false
   }
 }
 
-/** `between`: authorities on the way from it to the client's own certificate. */
+/** `between`: number of authorities between it and the client's certificate. */
 function expectAuthority(authority: X509Certificate, between: number, nowMs: number): void {
   expectInForce(authority, nowMs)
   const { pathLength, keyUsage } = limitsOf(authority)
@@ -124,7 +126,7 @@ function expectGoodKey({ publicKey }: X509Certificate): void {
     )
 }
 
-/** What its extensions say. */
+/** Returns the restrictions in its extensions. */
 function limitsOf(certificate: X509Certificate): Limits {
   try {
     return readLimits(certificate.raw)
@@ -146,7 +148,7 @@ function readLimits(der: Buffer): Limits {
     if (rest[0]?.tag === derTags.boolean && !understood.includes(id))
       throw new MalformedDer('a critical extension is not known here')
     if (id === extensionIds.basicConstraints) limits = { ...limits, pathLength: pathLengthIn(value) }
-    // The first byte of a string of bits says how many of the last byte do not count.
+    // The first byte of a bit string is the number of unused bits in the last byte.
     if (id === extensionIds.keyUsage)
       limits = { ...limits, keyUsage: contentOf(partsOf(value)[0], derTags.bits)[1] ?? 0 }
   }

@@ -1,6 +1,6 @@
-// Cookies of HelloVerifyRequest (RFC 6347 4.2.1): who sends one back gets datagrams at the address that it gave. Nothing is
-// remembered for it: a cookie is a code over the address and the rest of ClientHello. The secret changes every minute, and the one
-// before still counts.
+// Cookies of HelloVerifyRequest (RFC 6347 4.2.1): a client that returns one receives datagrams at its address. Nothing
+// is stored: a cookie is a code over the address and the rest of ClientHello. The secret changes every minute; the
+// previous one remains valid.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ClientHello } from './handshake-messages.ts'

@@ -1,4 +1,4 @@
-// What a DTLS server shows, and what it takes of its clients.
+// Credentials of a DTLS server, and the accepted credentials of clients.
 
 import type { KeyObject } from 'node:crypto'
 import type { CipherSuite } from './cipher-suites.ts'
@@ -11,10 +11,10 @@ export interface DtlsCertificate {
 }
 
 export interface DtlsCredentials {
-  /** The most wanted first. */
+  /** In order of preference. */
   readonly suites: readonly CipherSuite[]
   readonly certificate: DtlsCertificate | undefined
-  /** Undefined: clients are not asked for certificates. */
+  /** Undefined: no client certificates are requested. */
   readonly clients: { readonly trust: ClientTrust; readonly isRequired: boolean } | undefined
   findKey(identity: string): Uint8Array | undefined
 }

@@ -1,4 +1,4 @@
-// What a DTLS listener reads from disk, as listeners of TLS do: everything is read and tried together.
+// Files of a DTLS listener: everything is read and validated together, as for TLS.
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { parsePskFile } from '../psk-file.ts'
@@ -9,17 +9,17 @@ import { ClientTrust } from './client-trust.ts'
 import type { DtlsCertificate, DtlsCredentials } from './dtls-credentials.ts'
 
 export interface DtlsSettings {
-  /** Its ciphers are not looked at. */
+  /** Its ciphers are ignored. */
   readonly files: TlsSettings
-  /** Names of cipher suites with colons between them; undefined: all. */
+  /** Names of cipher suites separated by colons; undefined: all. */
   readonly suites: string | undefined
-  /** As the lines of a file of keys: `identity:hex`. */
+  /** As the lines of a key file: `identity:hex`. */
   readonly keys: readonly string[]
   readonly usesConnectionIds: boolean
 }
 
 export interface DtlsProblem {
-  /** Which setting it is about. */
+  /** The setting that it concerns. */
   readonly setting: string
   readonly message: string
 }
@@ -28,7 +28,7 @@ type DtlsLoading = { readonly credentials: DtlsCredentials } | { readonly proble
 
 const minRsaBits = 2_048
 
-/** `findStoredKey`: a key that is stored in the broker counts more than one of the settings. */
+/** `findStoredKey`: a stored key replaces one of the settings. */
 export function loadDtlsCredentials(
   settings: DtlsSettings,
   findStoredKey: (identity: string) => Uint8Array | undefined,
@@ -63,13 +63,13 @@ export function loadDtlsCredentials(
   }
 }
 
-/** What keeps these settings from being used; undefined: nothing. */
+/** Returns why these settings cannot be used; undefined if they can. */
 export function problemOfDtls(settings: DtlsSettings): DtlsProblem | undefined {
   const loading = loadDtlsCredentials(settings, () => undefined)
   return 'problem' in loading ? loading.problem : undefined
 }
 
-/** Read and tried already. */
+/** It was read and validated before. */
 function certificateIn({ options: { cert, key, passphrase } }: TlsMaterial): DtlsCertificate | undefined {
   if (cert === undefined || !Buffer.isBuffer(key)) return undefined
   const blocks = String(cert).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []

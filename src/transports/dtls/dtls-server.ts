@@ -1,8 +1,8 @@
-// A DTLS 1.2 server without sockets and clock. Who it has not heard at an address before gets nothing but a cookie, and takes no memory.
+// A DTLS 1.2 server without sockets and clock. An unknown address gets only a cookie, and uses no memory.
 //
 //   datagram --> by address, or by connection ID --> Association --> onMessage
 //
-// A new handshake of a known address stands beside its association until it is complete (RFC 6347 4.2.8): otherwise one datagram with a
+// A new handshake of a known address exists next to its association until it is complete (RFC 6347 4.2.8): otherwise one datagram with a
 // forged address would end it.
 
 import { Association, type AssociationOptions, type DtlsPeer } from './association.ts'
@@ -17,16 +17,16 @@ import { SessionCache } from './session-cache.ts'
 const connectionIdBytes = 8
 const maxHandshakes = 4_096
 const maxPerAddress = 1_024
-/** An association that was heard within this time is not ended for a new one. */
+/** An association with data within this time is not ended in favor of a new one. */
 const minQuietMs = 60_000
 
-/** As the datagrams of an open association are sent and received. */
+/** Sends and receives the datagrams of an open association. */
 export type DtlsSession = Pick<Association, 'peer' | 'credentials' | 'suiteName' | 'send'>
 
 export interface DtlsServerSettings {
   readonly handshakeTimeoutMs: number
   readonly usesConnectionIds: boolean
-  /** Open associations. */
+  /** Maximum number of open associations. */
   readonly maxSessions: number
 }
 
@@ -35,20 +35,20 @@ export interface DtlsServerDependencies {
   readonly random: (bytes: number) => Buffer
   /** Sends one datagram. It may be lost. */
   readonly send: (datagram: Buffer, peer: DtlsPeer) => void
-  /** `tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
+  /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   readonly wakeAt: (timeMs: number) => void
-  /** False: an address that has not shown itself is not answered now. */
+  /** Returns false if an unverified address must not be answered now. */
   readonly mayAnswer: (address: string) => boolean
-  /** True for addresses that may have any number of associations. */
+  /** Returns true for addresses with an unlimited number of associations. */
   readonly isUnlimited: (address: string) => boolean
   readonly onOpen: (session: DtlsSession) => void
   readonly onMessage: (session: DtlsSession, bytes: Buffer) => void
   readonly onClosed: (session: DtlsSession) => void
-  /** A handshake has failed; `why` for the log. */
+  /** A handshake failed; `why` is for the log. */
   readonly onRefused: (peer: DtlsPeer, why: string) => void
 }
 
-/** The two that an address may have. */
+/** The associations of one address. */
 interface Entry {
   open: Association | undefined
   pending: Association | undefined
@@ -63,7 +63,7 @@ export class DtlsServer {
   /** By connection ID; open or not. */
   readonly #byId = new Map<string, Association>()
   readonly #handshakes = new Set<Association>()
-  /** With the time when it was heard; the quietest first. */
+  /** With the time of the last data; the longest silent first. */
   readonly #open = new Map<Association, number>()
   readonly #perAddress = new Map<string, number>()
   #credentials: DtlsCredentials
@@ -76,7 +76,7 @@ export class DtlsServer {
     this.#cookies = new Cookies((bytes) => dependencies.random(bytes), dependencies.nowMs())
   }
 
-  /** Handshakes under way. */
+  /** Handshakes in progress. */
   get handshakes(): number {
     return this.#handshakes.size
   }
@@ -85,7 +85,7 @@ export class DtlsServer {
     return this.#open.size
   }
 
-  /** For handshakes from now on. What was verified by others is not resumed. */
+  /** Applies to later handshakes. Sessions verified with others are not resumed. */
   setCredentials(credentials: DtlsCredentials): void {
     this.#credentials = credentials
     this.#sessions.clear()
@@ -104,7 +104,7 @@ export class DtlsServer {
     this.#wakeAt(earliest)
   }
 
-  /** Tells all clients that it ends. */
+  /** Sends close_notify to all clients. */
   close(): void {
     for (const association of this.#open.keys()) association.end()
     for (const association of this.#handshakes) association.end()
@@ -122,7 +122,7 @@ export class DtlsServer {
     const hello = record.epoch === 0 ? helloIn(record) : undefined
     if (hello !== undefined) return this.#handleHello(hello, record, peer)
     const entry = this.#entries.get(key)
-    // Both may have an epoch 1: the keys tell whose it is.
+    // Both may have an epoch 1: the keys show which one the record belongs to.
     if (entry?.pending?.handleRecord(record) !== undefined || entry?.open === undefined) return
     if (record.epoch === 1 && entry.open.handleRecord(record) !== undefined) this.#noteHeard(entry.open)
   }
@@ -133,7 +133,7 @@ export class DtlsServer {
     const opened = association?.handleRecord(record)
     if (association === undefined || before === undefined || opened === undefined || !association.isOpen) return
     this.#noteHeard(association)
-    // [RFC9146-6] Only the newest record says where the client is now.
+    // [RFC9146-6] Only the newest record shows the current address.
     if (opened.isLatest && keyOf(before) !== keyOf(peer)) this.#move(association, peer)
   }
 
@@ -141,7 +141,7 @@ export class DtlsServer {
     this.#leaveAddress(association)
     association.peer = peer
     const entry = this.#entryOf(peer)
-    // What was there has no connection ID, or sends by it: both are found without the address.
+    // The earlier association has no connection ID, or sends with it: both are found without the address.
     const replaced = entry.open
     entry.open = association
     this.#count(peer.address, 1)
@@ -220,7 +220,7 @@ export class DtlsServer {
     this.#dependencies.onOpen(association)
   }
 
-  /** The one that was quiet longest makes room, when it has been quiet for long. */
+  /** The association that was silent longest is ended, if it was silent long enough. */
   #hasRoom(): boolean {
     if (this.#open.size < this.#settings.maxSessions) return true
     const [quietest] = this.#open
@@ -237,7 +237,7 @@ export class DtlsServer {
     else this.#dependencies.onRefused(association.peer, why ?? 'it ended its handshake')
   }
 
-  /** Nothing is said to the client. */
+  /** Sends nothing to the client. */
   #drop(association: Association): void {
     const wasOpen = this.#open.has(association)
     this.#forget(association)
@@ -295,8 +295,8 @@ interface ReceivedHello {
 }
 
 /**
- * A ClientHello in one piece. In fragments it is not taken, as nothing may be remembered of an address that has not shown itself; nor
- * is one that is malformed answered.
+ * Returns an unfragmented ClientHello. Fragments are not accepted, because nothing is stored for an unverified address;
+ * malformed ones are not answered.
  */
 function helloIn({ type, body }: DtlsRecord): ReceivedHello | undefined {
   if (type !== contentTypes.handshake || body[0] !== messageTypes.clientHello) return undefined
@@ -310,7 +310,7 @@ function helloIn({ type, body }: DtlsRecord): ReceivedHello | undefined {
   }
 }
 
-/** In a record with the sequence number of the one that it answers [RFC6347-4.2.1]. */
+/** In a record with the sequence number of the request [RFC6347-4.2.1]. */
 function verifyRequest(cookie: Buffer, { messageSequence }: HandshakeMessage, { sequence }: DtlsRecord): Buffer {
   const body = writeHelloVerifyRequest(cookie)
   const message = writeWholeMessage({ type: messageTypes.helloVerifyRequest, messageSequence, body })

@@ -1,4 +1,4 @@
-// Reads the fields of handshake messages. Whatever is too short or too long ends the handshake with decode_error.
+// Reads the fields of handshake messages. A wrong length ends the handshake with decode_error.
 
 import { HandshakeFailure } from './alerts.ts'
 
@@ -25,7 +25,7 @@ export class FieldReader {
     return this.#bytes.subarray(from, this.#at)
   }
 
-  /** A vector whose length is in front of it in `lengthBytes` bytes. */
+  /** Reads a vector with a length of `lengthBytes` bytes. */
   vector(lengthBytes: number): Buffer {
     return this.take(this.uint(lengthBytes))
   }
@@ -35,7 +35,7 @@ export class FieldReader {
   }
 }
 
-/** A vector with its length in front. */
+/** Returns a vector with its length before it. */
 export function vectorOf(lengthBytes: number, content: Buffer): Buffer {
   const length = Buffer.alloc(lengthBytes)
   length.writeUIntBE(content.length, 0, lengthBytes)

@@ -1,4 +1,5 @@
-// What is sent together, and sent again together until it is answered (RFC 6347 4.2.4). Each time its records are made anew.
+// Messages that are sent together, and repeated together until they are answered (RFC 6347 4.2.4). Their records are
+// created again each time.
 
 import { handshakeHeaderBytes, type HandshakeMessage, writeFragment } from './handshake-fragments.ts'
 import type { Epoch, RecordLayer } from './record-layer.ts'
@@ -8,15 +9,15 @@ export type FlightItem =
   | { readonly kind: 'message'; readonly epoch: Epoch; readonly message: HandshakeMessage }
   | { readonly kind: 'change' }
 
-/** Of a datagram: over IPv6 nothing that has these is fragmented on the way. */
+/** Maximum size of a datagram: IPv6 passes this size without fragments. */
 const usualBytes = 1_200
-/** What every IPv4 network passes, for flights that seem not to arrive. */
+/** Every IPv4 network passes this size, for flights that seem to be lost. */
 const smallBytes = 508
-/** So often a flight is sent before it is made of small datagrams. */
+/** After this number of transmissions, small datagrams are used. */
 const timesBeforeSmall = 2
 const minFragmentBytes = 64
 
-/** The datagrams of a flight that is sent for the `times`th time. */
+/** Returns the datagrams of a flight for transmission number `times`. */
 export function datagramsOf(items: readonly FlightItem[], records: RecordLayer, times: number): Buffer[] {
   const packing = new Packing(times > timesBeforeSmall ? smallBytes : usualBytes)
   for (const item of items) {

@@ -1,15 +1,15 @@
-// Handshake messages on the wire (RFC 6347 4.2.2): each may come in fragments, repeated, and in any order.
+// Handshake messages on the wire (RFC 6347 4.2.2): they may arrive in fragments, repeated, and in any order.
 //
 //   type 1 | length 3 | message sequence 2 | fragment offset 3 | fragment length 3 | fragment
 
 import { HandshakeFailure } from './alerts.ts'
 
 export const handshakeHeaderBytes = 12
-/** A chain of certificates is the longest that comes. */
+/** The longest message is a certificate chain. */
 const maxMessageBytes = 16_384
-/** Messages that may come before the one that is next. */
+/** Messages that may arrive before the expected one. */
 const maxAhead = 8
-/** Of all messages that are not complete or not next. */
+/** Bytes of all incomplete or early messages. */
 const maxBufferedBytes = 32_768
 const maxFragments = 128
 
@@ -50,7 +50,7 @@ export function parseFragments(plaintext: Buffer): HandshakeFragment[] {
   return fragments
 }
 
-/** As one fragment, which is also how it counts in the hash of the handshake. */
+/** As one fragment, which is also the form for the handshake hash. */
 export function writeWholeMessage({ type, messageSequence, body }: HandshakeMessage): Buffer {
   const fragment = { type, length: body.length, messageSequence, offset: 0, body }
   return writeFragment(fragment)
@@ -69,11 +69,11 @@ export function writeFragment({ type, length, messageSequence, offset, body }: H
 interface Partial {
   readonly type: number
   readonly bytes: Buffer
-  /** Sorted, and none touches another: [from, to). */
+  /** Sorted and separate: [from, to). */
   ranges: (readonly [number, number])[]
 }
 
-/** Puts messages together and gives them in their order. */
+/** Reassembles messages and returns them in order. */
 export class HandshakeReassembly {
   readonly #partials = new Map<number, Partial>()
   #next: number
@@ -83,7 +83,7 @@ export class HandshakeReassembly {
     this.#next = firstSequence
   }
 
-  /** False: it is of a message that has been taken already. */
+  /** Returns false if its message was returned already. */
   add(fragment: HandshakeFragment): boolean {
     const { messageSequence, type, length, offset, body } = fragment
     if (messageSequence < this.#next) return false
@@ -104,7 +104,7 @@ export class HandshakeReassembly {
     return true
   }
 
-  /** The next message, when it is complete. */
+  /** Returns the next message if it is complete. */
   take(): HandshakeMessage | undefined {
     const partial = this.#partials.get(this.#next)
     if (partial === undefined || !isWhole(partial)) return undefined

@@ -1,4 +1,4 @@
-// Handshake messages of DTLS 1.2 that a server reads and writes.
+// Encodes and decodes the handshake messages of a DTLS 1.2 server.
 
 import { FieldReader, uint16Of, vectorOf } from './field-reader.ts'
 import { HandshakeFailure } from './alerts.ts'
@@ -38,23 +38,23 @@ export interface ClientHello {
   readonly sessionId: Buffer
   readonly cookie: Buffer
   readonly suites: readonly number[]
-  /** Undefined: it says nothing of groups. */
+  /** Undefined: absent. */
   readonly groups: readonly number[] | undefined
-  /** Undefined: it says nothing of signatures, which then are of SHA-1. */
+  /** Undefined: absent, which means SHA-1. */
   readonly signatureAlgorithms: readonly number[] | undefined
   readonly hasPointFormats: boolean
   readonly hasExtendedMasterSecret: boolean
   readonly hasRenegotiationInfo: boolean
-  /** What it wants in records that are sent to it; undefined: no connection ids. */
+  /** Connection ID for records to the client; undefined: not supported. */
   readonly connectionId: Buffer | undefined
-  /** All but the cookie, which is bound to this. */
+  /** Everything except the cookie, which depends on it. */
   readonly withoutCookie: readonly Buffer[]
 }
 
 export function parseClientHello(body: Buffer): ClientHello {
   const reader = new FieldReader(body)
   const version = reader.uint(2)
-  // A later version has a smaller number; what it says of DTLS 1.3 is in an extension.
+  // A later version has a lower number; DTLS 1.3 is negotiated in an extension.
   if (version > dtls12 || version >> 8 !== dtls12 >> 8)
     throw new HandshakeFailure('protocolVersion', 'the client does not speak DTLS 1.2')
   const random = reader.take(randomBytes)
@@ -95,7 +95,7 @@ function parseExtensions(reader: FieldReader): Map<number, Buffer> {
 }
 
 function readRenegotiation(suites: readonly number[], content: Buffer | undefined): boolean {
-  // RFC 5746 3.6: in a first handshake there is nothing in it.
+  // RFC 5746 3.6: empty in a first handshake.
   if (content !== undefined && !content.equals(Buffer.of(0)))
     throw new HandshakeFailure('handshakeFailure', 'renegotiation is not supported')
   return content !== undefined || suites.includes(renegotiationSignal)
@@ -125,7 +125,7 @@ function uint16List(bytes: Buffer): readonly number[] {
   return list
 }
 
-/** Its version is 1.0, whatever is spoken [RFC6347-4.2.1]. */
+/** Its version is always 1.0 [RFC6347-4.2.1]. */
 export function writeHelloVerifyRequest(cookie: Buffer): Buffer {
   return Buffer.concat([uint16Of(dtls10), vectorOf(1, cookie)])
 }
@@ -167,7 +167,7 @@ export function writeAgreementParameters(group: number, publicKey: Buffer): Buff
   return Buffer.concat([Buffer.of(namedCurve), uint16Of(group), vectorOf(1, publicKey)])
 }
 
-/** The types of certificates are those of ECDSA and RSA keys; no authorities are named, as they would make it long. */
+/** The certificate types are ECDSA and RSA; the list of authorities is empty, because it would be long. */
 export function writeCertificateRequest(signatureAlgorithms: readonly number[]): Buffer {
   const types = Buffer.of(64, 1)
   const algorithms = Buffer.concat(signatureAlgorithms.map(uint16Of))

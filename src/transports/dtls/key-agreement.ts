@@ -1,4 +1,4 @@
-// Key agreement over elliptic curves (RFC 8422), each key used once.
+// Key agreement over elliptic curves (RFC 8422); each key is used once.
 
 import { createECDH, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { HandshakeFailure } from './alerts.ts'
@@ -8,15 +8,15 @@ export const groups = { x25519: 29, secp256r1: 23 } as const
 export interface KeyAgreement {
   readonly group: number
   readonly publicKey: Buffer
-  /** The shared secret. Throws HandshakeFailure where the other key is none. */
+  /** Returns the shared secret. Throws HandshakeFailure if the other key is invalid. */
   agree(otherPublicKey: Buffer): Buffer
 }
 
 const x25519Bytes = 32
-/** In front of the raw key, as SubjectPublicKeyInfo. */
+/** Prefix of the raw key in SubjectPublicKeyInfo. */
 const x25519Prefix = Buffer.from('302a300506032b656e032100', 'hex')
 
-/** The group for a client that knows these; undefined: there is none. Without a list it is taken to know P-256. */
+/** Returns a group that the client supports; undefined if there is none. Without a list P-256 is assumed. */
 export function chooseGroup(offered: readonly number[] | undefined): number | undefined {
   if (offered === undefined) return groups.secp256r1
   return [groups.x25519, groups.secp256r1].find((group) => offered.includes(group))
@@ -43,7 +43,7 @@ function sharedWith(privateKey: KeyObject, publicKey: KeyObject): Buffer {
   try {
     return diffieHellman({ privateKey, publicKey })
   } catch {
-    // A point of small order: OpenSSL refuses it.
+    // OpenSSL rejects a point of small order.
     throw wrongKey()
   }
 }

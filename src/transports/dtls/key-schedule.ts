@@ -1,4 +1,4 @@
-// What DTLS 1.2 derives of secrets: the pseudorandom function (RFC 5246 5) with SHA-256, and what is made with it.
+// Key derivation of DTLS 1.2: the pseudorandom function (RFC 5246 5) with SHA-256, and its results.
 
 import { createHash, createHmac } from 'node:crypto'
 
@@ -27,7 +27,7 @@ export function expandSecret(secret: Buffer, label: string, seed: Buffer, length
   return Buffer.concat(parts).subarray(0, length)
 }
 
-/** RFC 4279: `other` is the shared secret of a key agreement; without one as many zeros as the key is long. */
+/** RFC 4279: `other` is the shared secret of a key agreement; default: zeros with the length of the key. */
 export function premasterOfKey(key: Uint8Array, other: Buffer = Buffer.alloc(key.length)): Buffer {
   const bytes = Buffer.alloc(4 + other.length + key.length)
   bytes.writeUInt16BE(other.length, 0)
@@ -37,7 +37,7 @@ export function premasterOfKey(key: Uint8Array, other: Buffer = Buffer.alloc(key
   return bytes
 }
 
-/** RFC 7627: bound to all that was said up to ClientKeyExchange. */
+/** RFC 7627: bound to all messages up to ClientKeyExchange. */
 export function extendedMasterSecret(premaster: Buffer, transcript: readonly Buffer[]): Buffer {
   return expandSecret(premaster, 'extended master secret', hashOf(transcript), masterSecretBytes)
 }

@@ -1,4 +1,5 @@
-// Both directions of one association: epoch 0 in the clear, epoch 1 protected. There is no third, as nothing is renegotiated.
+// Both directions of one association: epoch 0 unencrypted, epoch 1 protected. There is no third epoch, because
+// renegotiation is not supported.
 
 import { type DtlsRecord, dtls12, type RecordProtection, recordHeaderBytes, writeRecord } from './records.ts'
 import { ReplayWindow } from './replay-window.ts'
@@ -8,7 +9,7 @@ export type Epoch = 0 | 1
 export interface OpenedRecord {
   readonly type: number
   readonly plaintext: Buffer
-  /** No later one has come: an address that it came from is the newest. */
+  /** It has the highest sequence number so far, so its address is the newest. */
   readonly isLatest: boolean
 }
 
@@ -18,7 +19,7 @@ export class RecordLayer {
   #read: RecordProtection | undefined
   #write: RecordProtection | undefined
 
-  /** `firstSequence` of epoch 0: that of the record that is answered [RFC6347-4.2.1]. */
+  /** `firstSequence` of epoch 0: that of the answered record [RFC6347-4.2.1]. */
   constructor(firstSequence: number) {
     this.#sent = [firstSequence, 0]
   }
@@ -44,7 +45,7 @@ export class RecordLayer {
     return this.#write.seal(fields, plaintext)
   }
 
-  /** Undefined: a repeated record, one of an unknown epoch, or one whose authentication is wrong. */
+  /** Undefined for a repeated record, an unknown epoch, or invalid authentication. */
   open(record: DtlsRecord): OpenedRecord | undefined {
     const { epoch, sequence } = record
     const window = epoch === 0 ? this.#windows[0] : epoch === 1 ? this.#windows[1] : undefined

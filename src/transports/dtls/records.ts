@@ -17,12 +17,12 @@ export const contentTypes = {
 export const dtls12 = 0xfefd
 export const dtls10 = 0xfeff
 export const recordHeaderBytes = 13
-/** Records of one datagram that are looked at: a flight has fewer than ten. */
+/** Maximum number of handled records in one datagram: a flight has fewer than ten. */
 const maxRecords = 64
 const explicitNonceBytes = 8
 const maxPlaintextBytes = 16_384
 const lengthBytes = 2
-/** RFC 9146 5.3: in place of the sequence number. */
+/** RFC 9146 5.3: replaces the sequence number. */
 const placeholder = Buffer.alloc(8, 0xff)
 
 export interface DtlsRecord {
@@ -30,14 +30,16 @@ export interface DtlsRecord {
   readonly version: number
   readonly epoch: number
   readonly sequence: number
-  /** Empty, but for records of type 25. */
+  /** Empty except for records of type 25. */
   readonly connectionId: Buffer
   readonly body: Buffer
 }
 
 const noConnectionId = Buffer.alloc(0)
 
-/** The records of a datagram, up to the first one that is malformed. `ownIdBytes`: the length of connection ids given here. */
+/**
+ * Returns the records of a datagram up to the first malformed one. `ownIdBytes`: length of the server's connection IDs.
+ */
 export function parseRecords(datagram: Buffer, ownIdBytes: number): DtlsRecord[] {
   const records: DtlsRecord[] = []
   for (let at = 0; records.length < maxRecords && datagram.length - at >= recordHeaderBytes;) {
@@ -82,12 +84,12 @@ export function writeRecord(fields: RecordFields, body: Buffer, connectionId: Bu
   return bytes
 }
 
-/** One direction of an epoch: encrypts and authenticates, or undoes it. */
+/** Protects or opens the records of one direction of an epoch. */
 export class RecordProtection {
   readonly #suite: CipherSuite
   readonly #key: Buffer
   readonly #iv: Buffer
-  /** Of the records of this direction; empty: none. */
+  /** Connection ID in this direction; empty: none. */
   readonly #connectionId: Buffer
 
   constructor(suite: CipherSuite, key: Buffer, iv: Buffer, connectionId: Buffer = noConnectionId) {
@@ -97,13 +99,13 @@ export class RecordProtection {
     this.#connectionId = connectionId
   }
 
-  /** Bytes that a record has more than what is in it. */
+  /** Difference in size between a record and its content. */
   get overheadBytes(): number {
     const idBytes = this.#connectionId.length === 0 ? 0 : this.#connectionId.length + 1
     return recordHeaderBytes + explicitNonceBytes + this.#suite.tagBytes + idBytes
   }
 
-  /** A whole record. */
+  /** Returns a complete record. */
   seal(fields: RecordFields, plaintext: Buffer): Buffer {
     const hasId = this.#connectionId.length > 0
     const inner = hasId ? Buffer.concat([plaintext, Buffer.from([fields.type])]) : plaintext
@@ -119,7 +121,7 @@ export class RecordProtection {
       : writeRecord(fields, body)
   }
 
-  /** Undefined: it is not of the peer. */
+  /** Undefined if the peer has not sent it. */
   open(record: DtlsRecord): { readonly type: number; readonly plaintext: Buffer } | undefined {
     const { tagBytes } = this.#suite
     const { body, connectionId } = record
@@ -134,14 +136,14 @@ export class RecordProtection {
       plaintext = decipher.update(body.subarray(explicitNonceBytes, body.length - tagBytes))
       decipher.final()
     } catch {
-      // Its authentication is wrong: the one thing that these calls throw for.
+      // These calls throw only for invalid authentication.
       return undefined
     }
     return connectionId.length === 0 ? { type: record.type, plaintext } : withInnerType(plaintext)
   }
 
   get #mode(): 'aes-128-ccm' {
-    // Node's types tell the two modes apart; what is called here they have in common.
+    // Node's types distinguish the two modes, but these calls are the same for both.
     return this.#suite.cipher as 'aes-128-ccm'
   }
 

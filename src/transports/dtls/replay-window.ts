@@ -1,11 +1,11 @@
-// Which records of an epoch have come already (RFC 6347 4.1.2.6).
+// Detects repeated records of an epoch (RFC 6347 4.1.2.6).
 
 const windowSize = 64
 const mask = (1n << BigInt(windowSize)) - 1n
 
 export class ReplayWindow {
   #latest = -1
-  /** Bit n: the record `latest - n` has come. */
+  /** Bit n: the record `latest - n` was received. */
   #seen = 0n
 
   isNew(sequence: number): boolean {
@@ -14,7 +14,7 @@ export class ReplayWindow {
     return behind < windowSize && ((this.#seen >> BigInt(behind)) & 1n) === 0n
   }
 
-  /** Only for a record whose authentication is good. */
+  /** Only for an authenticated record. */
   note(sequence: number): void {
     const ahead = sequence - this.#latest
     if (ahead <= 0) this.#seen |= 1n << BigInt(-ahead)
@@ -24,7 +24,7 @@ export class ReplayWindow {
     }
   }
 
-  /** Whether no later record has come. */
+  /** Returns whether no later record was received. */
   isLatest(sequence: number): boolean {
     return sequence === this.#latest
   }

@@ -1,9 +1,9 @@
-// The handshake of one association, on the server's side (RFC 5246 7.3, RFC 6347 4.2), from a ClientHello with a good cookie on.
+// The server's handshake of one association (RFC 5246 7.3, RFC 6347 4.2), after a ClientHello with a valid cookie.
 //
 //   ClientHello ->      <- ServerHello, [Certificate], [ServerKeyExchange], [CertificateRequest], ServerHelloDone
 //   [Certificate], ClientKeyExchange, [CertificateVerify], Finished ->      <- Finished
 //
-// and where a session is resumed:
+// If a session is resumed:
 //
 //   ClientHello ->      <- ServerHello, Finished          Finished ->
 
@@ -50,13 +50,13 @@ const sessionIdBytes = 32
 export interface HandshakeOptions {
   readonly credentials: DtlsCredentials
   readonly sessions: SessionCache
-  /** What the client writes into its records, where it offers connection ids; undefined: none are given. */
+  /** Connection ID that the client puts into records, if it supports them; undefined: none. */
   readonly connectionId: Buffer | undefined
   readonly random: (bytes: number) => Buffer
   readonly nowMs: () => number
-  /** Records of epoch 1 can be read and written from here on. */
+  /** Records of epoch 1 are read and written from now on. */
   protect(protections: { readonly read: RecordProtection; readonly write: RecordProtection }): void
-  /** To be sent until it is answered; once, where it is the last. */
+  /** Sends a flight repeatedly until it is answered; once if it is the last. */
   sendFlight(items: readonly FlightItem[], isLast: boolean): void
 }
 
@@ -74,7 +74,7 @@ type Expected =
   | 'finished-of-resumption'
   | 'nothing'
 
-/** How the suite is used with this client. */
+/** Parameters of the suite for this client. */
 interface Choice {
   readonly suite: CipherSuite
   readonly group: number
@@ -111,7 +111,7 @@ export class ServerHandshake {
     return this.#expected === 'nothing'
   }
 
-  /** What the client has shown; to be believed once the handshake is complete. */
+  /** Credentials of the client; valid only when the handshake is complete. */
   get credentials(): StreamCredentials {
     return this.#shown.credentials
   }
@@ -208,7 +208,7 @@ export class ServerHandshake {
     const agreement = beginAgreement(group)
     this.#agreement = agreement
     const parameters = writeAgreementParameters(group, agreement.publicKey)
-    // RFC 5489 2: no hint for the identity, and nothing is signed.
+    // RFC 5489 2: no identity hint, and no signature.
     if (signature === undefined || certificate === undefined) return Buffer.concat([uint16Of(0), parameters])
     const signed = Buffer.concat([this.#hello.random, this.#serverRandom, parameters])
     const value = signWith(signature, certificate.key, signed)
@@ -255,7 +255,7 @@ export class ServerHandshake {
     return premasterOfKey(this.#keyOf(identity), shared)
   }
 
-  /** For an identity that is unknown a key that nobody has: it looks like a wrong one, and takes as long. */
+  /** An unknown identity gets a random key: the result and the time are those of a wrong key. */
   #keyOf(identity: Buffer): Uint8Array {
     const name = identity.toString('utf8')
     const isName = identity.length <= maxIdentityBytes && Buffer.from(name, 'utf8').equals(identity)
@@ -310,7 +310,7 @@ export class ServerHandshake {
     })
   }
 
-  /** Our next message; it counts in the hash of the handshake. */
+  /** Creates the next message of the server, and adds it to the handshake hash. */
   #message(epoch: Epoch, type: number, body: Buffer): FlightItem {
     const message = { type, messageSequence: this.#nextSequence++, body }
     this.#transcript.push(writeWholeMessage(message))
@@ -339,7 +339,7 @@ function canSign(
   { groups: offered }: ClientHello,
 ): boolean {
   if (keyExchange === 'ecdhe-rsa') return certificate?.key.asymmetricKeyType === 'rsa'
-  // RFC 8422 5.1: the groups are also those of the keys of certificates.
+  // RFC 8422 5.1: the groups also apply to keys of certificates.
   const isKnown = offered === undefined || offered.includes(groups.secp256r1)
   return certificate?.key.asymmetricKeyType === 'ec' && isKnown
 }

@@ -1,5 +1,5 @@
-// Sessions that may be resumed by their ID (RFC 5246 7.4.1.2). Bounded by number and age; only those whose master secret is
-// bound to its handshake (RFC 7627 5.3).
+// Sessions that can be resumed by their ID (RFC 5246 7.4.1.2). Limited by number and age; only sessions whose master
+// secret is bound to the handshake (RFC 7627 5.3).
 
 import type { StreamCredentials } from '../byte-stream.ts'
 
@@ -7,7 +7,7 @@ export interface ResumableSession {
   readonly master: Buffer
   readonly suiteId: number
   readonly credentials: StreamCredentials
-  /** Of what the client has shown: it is looked at again when the session is resumed. */
+  /** The key of the client, which is checked again when the session is resumed. */
   readonly key: Uint8Array | undefined
   readonly certificateEndsAtMs: number
 }

@@ -1,4 +1,4 @@
-// Signatures within a handshake. Those with SHA-1 or MD5 are neither made nor believed.
+// Signatures in a handshake. SHA-1 and MD5 are not supported.
 
 import { constants, type KeyObject, sign, type SignKeyObjectInput, verify } from 'node:crypto'
 
@@ -19,10 +19,10 @@ const algorithms: readonly SignatureAlgorithm[] = [
   { id: 0x0601, key: 'rsa', hash: 'sha512', isPss: false },
 ]
 
-/** What clients may sign with. */
+/** Algorithms that clients may use. */
 export const signatureAlgorithmIds: readonly number[] = algorithms.map(({ id }) => id)
 
-/** An algorithm for our key, of those that the client takes; undefined: there is none. */
+/** Returns an algorithm for the own key that the client supports; undefined if there is none. */
 export function chooseSignature(key: KeyObject, offered: readonly number[] | undefined): number | undefined {
   return algorithms.find(
     ({ id, key: type, hash }) =>
@@ -36,7 +36,7 @@ export function signWith(id: number, key: KeyObject, content: Buffer): Buffer {
   return sign(algorithm.hash, content, keyInput(algorithm, key))
 }
 
-/** False also where the algorithm is not one for such a key. */
+/** Also false if the algorithm does not fit the key. */
 export function isSignedBy(key: KeyObject, id: number, content: Buffer, signature: Buffer): boolean {
   const algorithm = algorithms.find((known) => known.id === id)
   if (algorithm === undefined || algorithm.key !== key.asymmetricKeyType) return false
