@@ -181,6 +181,9 @@ export interface SysTopicsConfig {
 /** As the settings have them: names of the configuration, durations in milliseconds. */
 export type RuleEngineConfig = SettingValues['rule_engine']
 export type EventMessageConfig = SettingValues['event_message']
+
+/** Schemas for functions of rules. */
+export type SchemaRegistryConfig = SettingValues['schema_registry']
 export type ConnectorsConfig = SettingValues['connectors']
 export type ActionsConfig = SettingValues['actions']
 export type WebhookConfig = SettingValues['webhook']
@@ -235,6 +238,7 @@ export interface GodwitConfig {
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
   readonly ruleEngine: RuleEngineConfig
+  readonly schemaRegistry: SchemaRegistryConfig
   readonly eventMessage: EventMessageConfig
   readonly connectors: ConnectorsConfig
   readonly actions: ActionsConfig
@@ -302,6 +306,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
     ruleEngine: values.rule_engine,
+    schemaRegistry: values.schema_registry,
     eventMessage: values.event_message,
     connectors: values.connectors,
     actions: values.actions,

@@ -1,5 +1,6 @@
 // What the functions of the rule language need from outside of this module. A higher module provides it.
 
+import type { CompiledSchema } from './schemas/schema.ts'
 import type { RuleValue } from './values/value.ts'
 
 export type CompressionFormat = 'gzip' | 'deflate-raw' | 'zlib'
@@ -25,10 +26,8 @@ export interface HostFunctions {
   compress(format: CompressionFormat, data: Uint8Array): Uint8Array
   /** Throws RuleError for damaged data and if the result is larger than `maxBytes`. */
   decompress(format: CompressionFormat, data: Uint8Array, maxBytes: number): Uint8Array
-  /** Encodes a value by a schema of the schema registry. */
-  encodeBySchema(schema: string, value: RuleValue, messageType: string | undefined): Uint8Array
-  /** Decodes bytes by a schema of the schema registry. */
-  decodeBySchema(schema: string, data: Uint8Array, messageType: string | undefined): RuleValue
+  /** A schema of the schema registry. Throws RuleError if there is none of that name. */
+  schema(name: string): CompiledSchema
   /** An environment variable, or undefined. */
   environmentVariable(name: string): string | undefined
   storedValue(area: StoreArea, key: string): RuleValue

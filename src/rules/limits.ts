@@ -47,3 +47,12 @@ export const maxJqDepth = 1_000
 
 /** Characters of a jq program. */
 export const maxJqLength = 16_384
+
+/** Characters of the source of a schema. */
+export const maxSchemaLength = 262_144
+
+/** Types, fields and keywords of one schema. */
+export const maxSchemaNodes = 10_000
+
+/** Types or schemas within each other in the source of a schema. */
+export const maxSchemaDepth = 100

@@ -204,10 +204,13 @@ describe('E3 encodings', () => {
     assert.equal(valueOf(`term_decode(term_encode(${value}))`), valueOf(value))
   })
 
-  test('schemas are a matter of the host', () => {
+  test('schemas are known by their names: see schemas/', () => {
     checkExamples([
-      ["schema_encode('s', [1])", '"[\\"s\\",[1],null]"'],
-      ["schema_decode('s', 'x', 'T')", '["s","x","T"]'],
+      ["schema_decode('reading', schema_encode('reading', json_decode('{\"id\":5,\"t\":1}')))", '{"id":5,"t":1.0}'],
+      ["schema_encode('person', json_decode('{\"age\":7}'), 'Person')", '"\\u0010\\u0007"'],
+      ["schema_check('positive', '{\"t\":-1}')", 'false'],
+      ['sparkplug_decode(sparkplug_encode(json_decode(\'{"seq":5}\')))', '{"seq":5,"metrics":[]}'],
+      ["schema_check('missing', '')", /there is no schema "missing": add it to the schema registry/],
     ])
   })
 

@@ -70,6 +70,9 @@ const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
   maxRenderedBytes: 'bytes of a rendered template',
   maxJqDepth: 'filters of a `jq` program within each other, while they run',
   maxJqLength: 'characters of a `jq` program',
+  maxSchemaLength: 'characters of the source of a schema',
+  maxSchemaNodes: 'types, fields and keywords of one schema',
+  maxSchemaDepth: 'types or schemas within each other in the source of a schema',
 }
 
 function limitTable(): string {

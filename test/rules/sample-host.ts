@@ -2,13 +2,34 @@
 
 import { createHash, getHashes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
-import { RuleError, valueAsJson, type HostFunctions, type RuleValue } from '../../src/rules/index.ts'
+import {
+  RuleError,
+  SchemaRegistry,
+  type HostFunctions,
+  type RuleValue,
+  type SchemaDefinition,
+} from '../../src/rules/index.ts'
 
 /** 2024-02-23T15:56:30.123456789Z */
 export const sampleNow = 1_708_703_790_123_456_789n
 
 const compressors = { gzip: gzipSync, 'deflate-raw': deflateRawSync, zlib: deflateSync }
 const decompressors = { gzip: gunzipSync, 'deflate-raw': inflateRawSync, zlib: inflateSync }
+
+/** Schemas that rules of tests know. The examples of docs/SCHEMAS.md bring their own. */
+export const sampleSchemas: readonly SchemaDefinition[] = [
+  {
+    name: 'reading',
+    type: 'avro',
+    source: '{"type":"record","name":"Reading","fields":[{"name":"id","type":"long"},{"name":"t","type":"float"}]}',
+  },
+  { name: 'person', type: 'protobuf', source: 'syntax = "proto3"; message Person { string name = 1; int32 age = 2; }' },
+  {
+    name: 'positive',
+    type: 'json',
+    source: '{"type":"object","properties":{"t":{"type":"number","minimum":0}},"required":["t"]}',
+  },
+]
 
 /** A host at UTC+01:00 whose values are the same at each call. */
 export function sampleHost(changes: Partial<HostFunctions> = {}): HostFunctions {
@@ -28,8 +49,7 @@ export function sampleHost(changes: Partial<HostFunctions> = {}): HostFunctions 
         throw new RuleError(`decompression failed: ${String(error)}`)
       }
     },
-    encodeBySchema: (schema, value, type) => Buffer.from(valueAsJson([schema, value, type])),
-    decodeBySchema: (schema, data, type) => [schema, Buffer.from(data).toString(), type],
+    schema: (name) => new SchemaRegistry(sampleSchemas).find(name),
     environmentVariable: (name) => (name === 'EMQXVAR_SITE' ? 'hall 3' : undefined),
     storedValue: (area, key) => stored.get(`${area} ${key}`),
     storeValue: (area, key, value) => {

@@ -13,6 +13,7 @@ import { mqtt, retainer } from './mqtt.ts'
 import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
 import { ruleEngine } from './rule-engine.ts'
+import { schemaRegistry } from './schema-registry.ts'
 import { autoSubscribe, rewrite } from './topics.ts'
 import { gateway } from './gateways.ts'
 import { actions, connectors, sources } from './sinks/all-sinks.ts'
@@ -41,6 +42,7 @@ export const root = section('The configuration of Godwit.', {
   audit,
   bridges,
   rule_engine: ruleEngine,
+  schema_registry: schemaRegistry,
   event_message: eventMessage,
   connectors,
   actions,

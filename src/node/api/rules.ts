@@ -26,6 +26,7 @@ import {
   RuleError,
   type RuleMap,
   sampleEvent,
+  SchemaRegistry,
   selectedNames,
   testRule,
   valueAsJson,
@@ -44,6 +45,7 @@ import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/i
 import type { LiveConfig } from '../configuration/live-config.ts'
 import { probeService } from '../rules/probe-service.ts'
 import { problemOfSql } from '../rules/rule-config.ts'
+import { schemasOf } from '../rules/schema-plan.ts'
 import { SettingWriter } from './setting-writer.ts'
 import { queryShard, type ShardQueries } from './query-shard.ts'
 
@@ -62,7 +64,13 @@ export function ruleOperations({
   supervisor,
   bridges,
 }: RuleFacts): RuleOperations {
-  const host = ruleHost(Date.now)
+  const schemas = new SchemaRegistry()
+  const host = ruleHost(Date.now, {
+    find: (name) => {
+      schemas.take(schemasOf(configuration.config))
+      return schemas.find(name)
+    },
+  })
   const shards = new AllShards(supervisor)
   const writer = new SettingWriter(configuration)
   return {

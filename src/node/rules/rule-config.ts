@@ -4,6 +4,7 @@
 //     -> all shards, each of which runs all rules for its own messages      see `shard/rules/`
 
 import { isDeepStrictEqual } from 'node:util'
+import { planSchemas } from './schema-plan.ts'
 import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
@@ -39,6 +40,7 @@ const sections = [
   'rewrite',
   'auto_subscribe.',
   'rule_engine.',
+  'schema_registry.',
   'event_message.',
   'connectors.',
   'actions.',
@@ -90,6 +92,8 @@ function problemOfTopics({ autoSubscriptions, core: { topicRewrites = [] } }: Go
 export function planRules(config: GodwitConfig, nodeName: string): { readonly plan: RulePlan } | Problem {
   const rewrites = problemOfTopics(config)
   if (rewrites !== undefined) return rewrites
+  const schemas = planSchemas(config)
+  if ('problem' in schemas) return schemas
   const actions = planActions(config)
   if ('problem' in actions) return actions
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))
@@ -105,6 +109,7 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
       nodeName,
       ignoresSysMessages,
       eventMessages,
+      schemas: schemas.schemas,
       rules: [...rules.rules, ...derived.rules],
       actions: [...actions.actions, ...derived.actions],
       sources: sources.sources,

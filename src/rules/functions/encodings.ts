@@ -108,10 +108,6 @@ function decompression(format: CompressionFormat, description: string): Function
   }
 }
 
-function schemaText(value: RuleValue): string | undefined {
-  return value === undefined ? undefined : (value as string)
-}
-
 export const encodingFunctions: FunctionDefinitions = {
   md5: hashFunction('md5', 'MD5 as lower case hexadecimal digits.'),
   sha: hashFunction('sha1', 'SHA-1 as lower case hexadecimal digits.'),
@@ -214,24 +210,5 @@ export const encodingFunctions: FunctionDefinitions = {
     returns: 'any',
     description: 'Value of data in the external term format of Erlang.',
     run: ([data], { budget }) => decodeTerm(data as Uint8Array, budget),
-  },
-  schema_encode: {
-    signatures: ['schema: text, value: any', 'schema: text, value: any, type: text'],
-    returns: 'text',
-    description: 'Value encoded by a schema of the schema registry; for Protobuf with the name of the message type.',
-    run: ([schema, value, type], { host, budget }) => {
-      const bytes = host.encodeBySchema(schema as string, value, schemaText(type))
-      budget.create(bytes.length)
-      return textFromBytes(bytes)
-    },
-  },
-  schema_decode: {
-    signatures: ['schema: text, data: bytes', 'schema: text, data: bytes, type: text'],
-    returns: 'any',
-    description: 'Data decoded by a schema of the schema registry; for Protobuf with the name of the message type.',
-    run: ([schema, data, type], { host, budget }) => {
-      budget.create(8 * (data as Uint8Array).length)
-      return host.decodeBySchema(schema as string, data as Uint8Array, schemaText(type))
-    },
   },
 }

@@ -9,6 +9,7 @@ import { mapFunctions } from './maps.ts'
 import { messageFunctions } from './message.ts'
 import { regularExpressionFunctions } from './regular-expressions.ts'
 import { readSignature, type FunctionDefinitions, type FunctionSubject, type RuleFunction } from './rule-function.ts'
+import { schemaFunctions } from '../schemas/schema-functions.ts'
 import { systemFunctions } from './system.ts'
 import { textFunctions } from './text.ts'
 import { timeFunctions } from './time.ts'
@@ -24,6 +25,7 @@ const bySubject: Readonly<Record<FunctionSubject, FunctionDefinitions>> = {
   Maps: mapFunctions,
   Bits: bitFunctions,
   'Hashes and encodings': encodingFunctions,
+  Schemas: schemaFunctions,
   Time: timeFunctions,
   Message: messageFunctions,
   'Conditions and system': systemFunctions,

@@ -46,6 +46,7 @@ export const functionSubjects = [
   'Maps',
   'Bits',
   'Hashes and encodings',
+  'Schemas',
   'Time',
   'Message',
   'Conditions and system',

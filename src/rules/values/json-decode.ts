@@ -31,6 +31,17 @@ export function tryDecodeJson(text: RuleText): RuleValue {
   }
 }
 
+/** Returns the offset where a text stops being JSON. */
+export function placeOfJsonError(text: string): number {
+  const reader = new ExactReader(text)
+  try {
+    reader.document()
+  } catch {
+    // The place says it.
+  }
+  return reader.at
+}
+
 function notJson(error: unknown): RuleError {
   return new RuleError(`not JSON: ${error instanceof SyntaxError ? error.message : String(error)}`)
 }
@@ -66,6 +77,10 @@ class ExactReader {
 
   constructor(text: string) {
     this.#text = text
+  }
+
+  get at(): number {
+    return this.#at
   }
 
   document(): RuleValue {

@@ -1,6 +1,7 @@
 // Messages between the main thread and a shard about rules and actions.
 
 import type { RuleActionConfig } from '../../config/index.ts'
+import type { SchemaDefinition } from '../../rules/index.ts'
 import type {
   ActionSettings,
   ActionState,
@@ -71,6 +72,8 @@ export interface RulePlan {
   readonly ignoresSysMessages: boolean
   /** Events that are published to `$event/...`. */
   readonly eventMessages: readonly EventMessageName[]
+  /** For functions of rules. */
+  readonly schemas: readonly SchemaDefinition[]
   readonly rules: readonly RuleAssignment[]
   readonly actions: readonly ActionAssignment[]
   readonly sources: readonly SourceAssignment[]

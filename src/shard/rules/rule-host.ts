@@ -2,7 +2,13 @@
 
 import { createHash, getHashes, randomUUID } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
-import { RuleError, type HostFunctions, type RuleValue, type StoreArea } from '../../rules/index.ts'
+import {
+  RuleError,
+  type HostFunctions,
+  type RuleValue,
+  type SchemaRegistry,
+  type StoreArea,
+} from '../../rules/index.ts'
 
 const compressors = { gzip: gzipSync, 'deflate-raw': deflateRawSync, zlib: deflateSync }
 const decompressors = { gzip: gunzipSync, 'deflate-raw': inflateRawSync, zlib: inflateSync }
@@ -18,7 +24,11 @@ const maxStoredValues = 100_000
 const maxKeyLength = 4_096
 
 /** `nowMs`: milliseconds since 1970. `nodeValues`: those of `kv_store_*`. */
-export function ruleHost(nowMs: () => number, nodeValues: StoredValues = new Map<string, RuleValue>()): HostFunctions {
+export function ruleHost(
+  nowMs: () => number,
+  schemas: Pick<SchemaRegistry, 'find'>,
+  nodeValues: StoredValues = new Map<string, RuleValue>(),
+): HostFunctions {
   const stored: Readonly<Record<StoreArea, StoredValues>> = { node: nodeValues, shard: new Map<string, RuleValue>() }
   return {
     nowNanoseconds: () => BigInt(Math.floor(nowMs())) * nanosecondsPerMs,
@@ -35,12 +45,7 @@ export function ruleHost(nowMs: () => number, nodeValues: StoredValues = new Map
         throw new RuleError(`decompression failed: ${error instanceof Error ? error.message : String(error)}`)
       }
     },
-    encodeBySchema: (schema) => {
-      throw new RuleError(`there is no schema ${JSON.stringify(schema)}: this version has no schema registry`)
-    },
-    decodeBySchema: (schema) => {
-      throw new RuleError(`there is no schema ${JSON.stringify(schema)}: this version has no schema registry`)
-    },
+    schema: (name) => schemas.find(name),
     environmentVariable: (name) => process.env[name],
     storedValue: (area, key) => stored[area].get(key),
     storeValue(area, key, value) {

@@ -4,6 +4,7 @@
 import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import { performance } from 'node:perf_hooks'
 import type { AccessControl } from '../../access/index.ts'
+import { SchemaRegistry } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
 import type { DeadLetterReport, RuleEngineReport, RulePlan, StoredValueChange } from '../messages/rule-plan.ts'
@@ -67,6 +68,7 @@ export class ShardRules implements QueriedRules {
   readonly #runner: RuleRunner
   readonly #receivers: SourceManager
   readonly #live: LiveWatches
+  readonly #schemas = new SchemaRegistry()
   #sources: RulePlan['sources'] = []
   /** Changes run one after the other. */
   #last: Promise<void> = Promise.resolve()
@@ -82,7 +84,7 @@ export class ShardRules implements QueriedRules {
     this.#receivers = new SourceManager({ ...dependencies, shard })
     this.#runner = new RuleRunner({
       log: dependencies.log,
-      host: ruleHost(() => dependencies.nowMs(), this.storedValues),
+      host: ruleHost(() => dependencies.nowMs(), this.#schemas, this.storedValues),
       nodeName,
       publisher: (clientId) => {
         const client = shard.core.view.client(clientId)
@@ -107,6 +109,7 @@ export class ShardRules implements QueriedRules {
       this.#actions.take(plan.actions)
       await this.#actions.whenReady()
       this.#sources = plan.sources
+      this.#schemas.take(plan.schemas)
       this.#runner.take(plan.rules, plan)
       this.#receivers.take(plan.sources)
       this.#actions.removeOthers(plan.actions)

@@ -1,0 +1,104 @@
+// Tokens of a .proto text.
+
+import { checkLength, SchemaError } from '../schema.ts'
+
+export interface ProtoToken {
+  readonly kind: 'name' | 'number' | 'text' | 'symbol' | 'end'
+  /** Of a text: without the quotes. */
+  readonly text: string
+  readonly at: number
+}
+
+const skipped = /(?:\s|\/\/[^\n]*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*/y
+const patterns = [
+  ['name', /[A-Za-z_][A-Za-z0-9_]*/y],
+  ['number', /0[xX][0-9A-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y],
+  ['text', /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y],
+  ['symbol', /[{}()[\]<>;,=.+:-]/y],
+] as const
+
+/** Reads tokens one after the other. Throws SchemaError for characters that are none. */
+export class ProtoTokens {
+  readonly source: string
+  #at = 0
+  #next: ProtoToken
+
+  constructor(source: string) {
+    checkLength(source)
+    this.source = source
+    this.#next = this.#read()
+  }
+
+  get next(): ProtoToken {
+    return this.#next
+  }
+
+  take(): ProtoToken {
+    const token = this.#next
+    this.#next = this.#read()
+    return token
+  }
+
+  /** Takes the next token if it has this text. */
+  takeIf(text: string): boolean {
+    if (this.#next.text !== text || this.#next.kind === 'text') return false
+    this.take()
+    return true
+  }
+
+  expect(text: string): ProtoToken {
+    const token = this.#next
+    if (!this.takeIf(text)) throw this.error(`expected "${text}"`)
+    return token
+  }
+
+  name(what: string): ProtoToken {
+    if (this.#next.kind !== 'name') throw this.error(`expected ${what}`)
+    return this.take()
+  }
+
+  /** `a.b.c`, also with a dot in front. */
+  qualifiedName(what: string): ProtoToken {
+    const { at } = this.#next
+    let text = this.takeIf('.') ? '.' : ''
+    text += this.name(what).text
+    while (this.takeIf('.')) text += `.${this.name(what).text}`
+    return { kind: 'name', text, at }
+  }
+
+  integer(what: string): number {
+    const isNegative = this.takeIf('-')
+    const { kind, text } = this.#next
+    const value = kind === 'number' && /^(?:0[xX][0-9A-Fa-f]+|\d+)$/.test(text) ? readInteger(text) : Number.NaN
+    if (!Number.isSafeInteger(value)) throw this.error(`expected ${what}`)
+    this.take()
+    return isNegative ? -value : value
+  }
+
+  /** The error for the next token. */
+  error(summary: string): SchemaError {
+    const { kind, text, at } = this.#next
+    const found = kind === 'end' ? 'the end of the text' : JSON.stringify(text.slice(0, 40))
+    return new SchemaError({ source: this.source, at }, `${summary}, not ${found}`)
+  }
+
+  #read(): ProtoToken {
+    skipped.lastIndex = this.#at
+    skipped.exec(this.source)
+    const at = skipped.lastIndex
+    if (at >= this.source.length) return { kind: 'end', text: '', at }
+    for (const [kind, pattern] of patterns) {
+      pattern.lastIndex = at
+      const text = pattern.exec(this.source)?.[0]
+      if (text === undefined) continue
+      this.#at = at + text.length
+      return { kind, text: kind === 'text' ? text.slice(1, -1) : text, at }
+    }
+    throw new SchemaError({ source: this.source, at }, `unexpected character ${JSON.stringify(this.source[at])}`)
+  }
+}
+
+/** A leading zero makes an octal number. */
+function readInteger(text: string): number {
+  return /^0\d/.test(text) ? Number.parseInt(text, 8) : Number(text)
+}

@@ -1,0 +1,20 @@
+// Schemas that are JSON: their text as a value, with the place of an error.
+
+import { RuleError } from '../rule-error.ts'
+import { decodeJson, placeOfJsonError } from '../values/json-decode.ts'
+import type { RuleValue } from '../values/value.ts'
+import { checkLength, SchemaError } from './schema.ts'
+
+/** Throws SchemaError with line and column if the text is not JSON. */
+export function readSchemaJson(source: string): RuleValue {
+  checkLength(source)
+  try {
+    return decodeJson(source)
+  } catch (error) {
+    if (!(error instanceof RuleError)) throw error
+    if (error.kind === 'limit') throw new SchemaError({ path: '' }, error.message)
+    const at = placeOfJsonError(source)
+    const summary = at >= source.length ? 'not JSON: the text ends too early' : 'not JSON: unexpected character'
+    throw new SchemaError({ source, at }, summary)
+  }
+}

@@ -1,0 +1,97 @@
+// Functions that encode, decode and check values by schemas.
+
+import type { Call, FunctionDefinitions } from '../functions/rule-function.ts'
+import { RuleError } from '../rule-error.ts'
+import { bytesOf, isArray, isMap, isText, kindOf, type RuleText, type RuleValue } from '../values/value.ts'
+import { sparkplugSchema } from './schema-registry.ts'
+import type { CompiledSchema } from './schema.ts'
+
+const sparkplugPayload = 'Payload'
+
+/** Adds the name of the schema to an error. */
+function named<Result>(name: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof RuleError)) throw error
+    throw new RuleError(`schema ${name}: ${error.message}`, error.kind)
+  }
+}
+
+function schemaOf(name: RuleValue, { host }: Call): CompiledSchema {
+  return host.schema(name as string)
+}
+
+function encode([name, value, type]: readonly RuleValue[], call: Call): RuleText {
+  const schema = schemaOf(name, call)
+  return named(name as string, () => schema.encode(value, textOf(type), call.budget))
+}
+
+function decode([name, data, type]: readonly RuleValue[], call: Call): RuleValue {
+  const schema = schemaOf(name, call)
+  return named(name as string, () => schema.decode(encodedOf(data, call), textOf(type), call.budget))
+}
+
+/** A text is checked as encoded data, a map or array as a value. */
+function check([name, value, type]: readonly RuleValue[], call: Call): boolean {
+  const schema = schemaOf(name, call)
+  if (!isText(value) && !isMap(value) && !isArray(value))
+    throw new RuleError(`schema_check: the data must be a text, a map or an array, not ${kindOf(value)}`)
+  try {
+    if (isText(value)) schema.decode(encodedOf(value, call), textOf(type), call.budget)
+    else schema.encode(value, textOf(type), call.budget)
+    return true
+  } catch (error) {
+    if (error instanceof RuleError && error.kind === 'evaluation') return false
+    throw error
+  }
+}
+
+function encodedOf(data: RuleValue, { budget }: Call): Uint8Array {
+  if (!isText(data)) throw new RuleError(`the data must be a text, not ${kindOf(data)}: is it decoded already?`)
+  budget.read(data.length)
+  return bytesOf(data)
+}
+
+function textOf(type: RuleValue): string | undefined {
+  return type === undefined ? undefined : (type as string)
+}
+
+export const schemaFunctions: FunctionDefinitions = {
+  schema_encode: {
+    signatures: ['schema: text, data: any', 'schema: text, data: any, message_type: text'],
+    returns: 'text',
+    description:
+      'Data encoded by a schema of the schema registry; for Protobuf with the name of the message type. A JSON Schema checks it and gives JSON.',
+    run: encode,
+  },
+  schema_decode: {
+    signatures: ['schema: text, payload: any', 'schema: text, payload: any, message_type: text'],
+    returns: 'any',
+    description:
+      'Data decoded by a schema of the schema registry; for Protobuf with the name of the message type. A JSON Schema opens JSON and checks it.',
+    run: decode,
+  },
+  schema_check: {
+    signatures: ['schema: text, data: any', 'schema: text, data: any, message_type: text'],
+    returns: 'boolean',
+    description: 'Whether a text can be decoded, or a map or an array encoded, by a schema of the schema registry.',
+    run: check,
+  },
+  sparkplug_encode: {
+    signatures: ['data: any', 'data: any, message_type: text'],
+    returns: 'text',
+    description: 'Data encoded as Sparkplug B, by default as the message type `Payload`.',
+    run: ([data, type], { budget }) =>
+      named('Sparkplug B', () => sparkplugSchema().encode(data, textOf(type) ?? sparkplugPayload, budget)),
+  },
+  sparkplug_decode: {
+    signatures: ['payload: any', 'payload: any, message_type: text'],
+    returns: 'map',
+    description: 'Data decoded from Sparkplug B, by default as the message type `Payload`.',
+    run: ([data, type], call) =>
+      named('Sparkplug B', () =>
+        sparkplugSchema().decode(encodedOf(data, call), textOf(type) ?? sparkplugPayload, call.budget),
+      ),
+  },
+}
