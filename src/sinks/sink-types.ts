@@ -10,6 +10,7 @@ import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
 import { mqttSinkType } from './mqtt/mqtt-sink.ts'
 import { natsSinkType } from './nats/nats-sink.ts'
+import { rabbitmqSinkType } from './rabbitmq/rabbitmq-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import { s3SinkType } from './s3/s3-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
@@ -35,6 +36,7 @@ export const sinkTypes = {
   mysql: byName(mysqlSinkType),
   kafka_producer: byName(kafkaProducerSinkType),
   nats: byName(natsSinkType),
+  rabbitmq: byName(rabbitmqSinkType),
   redis: byName(redisSinkType),
   disk_log: byName(diskLogSinkType),
   influxdb: byName(influxdbSinkType),

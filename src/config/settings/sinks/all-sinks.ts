@@ -11,6 +11,7 @@ import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors, kafkaSources } from './kafka-settings.ts'
 import { mqttActions, mqttConnectors, mqttSources } from './mqtt-settings.ts'
 import { natsActions, natsConnectors } from './nats-settings.ts'
+import { rabbitmqActions, rabbitmqConnectors } from './rabbitmq-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 import { s3Actions, s3Connectors } from './s3-settings.ts'
 
@@ -22,6 +23,7 @@ export const connectors = appliedAtOnce(
     kafka_consumer: kafkaConnectors,
     mqtt: mqttConnectors,
     nats: natsConnectors,
+    rabbitmq: rabbitmqConnectors,
     redis: redisConnectors,
     disk_log: diskLogConnectors,
     influxdb: influxdbConnectors,
@@ -39,6 +41,7 @@ export const actions = appliedAtOnce(
     ...databaseActions,
     kafka_producer: kafkaActions,
     nats: natsActions,
+    rabbitmq: rabbitmqActions,
     redis: redisActions,
     disk_log: diskLogActions,
     influxdb: influxdbActions,

@@ -1,0 +1,52 @@
+// connectors.rabbitmq, actions.rabbitmq: messages for exchanges of RabbitMQ.
+
+import { duration } from '../../schema/quantities.ts'
+import { section, setting } from '../../schema/setting.ts'
+import { choice, integer, optional } from '../../schema/setting-type.ts'
+import {
+  actionSettings,
+  anyText,
+  maybeText,
+  namedSinks,
+  resourceOptionsWith,
+  serverSettings,
+  template,
+} from './sink-parts.ts'
+
+const maxHeartbeatMs = 3_600_000
+
+const rabbitmqConnector = section('One RabbitMQ server.', {
+  ...serverSettings,
+  server: setting(maybeText, undefined, { description: 'Address of the server, such as 127.0.0.1 or 127.0.0.1:5672.' }),
+  port: setting(optional(integer({ min: 1, max: 65_535 }), 'none'), undefined, {
+    description: 'Port, where `server` has none.',
+    defaultWords: '5672, with TLS 5671',
+  }),
+  username: setting(maybeText, undefined, { description: 'User name.', defaultWords: 'guest' }),
+  password: setting(maybeText, undefined, { description: 'Password.', defaultWords: 'guest', isSecret: true }),
+  virtual_host: setting(anyText, '/', { description: 'Virtual host.' }),
+  heartbeat: setting(duration({ minMs: 0, maxMs: maxHeartbeatMs }), 30_000, {
+    description: 'A connection on which nothing is heard for twice this time is closed. 0: never.',
+  }),
+})
+
+const rabbitmqAction = section('One kind of message.', {
+  ...actionSettings,
+  parameters: section('The message.', {
+    exchange: setting(anyText, '', {
+      description: 'Exchange. Empty: the default one, where the routing key is the name of a queue.',
+    }),
+    routing_key: setting(template, '', { description: 'Routing key, a template such as readings.${clientid}.' }),
+    delivery_mode: setting(choice(['persistent', 'non_persistent']), 'persistent', {
+      description: 'Whether durable queues keep the message on disk.',
+    }),
+    payload_template: setting(optional(template, 'none'), undefined, {
+      description: 'Payload, a template.',
+      defaultWords: 'all columns as JSON',
+    }),
+  }),
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
+})
+
+export const rabbitmqConnectors = namedSinks('RabbitMQ.', rabbitmqConnector)
+export const rabbitmqActions = namedSinks('RabbitMQ.', rabbitmqAction)

@@ -1,0 +1,132 @@
+// Messages for an exchange of RabbitMQ, with publisher confirms. One batch is under way at a time: a message for which the server
+// closes the channel is found by halves.
+
+import { randomUUID } from 'node:crypto'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { LazyConnection } from '../lazy-connection.ts'
+import { MergedWrites } from '../merged-writes.ts'
+import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
+import { messageOf } from '../service-answers.ts'
+import {
+  bytesOfText,
+  type NamedValue,
+  type Sink,
+  type SinkContext,
+  type SinkType,
+  type SpoolEntry,
+  textOf,
+  type WriteOutcome,
+} from '../sink.ts'
+import { writeByHalves } from '../write-by-halves.ts'
+import {
+  openRabbitmq,
+  type RabbitmqMessage,
+  type RabbitmqPublisher,
+  type RabbitmqSettings,
+} from './rabbitmq-library.ts'
+
+type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
+type RabbitmqAction = NamedValue<ActionsConfig['rabbitmq']>
+
+const defaultPort = 5_672
+const defaultTlsPort = 5_671
+const keyAttribute = 'routing_key'
+const idAttribute = 'id'
+/** Of a routing key, by AMQP 0-9-1. */
+const maxKeyBytes = 255
+const maxMessagesPerWrite = 1_000
+
+export const rabbitmqSinkType: SinkType<RabbitmqAction, RabbitmqConnector> = {
+  problemOfConnector: (connector) => problemOfServer({ server: serverOf(connector) }, defaultPort),
+
+  problemOfAction: ({ parameters: { exchange, routing_key: key } }) =>
+    exchange === '' && key === ''
+      ? 'parameters.routing_key: write a routing key; with the default exchange (empty) it is the name of a queue'
+      : undefined,
+
+  renderer({ parameters }, compile, allColumns) {
+    const key = compile(parameters.routing_key)
+    const payload = parameters.payload_template === undefined ? undefined : compile(parameters.payload_template)
+    return (data) => ({
+      payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
+      attributes: [
+        [keyAttribute, routingKey(textOf(key.render(data), 'the routing key'))],
+        [idAttribute, randomUUID()],
+      ],
+    })
+  },
+
+  open: (connector, { parameters }, context) => {
+    const target = { exchange: parameters.exchange, isPersistent: parameters.delivery_mode === 'persistent' }
+    return new RabbitmqSink(() => openRabbitmq(settingsOf(connector, context), target))
+  },
+}
+
+function routingKey(key: string): string {
+  if (Buffer.byteLength(key) > maxKeyBytes) throw new TypeError(`the routing key is longer than ${maxKeyBytes} bytes`)
+  return key
+}
+
+/** `port` is where EMQX has it. */
+function serverOf({ server, port, ssl }: RabbitmqConnector): string | undefined {
+  if (server === undefined || /:\d+$/.test(server)) return server
+  return `${server}:${port ?? (ssl.enable ? defaultTlsPort : defaultPort)}`
+}
+
+function settingsOf(connector: RabbitmqConnector, { requestTimeoutMs }: SinkContext): RabbitmqSettings {
+  return {
+    ...hostAndPort(serverOf(connector) ?? '', defaultPort),
+    username: connector.username ?? 'guest',
+    password: connector.password ?? 'guest',
+    virtualHost: connector.virtual_host,
+    heartbeatSeconds: Math.ceil(connector.heartbeat / 1_000),
+    tls: tlsOf(connector.ssl),
+    connectTimeoutMs: connector.connect_timeout,
+    requestTimeoutMs,
+  }
+}
+
+class RabbitmqSink implements Sink {
+  readonly #publisher: LazyConnection<RabbitmqPublisher>
+  readonly #writes = new MergedWrites(maxMessagesPerWrite, (entries) => this.#write(entries))
+
+  constructor(open: () => Promise<RabbitmqPublisher>) {
+    this.#publisher = new LazyConnection(open, (publisher) => publisher.close())
+  }
+
+  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    return this.#writes.write(batch)
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      await (await this.#open()).check()
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  close(): void {
+    this.#publisher.close()
+  }
+
+  #write(entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    return writeByHalves(entries.map(messageOfEntry), async (messages) => {
+      try {
+        return await (await this.#open()).publish(messages)
+      } catch (error) {
+        return { outcome: 'retry', why: messageOf(error) }
+      }
+    })
+  }
+
+  #open(): Promise<RabbitmqPublisher> {
+    return this.#publisher.get(({ isOpen }) => isOpen)
+  }
+}
+
+function messageOfEntry({ payload, attributes }: SpoolEntry): RabbitmqMessage {
+  const said = new Map(attributes)
+  return { routingKey: said.get(keyAttribute) ?? '', id: said.get(idAttribute) ?? '', payload }
+}

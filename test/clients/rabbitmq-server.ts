@@ -1,0 +1,43 @@
+// Debian's rabbitmq-server, as a node of its own on loopback, for one test. Its port mapper (epmd) is its own as well.
+
+import { writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { DatabaseServer } from './database-server.ts'
+import { freePorts } from './free-ports.ts'
+
+const library = '/usr/lib/rabbitmq/lib'
+
+/** `lines`: of its configuration. */
+export async function rabbitmqServer(t: Scope, lines: readonly string[] = []): Promise<DatabaseServer> {
+  const folder = await temporaryFolder(t)
+  const [port = 0, mapperPort = 0, nodePort = 0] = await freePorts(3)
+  const mapper = new WatchedProcess('epmd', ['-port', String(mapperPort), '-address', '127.0.0.1'])
+  t.after(() => mapper.stop('SIGKILL'))
+  const file = join(folder, 'rabbitmq.conf')
+  await writeFile(file, [`listeners.tcp.1 = 127.0.0.1:${port}`, 'log.console = true', ...lines, ''].join('\n'))
+  const [version = ''] = readdirSync(library)
+  const environment = {
+    ...process.env,
+    HOME: folder,
+    ERL_EPMD_PORT: String(mapperPort),
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+    RABBITMQ_NODENAME: `godwit${port}@localhost`,
+    RABBITMQ_DIST_PORT: String(nodePort),
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
+    RABBITMQ_CONFIG_FILE: file,
+    RABBITMQ_CONF_ENV_FILE: '/dev/null',
+    RABBITMQ_MNESIA_BASE: join(folder, 'data'),
+    RABBITMQ_LOG_BASE: join(folder, 'log'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
+    // The script becomes the server, so that a signal reaches it.
+    RUNNING_UNDER_SYSTEMD: 'true',
+  }
+  return DatabaseServer.of(t, port, async () => {
+    const program = join(library, version, 'sbin/rabbitmq-server')
+    const started = new WatchedProcess(program, [], environment)
+    await started.until(/Server startup complete/)
+    return started
+  })
+}
