@@ -1,6 +1,12 @@
 // The configuration as the rest of the program uses it: names and units of the house, nothing left to parse.
 
-import { type AutoSubscribeConfig, autoSubscriptionsOf, type RewriteConfig, rewritesOf } from './topic-config.ts'
+import {
+  type AutoSubscribeConfig,
+  autoSubscriptionsOf,
+  countedTopicsOf,
+  type RewriteConfig,
+  rewritesOf,
+} from './topic-config.ts'
 import type { AclRule } from './acl/acl-rule.ts'
 import { toAuthConfig, type AuthConfig } from './auth-config.ts'
 import type { Checked, HeldSetting } from './check/check-settings.ts'
@@ -227,6 +233,8 @@ export interface GodwitConfig {
   readonly http: HttpServerConfig
   readonly core: CoreConfig
   readonly autoSubscriptions: readonly AutoSubscribeConfig[]
+  /** `topic_metrics`. */
+  readonly countedTopics: readonly string[]
   readonly storage: StorageConfig
   /** The listeners that are enabled. */
   readonly listeners: readonly ListenerConfig[]
@@ -290,6 +298,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     },
     core: toCoreConfig(values),
     autoSubscriptions: autoSubscriptionsOf(values),
+    countedTopics: countedTopicsOf(values),
     storage: {
       sync: storage.sync,
       syncIntervalMs: storage.sync_interval,

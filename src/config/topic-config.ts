@@ -30,6 +30,11 @@ export function rewritesOf({ rewrite }: SettingValues): readonly RewriteConfig[]
   }))
 }
 
+/** `topic_metrics`. */
+export function countedTopicsOf({ topic_metrics }: SettingValues): readonly string[] {
+  return topic_metrics.map((fields) => textOf(fields.get('topic')))
+}
+
 export function autoSubscriptionsOf({ auto_subscribe: { topics } }: SettingValues): readonly AutoSubscribeConfig[] {
   return topics.map((fields) => ({
     topic: textOf(fields.get('topic')),

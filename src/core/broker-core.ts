@@ -36,6 +36,7 @@ import type { Batch, Outputs } from './model/outputs.ts'
 import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
 import type { CoreSettings } from './model/settings.ts'
 import { rateLimiterFor } from './model/rate-limiter.ts'
+import type { CountedTopic } from './model/rule-hook.ts'
 import { runRuleTriggers } from './publish/route-message.ts'
 import { handleTick } from './time/handle-tick.ts'
 import { restore, restoreQueue } from './time/restore.ts'
@@ -182,8 +183,10 @@ function handleRare(
   }
 }
 
+const noCountedTopics: ReadonlyMap<string, CountedTopic> = new Map<string, CountedTopic>()
+
 function handleRules(state: BrokerState, input: Extract<Input, { kind: 'rules' | 'rule-trigger' }>): void {
-  if (input.kind === 'rules') state.setRules(input.rules, input.triggers)
+  if (input.kind === 'rules') state.setRules(input.rules, input.triggers, input.countedTopics ?? noCountedTopics)
   else if (state.ruleTriggers.wanted[input.trigger.kind]) state.ruleTriggers.add(input.trigger)
 }
 

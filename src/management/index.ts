@@ -28,7 +28,12 @@ export type * from './operations/diagnostics.ts'
 export type * from './operations/namespaces.ts'
 export type * from './operations/gateways.ts'
 export type * from './operations/rules.ts'
-export type { TopicSettingOperations } from './operations/topic-settings.ts'
+export type {
+  TopicMetricsOperations,
+  TopicNumberName,
+  TopicNumbers,
+  TopicSettingOperations,
+} from './operations/topic-settings.ts'
 export type { DelayedOperations, DelayedRow, DelayedSettings } from './operations/delayed.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'

@@ -34,6 +34,7 @@ test('rules, connectors, actions and settings of topics are in archives: export,
   assert.equal((await post(from, 'rules', rule)).status, 201)
   const rewrite = [{ action: 'publish', source_topic: 'old/#', re: '^old/(.+)$', dest_topic: 'in/$1' }]
   assert.equal((await from.ask('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body: rewrite })).status, 200)
+  assert.equal((await post(from, 'mqtt/topic_metrics', { topic: 'in/x' })).status, 200)
   const { filename } = (await post(from, 'data/export', {})).json
   await from.process.stop()
 
@@ -55,5 +56,7 @@ test('rules, connectors, actions and settings of topics are in archives: export,
   t.after(() => client.end(true))
   await client.publishAsync('old/x', 'restored', { qos: 1 })
   await service.until((received) => received.length === 1)
+  const [counted] = (await to.ask('/api/v5/mqtt/topic_metrics')).json
+  assert.deepEqual([counted.topic, counted.metrics['messages.qos1.in.count']], ['in/x', 1])
   assert.deepEqual([service.received[0].body, service.received[0].headers.authorization], ['restored', 'Bearer hidden'])
 })

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import mqtt from 'mqtt'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 
 suite('topics of clients', () => {
   const shared = shareBrokerWithApi({ set: ['node.shards=2'] })
@@ -67,5 +67,54 @@ suite('topics of clients', () => {
     await broker.ask('/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'for/c2', payload: 'hello', qos: 1 } })
     assert.equal(await heard, 'for/c2 hello')
     assert.deepEqual((await put([])).json, [])
+  })
+
+  test('are counted from when they are registered, over all shards and after a restart', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+    const ask = (method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
+      broker.ask(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, { method, body })
+    assert.deepEqual((await ask('GET')).json, [])
+    assert.match((await ask('POST', { topic: 'a/+' })).text, /BAD_REQUEST.*wildcards/)
+    const added = await ask('POST', { topic: 'a/b' })
+    assert.equal(added.status, 200, added.text)
+    assert.equal((await ask('POST', { topic: 'a/b' })).status, 409)
+    assert.equal((await ask('GET', undefined, 'a/c')).status, 404)
+    const clients = await Promise.all(
+      ['m1', 'm2', 'm3', 'm4'].map((clientId) => mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })),
+    )
+    t.after(() => clients.forEach((client) => client.end(true)))
+    const [first, ...others] = clients
+    await Promise.all(others.map((client) => client.subscribeAsync('a/#', { qos: 1 })))
+    const heard = others.map((client) => new Promise((resolve) => client.once('message', resolve)))
+    await first?.publishAsync('a/b', 'x', { qos: 1 })
+    await Promise.all(heard)
+    const { metrics } = (await ask('GET', undefined, 'a/b')).json
+    const { 'messages.in.count': input, 'messages.out.count': output, 'messages.qos1.out.count': outputAt1 } = metrics
+    assert.deepEqual([input, output, outputAt1, metrics['messages.dropped.count']], [1, 3, 3, 0])
+    assert.equal(Object.keys(metrics).length, 18)
+    assert.equal((await ask('PUT', { action: 'reset', topic: 'a/b' })).status, 204)
+    assert.equal((await ask('PUT', { action: 'reset', topic: 'a/c' })).status, 404)
+    const [row] = (await ask('GET')).json
+    assert.equal(row.metrics['messages.in.count'], 0)
+    assert.ok(Date.parse(row.reset_time) >= Date.parse(row.create_time))
+    const both = await Promise.all([ask('POST', { topic: 'x' }), ask('POST', { topic: 'y' })])
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      [200, 200],
+    )
+    await broker.process.stop()
+    const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=2'] })
+    const topics = (await again.ask('/api/v5/mqtt/topic_metrics')).json.map(({ topic }: { topic: string }) => topic)
+    assert.deepEqual(topics.toSorted(), ['a/b', 'x', 'y'])
+    assert.equal((await again.ask('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 204)
+    assert.equal((await again.ask('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 404)
+  })
+
+  test('of which more than 512 are not counted', async (t) => {
+    const topics = Array.from({ length: 512 }, (_, number) => ({ topic: `many/${number}` }))
+    const broker = await startBrokerWithApi(t, { set: [`topic_metrics=${JSON.stringify(topics)}`] })
+    const more = await broker.ask('/api/v5/mqtt/topic_metrics', { method: 'POST', body: { topic: 'one/more' } })
+    assert.equal(more.status, 409)
+    assert.match(more.text, /at most 512/)
   })
 })

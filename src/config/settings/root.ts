@@ -14,7 +14,7 @@ import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
 import { ruleEngine } from './rule-engine.ts'
 import { schemaRegistry } from './schema-registry.ts'
-import { autoSubscribe, rewrite } from './topics.ts'
+import { autoSubscribe, rewrite, topicMetrics } from './topics.ts'
 import { gateway } from './gateways.ts'
 import { actions, connectors, sources } from './sinks/all-sinks.ts'
 import { webhook } from './sinks/webhook-settings.ts'
@@ -29,6 +29,7 @@ export const root = section('The configuration of Godwit.', {
   delayed,
   rewrite,
   auto_subscribe: autoSubscribe,
+  topic_metrics: topicMetrics,
   limits,
   storage,
   auth,

@@ -1,4 +1,4 @@
-// rewrite, auto_subscribe: topics that the broker takes for others, and subscriptions that it makes.
+// rewrite, auto_subscribe, topic_metrics: topics that the broker takes for others, subscriptions that it makes, topics that it counts.
 
 import { listOf, record } from '../schema/collections.ts'
 import { section, setting } from '../schema/setting.ts'
@@ -6,6 +6,7 @@ import { choice, text } from '../schema/setting-type.ts'
 
 const maxRules = 1_000
 const maxTopics = 100
+const maxCountedTopics = 512
 
 export const rewrite = setting(
   listOf(
@@ -52,4 +53,10 @@ export const autoSubscribe = section('Subscriptions that the broker makes for ea
       takes: 'at-once',
     },
   ),
+})
+
+export const topicMetrics = setting(listOf(record('a topic', { topic: text() }, ['topic']), maxCountedTopics), [], {
+  description:
+    'Topics whose messages are counted: {topic}, without wildcards. The API and `godwit ctl topic-metrics list` show the numbers, which begin at 0 with each start.',
+  takes: 'at-once',
 })

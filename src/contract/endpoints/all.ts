@@ -28,6 +28,7 @@ import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
 import { gatewayClientEndpoints } from './v5/gateway-clients.ts'
 import { gatewayListenerEndpoints } from './v5/gateway-listeners.ts'
+import { topicMetricsEndpoints } from './v5/topic-metrics.ts'
 import { topicSettingEndpoints } from './v5/topic-settings.ts'
 import { delayedEndpoints } from './v5/delayed.ts'
 import { gatewayEndpoints } from './v5/gateways.ts'
@@ -72,6 +73,7 @@ export const endpoints = {
   ...gatewayListenerEndpoints,
   ...delayedEndpoints,
   ...topicSettingEndpoints,
+  ...topicMetricsEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
 }

@@ -9,7 +9,7 @@ import type { MessageProperties } from '../../protocol/index.ts'
 import type { MemoryLevel } from './memory-account.ts'
 import type { Message } from './message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
-import type { MatchedRule, RulePublication } from './rule-hook.ts'
+import type { CountedTopic, MatchedRule, RulePublication } from './rule-hook.ts'
 import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 import type { CoreSettings } from './settings.ts'
 
@@ -104,6 +104,8 @@ export type Input =
       readonly rules: readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
       /** Events other than messages that must be recorded for rules. */
       readonly triggers: ReadonlySet<RuleTriggerKind>
+      /** By name. They are among the rules as well. Undefined: there are none. */
+      readonly countedTopics?: ReadonlyMap<string, CountedTopic> | undefined
     }
   /** An event outside of the core for which rules may run: an alarm. */
   | { readonly kind: 'rule-trigger'; readonly trigger: RuleTrigger }

@@ -56,3 +56,26 @@ export interface RuleHook {
   /** So many came faster than rules ran for them, and are lost. */
   noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void
 }
+
+/** A topic whose messages are counted: an entry of the match plan, as a rule is. Only such topics pay for it. */
+export class CountedTopic implements MatchedRule {
+  /** The topic. */
+  readonly id: string
+  readonly spools: readonly string[] = []
+  /** Messages that were published to it on this shard, by their QoS. */
+  readonly published: [number, number, number] = [0, 0, 0]
+  /** Messages that were sent to subscribers of this shard, by the QoS of the delivery. */
+  readonly sent: [number, number, number] = [0, 0, 0]
+  /** Messages without any receiver. */
+  dropped = 0
+
+  constructor(topic: string) {
+    this.id = topic
+  }
+
+  reset(): void {
+    this.published.fill(0)
+    this.sent.fill(0)
+    this.dropped = 0
+  }
+}

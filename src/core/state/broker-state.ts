@@ -31,7 +31,7 @@ import type { Session } from './sessions/session.ts'
 import type { SessionWill } from './sessions/session-will.ts'
 import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 import { SessionTable } from './sessions/session-table.ts'
-import type { MatchedRule, RuleHook } from '../model/rule-hook.ts'
+import type { CountedTopic, MatchedRule, RuleHook } from '../model/rule-hook.ts'
 import type { RuleTriggerKind } from '../model/rule-trigger.ts'
 import { RuleTriggers } from './rule-triggers.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -285,9 +285,10 @@ export class BrokerState {
   setRules(
     rules: Iterable<readonly [filter: TopicFilter, rule: MatchedRule]>,
     triggers: ReadonlySet<RuleTriggerKind>,
+    countedTopics: ReadonlyMap<string, CountedTopic>,
   ): void {
     this.router.setRules(rules)
-    this.ruleTriggers.setWanted(triggers)
+    this.ruleTriggers.setWanted(triggers, countedTopics)
     // The rules that connections wait for may have been removed.
     this.hasActionRoom = true
   }

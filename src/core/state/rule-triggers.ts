@@ -17,6 +17,7 @@ import {
   type RuleTriggerKind,
 } from '../model/rule-trigger.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
+import type { CountedTopic } from '../model/rule-hook.ts'
 import type { Session } from './sessions/session.ts'
 
 /** Maximum number of waiting triggers, and maximum bytes of their messages. Further ones are dropped and counted. */
@@ -26,12 +27,19 @@ export const maxWaitingTriggerBytes = 16_777_216
 export class RuleTriggers {
   /** Read on the message path: a plain object with one field for each kind. */
   readonly wanted: Record<RuleTriggerKind, boolean> = noneWanted()
+  /** What rules ask for. More is wanted where messages of topics are counted. */
+  #kinds: ReadonlySet<RuleTriggerKind> = new Set()
+  /** By topic; undefined: none is counted. */
+  #counted: ReadonlyMap<string, CountedTopic> | undefined
   #waiting: RuleTrigger[] = []
   #lost: Map<RuleTriggerKind, number> | undefined
 
-  setWanted(kinds: ReadonlySet<RuleTriggerKind>): void {
+  setWanted(kinds: ReadonlySet<RuleTriggerKind>, counted: ReadonlyMap<string, CountedTopic>): void {
+    this.#kinds = kinds
+    this.#counted = counted.size === 0 ? undefined : counted
     for (const kind of ruleTriggerKinds) this.wanted[kind] = kinds.has(kind)
-    this.#waiting = this.#waiting.filter(({ kind }) => this.wanted[kind])
+    if (this.#counted !== undefined) this.wanted['message-delivered'] = this.wanted['message-dropped'] = true
+    this.#waiting = this.#waiting.filter(({ kind }) => kinds.has(kind))
   }
 
   get hasWaiting(): boolean {
@@ -52,6 +60,8 @@ export class RuleTriggers {
       Partial<Pick<DeliveryTrigger, 'properties' | 'reason'>>,
   ): void {
     const { clientId, identity, connection } = session
+    if (kind === 'message-delivered') this.#countSent(of)
+    if (!this.#kinds.has(kind)) return
     if (of.message.publisher === '' || isBridgeClient(clientId)) return
     const { properties, reason } = of
     this.add({ kind, clientId, username: identity.username, connection, ...of, properties, reason })
@@ -59,7 +69,15 @@ export class RuleTriggers {
 
   /** As above. */
   addMessageDropped(message: Message, reason: MessageDroppedTrigger['reason'], atMs: number): void {
-    if (message.publisher !== '') this.add({ kind: 'message-dropped', atMs, message, reason })
+    const counted = this.#counted?.get(message.topic.name)
+    if (counted !== undefined) counted.dropped++
+    if (message.publisher !== '' && this.#kinds.has('message-dropped'))
+      this.add({ kind: 'message-dropped', atMs, message, reason })
+  }
+
+  #countSent({ message, qos }: Pick<DeliveryTrigger, 'message' | 'qos'>): void {
+    const counted = this.#counted?.get(message.topic.name)
+    if (counted !== undefined) counted.sent[qos]++
   }
 
   /** Returns all waiting triggers, in order. */

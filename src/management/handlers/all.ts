@@ -32,6 +32,7 @@ import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
 import { gatewayClientHandlers } from './v5/gateway-clients.ts'
 import { gatewayListenerHandlers } from './v5/gateway-listeners.ts'
+import { topicMetricsHandlers } from './v5/topic-metrics.ts'
 import { topicSettingHandlers } from './v5/topic-settings.ts'
 import { delayedHandlers } from './v5/delayed.ts'
 import { gatewayHandlers } from './v5/gateways.ts'
@@ -72,6 +73,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...gatewayListenerHandlers(operations.gateways),
     ...delayedHandlers(operations.delayed),
     ...topicSettingHandlers(operations.topicSettings),
+    ...topicMetricsHandlers(operations.topicMetrics),
     ...apiKeyHandlers(operations.accounts),
     ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),

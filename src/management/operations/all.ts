@@ -10,7 +10,7 @@ import type { DiagnosticsOperations } from './diagnostics.ts'
 import type { LiveOperations } from './live.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { NamespaceOperations } from './namespaces.ts'
-import type { TopicSettingOperations } from './topic-settings.ts'
+import type { TopicMetricsOperations, TopicSettingOperations } from './topic-settings.ts'
 import type { DelayedOperations } from './delayed.ts'
 import type { GatewayOperations } from './gateways.ts'
 import type { RuleOperations } from './rules.ts'
@@ -53,6 +53,7 @@ export interface Operations extends NamespacedOperations {
   readonly gateways: GatewayOperations
   readonly delayed: DelayedOperations
   readonly topicSettings: TopicSettingOperations
+  readonly topicMetrics: TopicMetricsOperations
   readonly metrics: MetricOperations
   readonly live: LiveOperations
   readonly alarms: AlarmOperations

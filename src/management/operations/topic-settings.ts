@@ -16,6 +16,28 @@ export interface AutoSubscribeTopic {
   readonly nl?: number
 }
 
+/** Numbers of one topic, over all shards. */
+export interface TopicNumbers {
+  readonly topic: string
+  readonly createdAtMs: number
+  readonly resetAtMs: number | undefined
+  /** By name: `qos0.in`, ... `qos2.out`, `dropped`. */
+  readonly numbers: Readonly<Record<TopicNumberName, { readonly count: number; readonly rate: number }>>
+}
+
+export type TopicNumberName = `qos${0 | 1 | 2}.${'in' | 'out'}` | 'dropped'
+
+/** What the management asks of the node about `topic_metrics`. */
+export interface TopicMetricsOperations {
+  topics(): readonly string[]
+  /** Changes wait for each other: `update` is given the topics as they are then. */
+  change(update: (topics: readonly string[]) => readonly string[], by: Caller): Promise<RuleProblem | undefined>
+  /** Undefined: a shard did not answer. */
+  numbers(): Promise<readonly TopicNumbers[] | undefined>
+  /** Undefined: of all topics. */
+  reset(topic: string | undefined): Promise<void>
+}
+
 /** What the management asks of the node about `rewrite` and `auto_subscribe`. */
 export interface TopicSettingOperations {
   rewrites(): readonly TopicRewrite[]

@@ -25,7 +25,7 @@ import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
 import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
-import { topicSettingOperations } from './topic-settings.ts'
+import { topicMetricsOperations, topicSettingOperations } from './topic-settings.ts'
 import { delayedOperations } from './delayed.ts'
 import { gatewayOperations } from './gateways.ts'
 import { ruleOperations } from './rules.ts'
@@ -85,6 +85,7 @@ export function operationsOf(
     rules: ruleOperations(dependencies),
     gateways: gatewayOperations(dependencies),
     topicSettings: topicSettingOperations(dependencies.configuration),
+    topicMetrics: topicMetricsOperations(dependencies),
     delayed: delayedOperations({ ...dependencies, store: dependencies.ownStore }),
     clientRules: clientRuleOperations(dependencies),
     credentials: credentialOperations(dependencies),

@@ -1,7 +1,14 @@
-// `rewrite` and `auto_subscribe` over the API.
+// `rewrite`, `auto_subscribe` and `topic_metrics` over the API.
 
-import type { TopicSettingOperations } from '../../management/index.ts'
+import type {
+  TopicMetricsOperations,
+  TopicNumberName,
+  TopicNumbers,
+  TopicSettingOperations,
+} from '../../management/index.ts'
+import { topicCountNames, type TopicMetricsReport } from '../../shard/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { SettingWriter } from './setting-writer.ts'
 
 /** Carries out what the API asks about topics that are replaced and subscriptions that the broker makes. */
@@ -19,5 +26,58 @@ export function topicSettingOperations(configuration: LiveConfig): TopicSettingO
         nl: options.noLocal ? 1 : 0,
       })),
     changeAutoSubscriptions: (topics, by) => writer.change({ auto_subscribe: { topics } }, by),
+  }
+}
+
+/** Carries out what the API asks about topics whose messages are counted. */
+export function topicMetricsOperations({
+  configuration,
+  supervisor,
+}: {
+  readonly configuration: LiveConfig
+  readonly supervisor: Pick<ShardSupervisor, 'size' | 'ask'>
+}): TopicMetricsOperations {
+  const writer = new SettingWriter(configuration)
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    topics: () => configuration.config.countedTopics,
+    change: (update, by) => {
+      const changed = last.then(() => {
+        const topics = update(configuration.config.countedTopics)
+        return writer.change({ topic_metrics: topics.map((topic) => ({ topic })) }, by)
+      })
+      last = changed.catch(() => undefined)
+      return changed
+    },
+    numbers: async () => {
+      const reports: TopicMetricsReport[] = []
+      for (let shard = 0; shard < supervisor.size; shard++) {
+        const found = await supervisor.ask(shard, { question: 'topic-metrics' })
+        if (found === undefined) return undefined
+        reports.push(...found)
+      }
+      return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(numbersOf)
+    },
+    reset: async (topic) => {
+      for (let shard = 0; shard < supervisor.size; shard++)
+        await supervisor.ask(shard, { question: 'reset-topic-metrics', topic })
+    },
+  }
+}
+
+/** `reports`: of one topic, one from each shard. */
+function numbersOf(reports: readonly TopicMetricsReport[]): TopicNumbers {
+  const sum = (of: 'counts' | 'rates', place: number): number =>
+    reports.reduce((total, report) => total + (report[of][place] ?? 0), 0)
+  const numbers = topicCountNames.map((name, place) => [
+    name,
+    { count: sum('counts', place), rate: sum('rates', place) },
+  ])
+  const resets = reports.flatMap(({ resetAtMs }) => resetAtMs ?? [])
+  return {
+    topic: reports[0]?.topic ?? '',
+    createdAtMs: Math.min(...reports.map(({ createdAtMs }) => createdAtMs)),
+    resetAtMs: resets.length === 0 ? undefined : Math.max(...resets),
+    numbers: Object.fromEntries(numbers) as Record<TopicNumberName, { count: number; rate: number }>,
   }
 }

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { planSchemas } from './schema-plan.ts'
 import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
-import { parseTopicFilter } from '../../protocol/index.ts'
+import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
 import {
   type ActionAssignment,
@@ -39,6 +39,7 @@ export interface RuleConfigOptions {
 const sections = [
   'rewrite',
   'auto_subscribe.',
+  'topic_metrics',
   'rule_engine.',
   'schema_registry.',
   'event_message.',
@@ -75,8 +76,12 @@ export class RuleConfig implements ConfigConsumer {
   }
 }
 
-/** What keeps `rewrite` and `auto_subscribe` from working. */
-function problemOfTopics({ autoSubscriptions, core: { topicRewrites = [] } }: GodwitConfig): Problem | undefined {
+/** What keeps `rewrite`, `auto_subscribe` and `topic_metrics` from working. */
+function problemOfTopics({
+  autoSubscriptions,
+  countedTopics,
+  core: { topicRewrites = [] },
+}: GodwitConfig): Problem | undefined {
   for (const { re, source_topic: source } of topicRewrites) {
     const matcher = matcherOf(re)
     if (typeof matcher === 'string') return { problem: `rewrite: re ${JSON.stringify(re)}: ${matcher}` }
@@ -84,8 +89,13 @@ function problemOfTopics({ autoSubscriptions, core: { topicRewrites = [] } }: Go
       return { problem: `rewrite: source_topic ${JSON.stringify(source)} is not a topic filter` }
   }
   const wrong = autoSubscriptions.find(({ topic }) => parseTopicFilter(topic) === undefined)
-  if (wrong === undefined) return undefined
-  return { problem: `auto_subscribe.topics: ${JSON.stringify(wrong.topic)} is not a topic filter` }
+  if (wrong !== undefined)
+    return { problem: `auto_subscribe.topics: ${JSON.stringify(wrong.topic)} is not a topic filter` }
+  const uncounted = countedTopics.find((topic) => parseTopicName(topic) === undefined)
+  if (uncounted !== undefined)
+    return { problem: `topic_metrics: ${JSON.stringify(uncounted)} is not a topic name: wildcards are not possible` }
+  const twice = countedTopics.find((topic, place) => countedTopics.indexOf(topic) !== place)
+  return twice === undefined ? undefined : { problem: `topic_metrics: ${JSON.stringify(twice)} is there twice` }
 }
 
 /** A problem begins with the key of a setting. */
@@ -113,6 +123,7 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
       rules: [...rules.rules, ...derived.rules],
       actions: [...actions.actions, ...derived.actions],
       sources: sources.sources,
+      countedTopics: config.countedTopics,
     },
   }
 }

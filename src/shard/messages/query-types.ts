@@ -28,7 +28,7 @@ import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
 import type { GatewayReport, GatewayType } from './gateway-plan.ts'
-import type { DeadLetterReport, RuleEngineReport } from './rule-plan.ts'
+import type { DeadLetterReport, RuleEngineReport, TopicMetricsReport } from './rule-plan.ts'
 
 /** A slice of a list: its start and its maximum length. A shard may return less. */
 export interface SliceRequest {
@@ -59,6 +59,10 @@ export interface ShardQueries {
     asked: { readonly type: GatewayType; readonly clientId: string; readonly request: GatewayRequest }
     answered: { readonly response: GatewayResponse | undefined }
   }
+  /** Of topics whose messages are counted. */
+  'topic-metrics': { asked: object; answered: readonly TopicMetricsReport[] }
+  /** Undefined: of all. */
+  'reset-topic-metrics': { asked: { readonly topic: string | undefined }; answered: object }
   'reset-rule': { asked: { readonly rule: string }; answered: object }
   'reset-action': { asked: { readonly action: string }; answered: object }
   'control-action': {

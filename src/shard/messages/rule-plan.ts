@@ -66,6 +66,23 @@ export interface SourceReport {
   readonly lastError: string
 }
 
+/** What is counted of a topic, in the order of counts and rates. */
+export const topicCountNames = ['qos0.in', 'qos1.in', 'qos2.in', 'qos0.out', 'qos1.out', 'qos2.out', 'dropped'] as const
+
+/** In the order of `topicCountNames`. */
+export type TopicCounts = readonly number[]
+
+/** Metrics of one topic in one shard. */
+export interface TopicMetricsReport {
+  readonly topic: string
+  readonly createdAtMs: number
+  /** Undefined: never. */
+  readonly resetAtMs: number | undefined
+  readonly counts: TopicCounts
+  /** For each second. */
+  readonly rates: TopicCounts
+}
+
 /** All rules, actions and sources. Every shard gets all of them. */
 export interface RulePlan {
   readonly nodeName: string
@@ -77,6 +94,8 @@ export interface RulePlan {
   readonly rules: readonly RuleAssignment[]
   readonly actions: readonly ActionAssignment[]
   readonly sources: readonly SourceAssignment[]
+  /** `topic_metrics`. */
+  readonly countedTopics: readonly string[]
 }
 
 /** Counters of one rule on one shard since the start or the last reset. */

@@ -61,6 +61,11 @@ const handlers: QueryHandlers = {
     rules.endWatch(watch)
     return true
   },
+  'topic-metrics': ({ rules }) => rules.topicMetrics(),
+  'reset-topic-metrics': ({ rules }, { topic }) => {
+    rules.resetTopicMetrics(topic)
+    return {}
+  },
   'reset-rule': ({ rules }, { rule }) => {
     rules.resetRule(rule)
     return {}

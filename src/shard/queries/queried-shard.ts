@@ -4,7 +4,7 @@ import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { EventLog } from '../observe/event-log.ts'
-import type { DeadLetterReport, RuleEngineReport } from '../messages/rule-plan.ts'
+import type { DeadLetterReport, RuleEngineReport, TopicMetricsReport } from '../messages/rule-plan.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
@@ -20,6 +20,9 @@ export interface QueriedRules {
     nowMs: number,
   ): LiveBatch
   endWatch(watch: string): void
+  topicMetrics(): readonly TopicMetricsReport[]
+  /** Undefined: of all topics. */
+  resetTopicMetrics(topic: string | undefined): void
   resetRule(rule: string): void
   resetAction(action: string): void
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): void

@@ -2,12 +2,24 @@
 // nothing if there is none. Messages beyond its limits are dropped and counted: publishers and subscribers never wait
 // for it.
 
-import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
+import type {
+  CountedTopic,
+  MatchedRule,
+  Message,
+  RuleActions,
+  RuleHook,
+  RuleTrigger,
+  RuleTriggerKind,
+} from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch, LiveMessage } from '../messages/live-batch.ts'
 
 type Rules = readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
-type SetRules = (rules: Rules, triggers: ReadonlySet<RuleTriggerKind>) => void
+type SetRules = (
+  rules: Rules,
+  triggers: ReadonlySet<RuleTriggerKind>,
+  countedTopics: ReadonlyMap<string, CountedTopic>,
+) => void
 
 /** Maximum messages that wait for the node. */
 const maxWaiting = 200
@@ -36,6 +48,7 @@ export class LiveWatches implements RuleHook {
   readonly #watches = new Map<string, Watch>()
   #rules: Rules = []
   #triggers: ReadonlySet<RuleTriggerKind> = new Set()
+  #countedTopics: ReadonlyMap<string, CountedTopic> = new Map()
 
   /** `next`: runs the configured rules. */
   constructor(next: RuleHook, setRules: SetRules) {
@@ -44,9 +57,14 @@ export class LiveWatches implements RuleHook {
   }
 
   /** Rules of the configuration. */
-  setRules(rules: Rules, triggers: ReadonlySet<RuleTriggerKind>): void {
+  setRules(
+    rules: Rules,
+    triggers: ReadonlySet<RuleTriggerKind>,
+    countedTopics: ReadonlyMap<string, CountedTopic>,
+  ): void {
     this.#rules = rules
     this.#triggers = triggers
+    this.#countedTopics = countedTopics
     this.#tell()
   }
 
@@ -96,7 +114,7 @@ export class LiveWatches implements RuleHook {
 
   #tell(): void {
     const watches = [...this.#watches.values()].map((watch) => [watch.filter, watch] as const)
-    this.#setRules([...this.#rules, ...watches], this.#triggers)
+    this.#setRules([...this.#rules, ...watches], this.#triggers, this.#countedTopics)
   }
 }
 

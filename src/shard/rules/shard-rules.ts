@@ -7,7 +7,13 @@ import type { AccessControl } from '../../access/index.ts'
 import { SchemaRegistry } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
-import type { DeadLetterReport, RuleEngineReport, RulePlan, StoredValueChange } from '../messages/rule-plan.ts'
+import type {
+  DeadLetterReport,
+  RuleEngineReport,
+  RulePlan,
+  StoredValueChange,
+  TopicMetricsReport,
+} from '../messages/rule-plan.ts'
 import type { QueriedRules } from '../queries/queried-shard.ts'
 import type { Shard } from '../shard.ts'
 import { ActionManager, type ActionManagerDependencies } from './action-manager.ts'
@@ -17,6 +23,7 @@ import { NodeValues } from './node-values.ts'
 import { SourceManager } from './source-manager.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
+import { TopicMetrics } from './topic-metrics.ts'
 
 export interface ShardRulesDependencies extends Omit<
   ActionManagerDependencies,
@@ -67,8 +74,10 @@ export class ShardRules implements QueriedRules {
   readonly #actions: ActionManager
   readonly #runner: RuleRunner
   readonly #receivers: SourceManager
+  readonly #topics: TopicMetrics
   readonly #live: LiveWatches
   readonly #schemas = new SchemaRegistry()
+  readonly #nowMs: () => number
   #sources: RulePlan['sources'] = []
   /** Changes run one after the other. */
   #last: Promise<void> = Promise.resolve()
@@ -97,9 +106,13 @@ export class ShardRules implements QueriedRules {
       monotonicMs: () => performance.now(),
       serverOf: (source) => this.#sources.find(({ id }) => id === source)?.server,
       sinks: this.#actions,
-      setRules: (rules, triggers) => this.#live.setRules(rules, triggers),
+      setRules: (rules, triggers) => this.#topics.setRules(rules, triggers),
     })
-    this.#live = new LiveWatches(this.#runner, (rules, triggers) => shard.input({ kind: 'rules', rules, triggers }))
+    this.#topics = new TopicMetrics(this.#runner, (...rules) => this.#live.setRules(...rules))
+    this.#live = new LiveWatches(this.#topics, (rules, triggers, countedTopics) =>
+      shard.input({ kind: 'rules', rules, triggers, countedTopics }),
+    )
+    this.#nowMs = () => dependencies.nowMs()
     hook.hook = this.#live
   }
 
@@ -111,6 +124,7 @@ export class ShardRules implements QueriedRules {
       this.#sources = plan.sources
       this.#schemas.take(plan.schemas)
       this.#runner.take(plan.rules, plan)
+      this.#topics.take(plan.countedTopics, this.#nowMs())
       this.#receivers.take(plan.sources)
       this.#actions.removeOthers(plan.actions)
     })
@@ -125,6 +139,7 @@ export class ShardRules implements QueriedRules {
   stop(): void {
     this.#receivers.stop()
     this.#runner.stop()
+    this.#topics.stop()
     this.#actions.stop()
   }
 
@@ -138,6 +153,14 @@ export class ShardRules implements QueriedRules {
 
   endWatch(watch: string): void {
     this.#live.end(watch)
+  }
+
+  topicMetrics(): readonly TopicMetricsReport[] {
+    return this.#topics.reports()
+  }
+
+  resetTopicMetrics(topic: string | undefined): void {
+    this.#topics.reset(topic, this.#nowMs())
   }
 
   resetRule(rule: string): void {

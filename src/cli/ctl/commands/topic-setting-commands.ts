@@ -1,6 +1,6 @@
-// Topics that are replaced, and subscriptions that the broker makes. They are changed with `config set`.
+// Topics that are replaced, and subscriptions that the broker makes, which are changed with `config set`; topics that are counted.
 
-import { type CtlCommand, shown } from '../ctl-command.ts'
+import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 
 export const topicSettingCommands: readonly CtlCommand[] = [
   {
@@ -14,5 +14,55 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     description: 'subscriptions that clients are given when they connect',
     run: ({ client }) =>
       shown(client.get_auto_subscribe(), (rows) => ({ rows, columns: ['topic', 'qos', 'rh', 'rap', 'nl'] })),
+  },
+  {
+    name: 'topic-metrics list',
+    description: 'messages of the topics that are counted',
+    run: ({ client }) =>
+      shown(client.get_topic_metrics(), (all) => ({
+        rows: all.map(({ topic, metrics }) => ({
+          topic,
+          in: metrics['messages.in.count'],
+          in_rate: metrics['messages.in.rate'],
+          out: metrics['messages.out.count'],
+          out_rate: metrics['messages.out.rate'],
+          dropped: metrics['messages.dropped.count'],
+        })),
+        columns: ['topic', 'in', 'in_rate', 'out', 'out_rate', 'dropped'],
+      })),
+  },
+  {
+    name: 'topic-metrics show',
+    description: 'all numbers of a topic that is counted',
+    arguments: ['<topic>'],
+    run: ({ client, words: [topic = ''] }) =>
+      shown(client.get_metrics_of_topic({ params: { topic } }), (document) => {
+        const { metrics, ...rest } = document
+        return { thing: { ...rest, ...metrics }, document }
+      }),
+  },
+  {
+    name: 'topic-metrics add',
+    description: 'count the messages of a topic',
+    arguments: ['<topic>'],
+    run: ({ client, words: [topic = ''] }) =>
+      doneAs(client.add_topic_metrics({ body: { topic } }), `messages of ${topic} are counted`),
+  },
+  {
+    name: 'topic-metrics reset',
+    description: 'count from 0 again, one topic or all',
+    arguments: ['[topic]'],
+    run: ({ client, words: [topic] }) =>
+      doneAs(
+        client.reset_topic_metrics({ body: { action: 'reset', ...(topic !== undefined && { topic }) } }),
+        topic === undefined ? 'all topics count from 0 again' : `${topic} counts from 0 again`,
+      ),
+  },
+  {
+    name: 'topic-metrics delete',
+    description: 'count the messages of a topic no longer',
+    arguments: ['<topic>'],
+    run: ({ client, words: [topic = ''] }) =>
+      doneAs(client.delete_topic_metrics({ params: { topic } }), `messages of ${topic} are no longer counted`),
   },
 ]
