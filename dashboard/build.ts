@@ -33,6 +33,8 @@ const { metafile } = await build({
   jsxImportSource: 'preact',
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',
+  // `src/protocol` reads and writes packets in Buffers.
+  inject: [join(checkout, 'dashboard', 'src', 'state', 'byte-buffer.ts')],
   define: { OPERATIONS: JSON.stringify(operationTable()), 'process.env.NODE_ENV': '"production"' },
   metafile: true,
   absWorkingDir: checkout,

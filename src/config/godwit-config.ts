@@ -11,7 +11,12 @@ import type { AclRule } from './acl/acl-rule.ts'
 import { toAuthConfig, type AuthConfig } from './auth-config.ts'
 import type { Checked, HeldSetting } from './check/check-settings.ts'
 import type { Position } from './hocon/values.ts'
-import { type ListenerConfig, toListeners } from './listener-config.ts'
+import {
+  type ListenerConfig,
+  toDashboardListener,
+  toListeners,
+  type WebSocketListenerConfig,
+} from './listener-config.ts'
 import type { NamespacePattern } from './schema/namespace.ts'
 import type { root, SettingValues } from './settings/root.ts'
 
@@ -166,7 +171,13 @@ export interface HttpServerConfig {
   readonly username: string
   readonly password: string | undefined
   /** The web page; undefined: not served. */
-  readonly dashboard: { readonly allowedOrigins: readonly string[] } | undefined
+  readonly dashboard:
+    | {
+        readonly allowedOrigins: readonly string[]
+        /** For MQTT clients of the page. */
+        readonly listener: WebSocketListenerConfig
+      }
+    | undefined
   readonly authType: 'basic' | 'jwt' | 'no_auth'
   readonly jwt: {
     /** As it was written. */
@@ -413,10 +424,8 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
   }
 }
 
-function toHttpServerConfig(
-  { http_server: http, dashboard }: SettingValues,
-  keyText: string | undefined,
-): HttpServerConfig {
+function toHttpServerConfig(values: SettingValues, keyText: string | undefined): HttpServerConfig {
+  const { http_server: http, dashboard } = values
   return {
     isEnabled: http.enable,
     port: http.port,
@@ -427,7 +436,9 @@ function toHttpServerConfig(
     username: http.username,
     password: http.password,
     authType: http.auth_type,
-    dashboard: dashboard.enable ? { allowedOrigins: dashboard.allow_origins } : undefined,
+    dashboard: dashboard.enable
+      ? { allowedOrigins: dashboard.allow_origins, listener: toDashboardListener(values) }
+      : undefined,
     jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }
 }

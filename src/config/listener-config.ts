@@ -25,6 +25,8 @@ interface CommonListenerConfig {
   readonly mountpoint: string
   /** Where its clients belong; undefined: it says nothing of that. */
   readonly namespace: string | undefined
+  /** Of a listener that another one passes its connections to: whether only this machine reaches that. Undefined: its host says it. */
+  readonly isOnlyReachedLocally?: boolean
 }
 
 export interface ProxyProtocolConfig {
@@ -91,10 +93,15 @@ export interface QuicConfig {
   readonly maxPacketBytes: number
 }
 
+export type WebSocketListenerConfig = CommonListenerConfig & {
+  readonly kind: 'ws'
+  readonly webSocket: WebSocketConfig
+}
+
 export type ListenerConfig =
   | (CommonListenerConfig & { readonly kind: 'tcp' })
   | (SecureListenerConfig & { readonly kind: 'ssl' })
-  | (CommonListenerConfig & { readonly kind: 'ws'; readonly webSocket: WebSocketConfig })
+  | WebSocketListenerConfig
   | (SecureListenerConfig & { readonly kind: 'wss'; readonly webSocket: WebSocketConfig })
   | (SecureListenerConfig & { readonly kind: 'quic'; readonly quic: QuicConfig })
 
@@ -148,6 +155,42 @@ function described<V extends { readonly enable: boolean }>(
 ): readonly (readonly [string, V])[] {
   const all: (readonly [string, V])[] = itself === undefined ? [] : [['default', itself]]
   return [...all, ...named].filter(([, values]) => values.enable)
+}
+
+/** Name of the listener by which the WebSocket client of the dashboard comes. */
+export const dashboardListenerName = 'dashboard'
+
+const maxDashboardClients = 100
+const dashboardClientsPerSecond = 50
+const dashboardTimeoutMs = 5_000
+
+/**
+ * Clients of the dashboard's page. The API has checked their origin and says their address in a PROXY header. Host and port are of no
+ * network: the node decides where the API reaches it.
+ */
+export function toDashboardListener({ listeners, limits, mqtt }: SettingValues): WebSocketListenerConfig {
+  return {
+    kind: 'ws',
+    name: dashboardListenerName,
+    host: undefined,
+    port: 0,
+    maxConnections: maxDashboardClients,
+    maxConnectionRate: dashboardClientsPerSecond,
+    accessRules: [],
+    proxyProtocol: { timeoutMs: dashboardTimeoutMs, trusted: [] },
+    messagesPerSecond: limits.messages_rate,
+    bytesPerSecond: limits.bytes_rate,
+    mountpoint: '',
+    namespace: undefined,
+    webSocket: {
+      ...toWebSocketConfig(listeners.ws, mqtt),
+      path: '/mqtt',
+      allowedOrigins: ['*'],
+      failsWithoutSubprotocol: true,
+      addressHeader: undefined,
+      upgradeTimeoutMs: dashboardTimeoutMs,
+    },
+  }
 }
 
 function hasDefaultListener({ tcp, ssl, ws, wss, quic }: Listeners): boolean {

@@ -59,6 +59,7 @@ export {
   type ManagementServer,
   type ManagementSettings,
 } from './server.ts'
+export { mqttUpgradePath } from './dashboard/mqtt-upgrade.ts'
 export { DashboardFiles } from './dashboard/dashboard-files.ts'
 export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './limits.ts'
 export {

@@ -22,6 +22,11 @@ export class OpenConnections {
     this.#open.set(socket, 0)
   }
 
+  /** Somebody else bounds it from now on. */
+  remove(socket: Socket): void {
+    this.#open.delete(socket)
+  }
+
   /** From now on somebody who may come in is worked for; the answer ends that with `delta` -1. */
   countAuthenticated(socket: Socket, delta: 1 | -1): void {
     const working = this.#open.get(socket)

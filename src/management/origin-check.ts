@@ -28,12 +28,44 @@ export function refuseForeignOrigin(
  * too: it can only ask for that name.
  */
 export function refuseUnknownHost({ headers }: ArrivedRequest): ApiError | undefined {
-  const name = (headers.host ?? '').toLowerCase().replace(/:\d+$/, '')
-  if (/^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(name)) {
+  if (isLoopbackName(headers.host)) {
     const isForeign = headers.origin !== undefined && hostOf(headers.origin) !== headers.host?.toLowerCase()
     if (!isForeign && headers['sec-fetch-site'] !== 'cross-site') return undefined
   }
   return refuse('invalidParameter', 'without sign-in the API is for programs of this machine: ask for localhost', 403)
+}
+
+const forwardingHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+
+export interface UpgradeOrigins {
+  readonly allowedOrigins: readonly string[]
+  /** Only this machine reaches the API. */
+  readonly isLoopback: boolean
+}
+
+/**
+ * Why a page may not open a WebSocket; undefined: it is one of ours. Browsers say where a page comes from, and ask nobody before they
+ * connect. Where only this machine reaches the API anonymous clients may be let in, so there a page that has been given the name of
+ * this machine, and what a reverse proxy brings from elsewhere, must be named by the configuration.
+ */
+export function upgradeRefusal(
+  headers: IncomingHttpHeaders,
+  { allowedOrigins, isLoopback }: UpgradeOrigins,
+): string | undefined {
+  const { origin, host } = headers
+  if (origin === undefined)
+    return 'the dashboard has MQTT for its own page; programs connect to a listener (listeners.ws)'
+  if (allowedOrigins.includes(origin)) return undefined
+  const remedy = 'name the origin in dashboard.allow_origins'
+  if (hostOf(origin) !== host?.toLowerCase()) return `pages of other origins may not connect; ${remedy}`
+  if (!isLoopback) return undefined
+  const isProxied = forwardingHeaders.some((name) => headers[name] !== undefined)
+  return isProxied || !isLoopbackName(host) ? `the API is for this machine only; ${remedy}` : undefined
+}
+
+/** `host`: with or without a port. */
+function isLoopbackName(host = ''): boolean {
+  return /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(host.toLowerCase().replace(/:\d+$/, ''))
 }
 
 function hostOf(origin: string): string | undefined {

@@ -7,10 +7,12 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { chmod } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import { listenErrorText } from '../transports/index.ts'
 import { replyWithPage, type DashboardSettings, wantsStartPage } from './dashboard/dashboard-routes.ts'
+import { isMqttUpgrade, MqttUpgrades } from './dashboard/mqtt-upgrade.ts'
 import type { DashboardFiles } from './dashboard/dashboard-files.ts'
 import { allowedMethods, refuseUnknownPath } from './not-found.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
@@ -66,6 +68,8 @@ export interface ManagementOptions extends ManagementSettings {
   readonly headerBytes?: number
   /** The built dashboard; absent: there is none to serve. */
   readonly dashboardFiles?: DashboardFiles
+  /** Path of the socket of the listener for MQTT clients of the dashboard; absent: there is none. */
+  readonly mqttSocket?: string | undefined
 }
 
 export type ListenAt =
@@ -98,6 +102,7 @@ interface RequestState {
 
 /** The server with what is in force. */
 interface ServerContext {
+  readonly connections: OpenConnections
   readonly server: FastifyInstance
   readonly options: ManagementOptions
   readonly limiter: RequestLimiter
@@ -108,7 +113,8 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   let settings: ManagementSettings = options
   const server = createFramework(() => settings.authenticator, options.headerBytes ?? maxHeaderBytes)
   const limiter = new RequestLimiter(settings.maxRequests, maxWaitingRequests)
-  const premises: ServerContext = { server, options, limiter, current: () => settings }
+  const connections = new OpenConnections(maxConnections)
+  const premises: ServerContext = { server, options, limiter, connections, current: () => settings }
   // Whatever the content type says: bodies are read by the endpoint they are for.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
@@ -117,6 +123,7 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   })
   addRoutes(premises, addRequestHooks(premises))
   addDashboard(premises)
+  const upgrades = addMqttUpgrade(premises)
   server.setNotFoundHandler((request, reply) => replyWithError(reply, refuseUnknownPath(request.method, request.url)))
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
@@ -130,7 +137,10 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
       settings = changed
       limiter.change(changed.maxRequests)
     },
-    close: (graceMs) => closeServer(server, graceMs),
+    close: (graceMs) => {
+      upgrades?.close()
+      return closeServer(server, graceMs)
+    },
   }
 }
 
@@ -143,6 +153,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
       maxHeaderSize: headerBytes,
       // `refusalOfForm` answers that, in the form of every other refusal.
       requireHostHeader: false,
+      shouldUpgradeCallback: ({ url }: IncomingMessage) => isMqttUpgrade(url),
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
     },
@@ -167,8 +178,8 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
 }
 
 /** Every request goes this way before it is known what it wants. Gives what is known of each then. */
-function addRequestHooks({ server, limiter, current }: ServerContext): WeakMap<FastifyRequest, RequestState> {
-  const connections = new OpenConnections(maxConnections)
+function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, RequestState> {
+  const { server, limiter, connections, current } = context
   const ways = new WeakMap<FastifyRequest, RequestState>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
@@ -238,6 +249,23 @@ function addDashboard({ server, options, current }: ServerContext): void {
   server.route({ method: 'GET', url: '/dashboard', config, handler })
   server.route({ method: 'GET', url: '/dashboard/assets/:name', config, handler })
 }
+
+/** Another request that asks for an upgrade is answered without. */
+function addMqttUpgrade({ server, options, connections, current }: ServerContext): MqttUpgrades | undefined {
+  if (options.mqttSocket === undefined) return undefined
+  const upgrades = new MqttUpgrades(options.mqttSocket)
+  server.server.on('upgrade', (request, socket, head) => {
+    const { dashboard } = current()
+    const client = socket as Socket
+    connections.remove(client)
+    const address = server.server.address()
+    const isLoopback = typeof address === 'object' && address !== null && isLoopbackAddress(address.address)
+    upgrades.handle(request, client, head, dashboard === undefined ? undefined : { ...dashboard, isLoopback })
+  })
+  return upgrades
+}
+
+const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
 
 /** Aborted when the answer has been sent or the client has left. */
 function leavingOf(reply: FastifyReply): AbortSignal {

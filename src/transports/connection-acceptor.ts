@@ -5,6 +5,7 @@
 // A plain connection needs no listener, timer or further object here: the two listeners on each socket are shared, and find their
 // state in two fields of the socket.
 
+import { rmSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { ClientAddress, ConnectionRefusal, Listener } from './byte-stream.ts'
 import { ConnectionLimit } from './connection-limits.ts'
@@ -13,6 +14,7 @@ import type { ConnectionRate } from './connection-rate.ts'
 import { readProxyHeader, type ProxyProtocol } from './proxy-reader.ts'
 
 export interface AcceptorOptions {
+  /** An absolute path: a Unix socket there, for this account alone. */
   readonly host: string
   /** 0: the operating system chooses one. */
   readonly port: number
@@ -77,7 +79,7 @@ const acceptorsPerPort = 8
 export async function openConnectionAcceptor(options: AcceptorOptions, onSocket: OnAccept): Promise<OpenAcceptor> {
   const acceptor = new ConnectionAcceptor(options, onSocket)
   const first = await openAcceptor(options, acceptor)
-  const { address: host, port } = first.address() as AddressInfo
+  const { host, port } = addressOf(first)
   const acceptors = [first]
   try {
     const more = options.reusePort === true ? acceptorsPerPort - 1 : 0
@@ -107,12 +109,29 @@ function openAcceptor(
   const server = createServer({ noDelay: true }, (socket) => acceptor.handleSocket(socket as AcceptedSocket))
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port, reusePort, exclusive: true, backlog }, () => {
+    server.listen({ ...placeOf(host, port), reusePort, exclusive: true, backlog }, () => {
       server.off('error', reject)
       server.on('error', (error) => acceptor.noteFault(error))
       resolve(server)
     })
   })
+}
+
+/** Whether a listener at `host` is a Unix socket. */
+export function isSocketPath(host: string): boolean {
+  return host.startsWith('/')
+}
+
+/** What an earlier thread left at the path is taken away: one process has the data directory. */
+function placeOf(host: string, port: number) {
+  if (!isSocketPath(host)) return { host, port }
+  rmSync(host, { force: true })
+  return { path: host }
+}
+
+function addressOf(server: Server): { readonly host: string; readonly port: number } {
+  const address = server.address() as AddressInfo | string
+  return typeof address === 'string' ? { host: address, port: 0 } : { host: address.address, port: address.port }
 }
 
 function closeAll(acceptors: readonly Server[]): void {

@@ -18,6 +18,7 @@ export {
   type ConnectionSlots,
   usedSlots,
 } from './connection-limits.ts'
+export { isSocketPath } from './connection-acceptor.ts'
 export { ConnectionRate } from './connection-rate.ts'
 export { denyAddresses, safeLookup, isForbiddenAddress } from './address-guard.ts'
 export { dial, type DialSettings } from './dial.ts'

@@ -10,6 +10,7 @@ export const allRoutes: readonly { readonly route: string; readonly heading: str
   { route: '#/subscriptions', heading: 'Subscriptions' },
   { route: '#/topics', heading: 'Topics' },
   { route: '#/retained', heading: 'Retained messages' },
+  { route: '#/websocket', heading: 'WebSocket client' },
   { route: '#/access', heading: 'Access control' },
   { route: '#/access?tab=rules', heading: 'Access control' },
   { route: '#/access?tab=bans', heading: 'Access control' },

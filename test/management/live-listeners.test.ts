@@ -126,7 +126,7 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   assert.match(answer.message ?? '', /listeners\.tcp\.taken\.bind.*in use/)
   const { json } = await broker.ask('/api/v4/listeners')
   const identifiers = json.data[0].listeners.map((one: { identifier: string }) => one.identifier)
-  assert.deepEqual(identifiers, ['mqtt:tcp:default', 'mqtt:tcp:kept'])
+  assert.deepEqual(identifiers, ['mqtt:tcp:default', 'mqtt:tcp:kept', 'mqtt:ws:dashboard'])
   assert.ok(await isServed(guest))
   assert.equal(await letsIn(kept), true)
 })

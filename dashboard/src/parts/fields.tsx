@@ -15,6 +15,7 @@ interface TextProps {
   readonly min?: number
   readonly list?: readonly string[]
   readonly isDisabled?: boolean
+  readonly placeholder?: string
 }
 
 let lastId = 0
@@ -41,6 +42,7 @@ export function TextField(props: TextProps): JSX.Element {
         spellcheck={false}
         min={min}
         disabled={props.isDisabled}
+        placeholder={props.placeholder}
         list={list === undefined ? undefined : `${id}-list`}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onInput={(event) => onInput(event.currentTarget.value)}

@@ -62,6 +62,13 @@ const allPages: readonly PageEntry[] = [
     load: () => import('../pages/retained.tsx'),
   },
   {
+    path: 'websocket',
+    title: 'webSocketClient',
+    group: 'groupClients',
+    needs: 'list_brokers',
+    load: () => import('../pages/websocket.tsx'),
+  },
+  {
     path: 'access',
     title: 'accessControl',
     group: 'groupAccess',

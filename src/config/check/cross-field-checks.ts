@@ -2,7 +2,7 @@
 
 import { configErrorAt, type ConfigError, type Warning } from '../config-errors.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
-import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
+import { dashboardListenerName, type ListenerConfig, type TlsConfig } from '../listener-config.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import type { Position } from '../hocon/values.ts'
 
@@ -56,6 +56,10 @@ export function checkListeners(
       faults.push(configErrorAt(at, key, message, 'keep one of the two'))
     }
     names.add(`${listener.kind} ${listener.name}`)
+    if (listener.kind === 'ws' && listener.name === dashboardListenerName) {
+      const message = 'the listener of the WebSocket client of the dashboard has this name'
+      faults.push(configErrorAt(at, key, message, 'give it another name'))
+    }
     const address = addressOf(listener)
     const twin = address === undefined ? undefined : byAddress.get(address)
     if (address !== undefined && twin === undefined) byAddress.set(address, listener)

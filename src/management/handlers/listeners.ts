@@ -50,10 +50,10 @@ function noSuchNode(node: string): ApiError {
 }
 
 function recordOf(listener: ListenerDescription): ListenerRecord {
-  const { kind, host, port, refused } = listener
+  const { kind, host, port, path, refused } = listener
   return {
     protocol: `mqtt:${kind}`,
-    listen_on: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    listen_on: path ?? `${host.includes(':') ? `[${host}]` : host}:${port}`,
     identifier: identifierOf(listener),
     acceptors: listener.acceptors,
     max_conns: listener.maxConnections,

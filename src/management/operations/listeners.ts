@@ -3,6 +3,8 @@ export interface ListenerDescription {
   readonly name: string
   readonly host: string
   readonly port: number
+  /** Below the API, where it has no address of its own. */
+  readonly path: string | undefined
   /** Threads that accept connections. */
   readonly acceptors: number
   readonly maxConnections: number

@@ -1,4 +1,5 @@
-import type { ListenerOperations } from '../../management/index.ts'
+import { type ListenerOperations, mqttUpgradePath } from '../../management/index.ts'
+import { isSocketPath } from '../../transports/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
 
@@ -20,6 +21,7 @@ export function listenerOperations({ nodeName, listeners, room, configuration }:
         name: listener.name,
         host: listener.host,
         port: listener.port,
+        path: isSocketPath(listener.host) ? mqttUpgradePath : undefined,
         acceptors: shards,
         maxConnections: Math.min(
           listener.maxConnections ?? room,

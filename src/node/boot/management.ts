@@ -20,7 +20,7 @@ import {
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
-import { prepareControlSocket } from '../api/control-socket.ts'
+import { controlSocketName, prepareSocketPlace } from '../data-dir/socket-place.ts'
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { accountOperations } from '../api/accounts.ts'
 import { apiTokens } from '../admins/api-tokens.ts'
@@ -46,6 +46,8 @@ export interface ManagementDependencies {
   readonly dataDirectory: string
   /** The folder that holds `bin/` and what was built. Absolute. */
   readonly installationRoot: string
+  /** Where MQTT clients of the dashboard are passed on to; undefined: nowhere. */
+  readonly dashboardSocket: string | undefined
   /** All but those about accounts. */
   readonly operations: Omit<Operations, 'accounts'>
   readonly accessRecords: AccessRecords
@@ -60,8 +62,9 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   if ('problem' in inForce) return inForce
   const operations = { ...dependencies.operations, accounts: accounts.operations }
   const dashboardFiles = new DashboardFiles(join(dependencies.installationRoot, 'dist', 'dashboard'))
+  const { dashboardSocket: mqttSocket } = dependencies
   const http = new HttpEndpoint(
-    (settings) => createManagementServer({ operations, log, dashboardFiles, ...settings }),
+    (settings) => createManagementServer({ operations, log, dashboardFiles, mqttSocket, ...settings }),
     log,
   )
   const problem = (await problemOfExposure(config, log)) ?? (await http.change(placeOf(config, config), inForce))
@@ -237,7 +240,7 @@ async function serveSocket(
 ): Promise<() => Promise<void>> {
   const { log, dataDirectory } = dependencies
   try {
-    const place = await prepareControlSocket(dataDirectory)
+    const place = await prepareSocketPlace(dataDirectory, controlSocketName)
     const listening = await server.listen({ path: place.path })
     if (!('problem' in listening)) {
       return async () => {

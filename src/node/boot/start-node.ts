@@ -2,18 +2,9 @@
 // the threads that do the work. Each step either gives what the next one needs or the one sentence that says why not.
 
 import { homedir } from 'node:os'
-import type { AccessSettings } from '../../access/index.ts'
 import { formatConfigError, type GodwitConfig, type Warning } from '../../config/index.ts'
 import type { BackupOperations } from '../../management/index.ts'
-import {
-  type BridgeAssignment,
-  clockBaseMs,
-  readClock,
-  type GatewayPlan,
-  type RulePlan,
-  shardEntry,
-  type ShardStart,
-} from '../../shard/index.ts'
+import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
 import { StorageFailure } from '../../storage/index.ts'
 import { createLogger, type Logger } from '../../telemetry/index.ts'
 import { denyAddresses } from '../../transports/index.ts'
@@ -29,10 +20,12 @@ import { exposureWarnings } from './exposure-warnings.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
-import { brokerIdOf, BridgeConfig, planBridges } from '../bridges/bridge-config.ts'
-import { listenersConsumer, ListenerManager } from '../listeners/listener-manager.ts'
+import { brokerIdOf, type BridgeConfig, planBridges } from '../bridges/bridge-config.ts'
+import { openDashboardListener } from '../listeners/dashboard-listener.ts'
+import { listenersConsumer, type ListenerManager } from '../listeners/listener-manager.ts'
 import { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import { createLiveConfig } from './live-config.ts'
+import { type Foundation, liveBridges, liveGateways, liveListeners, liveRules } from './live-parts.ts'
 import { logTargetsOf, problemOfLog, logLevelOf } from '../observe/log-config.ts'
 import { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { settleNodeName } from '../data-dir/node-name.ts'
@@ -43,9 +36,9 @@ import type { NodeBackups } from '../api/backup.ts'
 import { shutdownRequests, type ShutdownRequest } from '../api/control.ts'
 import { type NodeStore, openNodeStore } from '../shards/node-store.ts'
 import { observeNode } from '../api/monitoring.ts'
-import { GatewayConfig, GatewayPlanner } from '../gateways/gateway-config.ts'
+import { type GatewayConfig, GatewayPlanner } from '../gateways/gateway-config.ts'
 import { runRulesForAlarm } from '../rules/alarm-rules.ts'
-import { planRules, RuleConfig } from '../rules/rule-config.ts'
+import { planRules, type RuleConfig } from '../rules/rule-config.ts'
 import { withoutMissingQuic } from '../listeners/quic-presence.ts'
 import { quarantineText } from '../data-dir/quarantine.ts'
 import { ShardSupervisor } from '../shards/shard-supervisor.ts'
@@ -190,6 +183,7 @@ async function startOnLog(
     rules: ruled.plan,
     gateways: gated.plan,
     gatewayPlanner,
+    dashboard: await openDashboardListener(dependencies.directory, { node: config.node, log: dependencies.log }),
   })
 }
 
@@ -202,21 +196,6 @@ async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Lo
   } catch (error) {
     return problemOfLog(targets, error)
   }
-}
-
-interface Foundation {
-  readonly directory: string
-  readonly lock: DirectoryLock
-  readonly log: Logger
-  readonly alarms: Alarms
-  readonly name: string
-  readonly access: AccessSettings
-  readonly accessSecret: Uint8Array
-  readonly bridges: readonly BridgeAssignment[]
-  readonly rules: RulePlan
-  readonly gateways: GatewayPlan
-  readonly gatewayPlanner: GatewayPlanner
-  readonly listeners: readonly ListenerAddress[]
 }
 
 async function startOnStore(options: NodeOptions, foundation: Foundation): Promise<NodeStart> {
@@ -269,6 +248,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await observation.stop()
     sysTopics.stop()
     await supervisor.stop(options.shardStopMs ?? defaultShardStopMs)
+    await foundation.dashboard.remove()
     await store.close()
     await foundation.lock.release()
     await log.close()
@@ -283,7 +263,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const dependencies = { ...shared, ...inForce, version, listeners: live, room, ownStore: store.client }
   const operations = operationsOf({ ...dependencies, hiddenPresets, namespaceLimits })
   await observation.start()
-  const management = await startManagement({ ...dependencies, operations, installationRoot: options.installation.root })
+  const management = await startManagement({ ...dependencies, operations, ...placesOf(options, foundation) })
   if ('problem' in management) {
     await stop()
     return management
@@ -298,6 +278,11 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const doing = { broken, wished: control.requested, reloadConfiguration, reloadFiles, stop }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
+}
+
+/** Where the management API finds what it serves. */
+function placesOf({ installation }: NodeOptions, { dashboard }: Foundation) {
+  return { installationRoot: installation.root, dashboardSocket: dashboard.path }
 }
 
 /** What every shard is given of what was prepared. */
@@ -365,63 +350,6 @@ function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManag
   }
 }
 
-function liveListeners(
-  config: GodwitConfig,
-  foundation: Foundation,
-  supervisor: () => ShardSupervisor,
-): ListenerManager {
-  return new ListenerManager({
-    config,
-    addresses: foundation.listeners,
-    shards: shardsOf(config),
-    log: foundation.log,
-    tell: (step, difference, dealt) =>
-      supervisor().attempt(
-        (change) => ({ kind: 'listeners', change, step, difference }),
-        dealt === undefined ? {} : { listeners: dealt },
-      ),
-  })
-}
-
-function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, supervisor: ShardSupervisor): BridgeConfig {
-  const bridges = new BridgeConfig({
-    plans,
-    secret,
-    tell: (changed) =>
-      supervisor.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
-    ask: async () => {
-      const shards = Array.from({ length: supervisor.size }, (_, shard) =>
-        supervisor.ask(shard, { question: 'bridges' }),
-      )
-      return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
-    },
-  })
-  supervisor.onBridges = (shard, reports) => bridges.note(shard, reports)
-  return bridges
-}
-
-function liveGateways(
-  config: GodwitConfig,
-  { gateways: plan, gatewayPlanner: planner }: Foundation,
-  supervisor: ShardSupervisor,
-): GatewayConfig {
-  return new GatewayConfig({
-    config,
-    plan,
-    planner,
-    tell: (changed) =>
-      supervisor.change((change) => ({ kind: 'gateways', change, plan: changed }), { gateways: changed }),
-  })
-}
-
-function liveRules({ rules: plan, name }: Foundation, supervisor: ShardSupervisor): RuleConfig {
-  return new RuleConfig({
-    plan,
-    nodeName: name,
-    tell: (changed) => supervisor.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
-  })
-}
-
 function sysTopicsOf(
   { config, version = '' }: NodeOptions,
   {
@@ -471,7 +399,7 @@ function supervisorOf({
 
 function configurationOf(
   { config, sources }: NodeOptions,
-  { directory, accessSecret: secret, log }: Foundation,
+  { directory, accessSecret: secret, log, dashboard }: Foundation,
   parts: {
     readonly supervisor: ShardSupervisor
     readonly room: number
@@ -484,7 +412,7 @@ function configurationOf(
   },
 ): Promise<LiveConfig> {
   const consumers = [
-    listenersConsumer(parts.listeners),
+    listenersConsumer(parts.listeners, (config) => dashboard.addTo(config)),
     parts.bridges,
     parts.rules,
     parts.gateways,

@@ -7,7 +7,13 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../../config/index.ts'
 import { reserveTcpPort, reserveUdpPort, type Place, type ReservedPort } from './reserve-port.ts'
-import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem, listenErrorText } from '../../transports/index.ts'
+import {
+  isSocketPath,
+  problemOfQuicFiles,
+  problemOfTlsFiles,
+  type TlsProblem,
+  listenErrorText,
+} from '../../transports/index.ts'
 
 /** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
 export type ListenerAddress = ListenerConfig & {
@@ -48,6 +54,8 @@ export async function resolveListener(
   freePorts: readonly number[],
 ): Promise<ResolvedListener> {
   const hosts = hostsFor(listener, config)
+  if (listener.host !== undefined && isSocketPath(listener.host))
+    return withFiles(listener, { host: listener.host, port: 0 })
   const bound = await reserveFirst(listener, hosts, [])
   if ('problem' in bound) {
     if (bound.code !== 'EADDRINUSE' || !freePorts.includes(listener.port)) return bound
@@ -64,7 +72,7 @@ export function changedAddress({ host, port }: ListenerAddress, listener: Listen
 }
 
 function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedListener {
-  const resolved = { host, port, isLoopback: isLoopbackAddress(host) }
+  const resolved = { host, port, isLoopback: listener.isOnlyReachedLocally ?? isLoopbackAddress(host) }
   if (!('tls' in listener)) return { listener: { ...listener, ...resolved } }
   const tls = withAbsoluteFiles(listener.tls)
   const problem = listener.kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
@@ -124,7 +132,7 @@ export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readon
 }
 
 /** Of whatever listens and is given as a port only. */
-export function hostsOfPort(config: GodwitConfig): readonly string[] {
+export function hostsOfPort(config: Pick<GodwitConfig, 'node'>): readonly string[] {
   const { defaultListenerAddress, securityProfile } = config.node
   if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
   return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']

@@ -13,7 +13,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig } from '../../config/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../../shard/index.ts'
 import { type ListenerCounts, type Log, readListenerTable } from '../../telemetry/index.ts'
-import { usedSlots } from '../../transports/index.ts'
+import { isSocketPath, usedSlots } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { changedAddress, hostsFor, type ListenerAddress, resolveListener } from './listener-addresses.ts'
 import { withoutMissingQuic } from './quic-presence.ts'
@@ -75,8 +75,9 @@ export class ListenerManager {
     })
   }
 
+  /** Those of a network. */
   get addresses(): readonly ListenerAddress[] {
-    return this.#held.map(({ address }) => address)
+    return this.#held.map(({ address }) => address).filter(({ host }) => !isSocketPath(host))
   }
 
   /** With what shards start. */
@@ -261,11 +262,14 @@ function mayStay(old: HeldListener, configured: ListenerConfig, config: GodwitCo
   return hasItsPlace && (configured.kind !== 'quic' || isDeepStrictEqual(old.configured, configured))
 }
 
-/** Asked always: a listener may be described by nothing but what is the default anyway, and names files. */
-export function listenersConsumer(listeners: ListenerManager): ConfigConsumer {
+/** `withOwn` adds listeners that no setting names. Asked always: a listener may be described by nothing but what is the default anyway, and names files. */
+export function listenersConsumer(
+  listeners: ListenerManager,
+  withOwn: (config: GodwitConfig) => GodwitConfig,
+): ConfigConsumer {
   return {
     owns: (key) => key.startsWith('listeners.'),
     isAlwaysApplied: true,
-    apply: (config) => listeners.change(config),
+    apply: (config) => listeners.change(withOwn(config)),
   }
 }

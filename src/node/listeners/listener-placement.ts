@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { shardOf } from '../../core/index.ts'
 import type { ShardListener } from '../../shard/index.ts'
 import { createListenerTable } from '../../telemetry/index.ts'
-import { createSharedSlots } from '../../transports/index.ts'
+import { createSharedSlots, isSocketPath } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
 const ticketSecretBytes = 32
@@ -32,16 +32,21 @@ export function replaceListeners(listener: ListenerAddress, shards: number, befo
 
 /**
  * The kernel deals connections out evenly, so each shard is given the same part of a rate. A QUIC listener is the exception:
- * its socket sees the packets of all of its clients, so one shard has it, and all of it.
+ * its socket sees the packets of all of its clients, so one shard has it, and all of it. So it is with a Unix socket.
  */
 function toShardListener(listener: ListenerAddress, shards: number, lasting: Lasting): ShardListener {
-  const sharing = listener.kind === 'quic' ? 1 : shards
+  const onlyOnShard = isSocketPath(listener.host)
+    ? 0
+    : listener.kind === 'quic'
+      ? shardOf(listener.name, shards)
+      : undefined
+  const sharing = onlyOnShard === undefined ? shards : 1
   const { maxConnectionRate } = listener
   return {
     ...listener,
     ...lasting,
-    onlyOnShard: listener.kind === 'quic' ? shardOf(listener.name, shards) : undefined,
-    sharesPort: listener.kind !== 'quic' && (shards > 1 || kernelDealsOut),
+    onlyOnShard,
+    sharesPort: onlyOnShard === undefined && (shards > 1 || kernelDealsOut),
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / sharing,
   }
 }

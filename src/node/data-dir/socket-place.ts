@@ -1,4 +1,5 @@
-// Where `godwit ctl` finds the node of a data directory: a Unix socket in it, for this account alone.
+// Unix sockets in the data directory, for this account alone: where `godwit ctl` finds its node, and where the API passes on
+// the MQTT clients of the dashboard.
 //
 //   <data dir>/ctl.sock                                       where the path is short enough for a socket
 //   <data dir>/ctl.sock -> <temporary folder>/godwit-ctl-…/ctl.sock     where it is not
@@ -16,20 +17,23 @@ export const controlSocketName = 'ctl.sock'
 const maxSocketPathBytes = 100
 const folderPrefix = join(tmpdir(), 'godwit-ctl-')
 
-export interface ControlSocketPlace {
+export interface SocketPlace {
   /** To listen at. */
   readonly path: string
   /** Takes away what was made, when nobody listens any more. */
   remove(): Promise<void>
 }
 
-/** Makes room for the socket of this data directory. Rejects where the file system fails. */
-export async function prepareControlSocket(dataDirectory: string): Promise<ControlSocketPlace> {
-  const entry = join(dataDirectory, controlSocketName)
+/** For MQTT clients of the dashboard. */
+export const dashboardSocketName = 'dashboard.sock'
+
+/** Makes room for a socket of this data directory. Rejects where the file system fails. */
+export async function prepareSocketPlace(dataDirectory: string, name: string): Promise<SocketPlace> {
+  const entry = join(dataDirectory, name)
   await removeStale(entry)
   if (Buffer.byteLength(entry) <= maxSocketPathBytes) return { path: entry, remove: () => removeStale(entry) }
   const folder = await mkdtemp(folderPrefix)
-  const path = join(folder, controlSocketName)
+  const path = join(folder, name)
   await symlink(path, entry)
   return { path, remove: () => removeStale(entry) }
 }

@@ -1,0 +1,118 @@
+// MQTT over WebSocket for the dashboard's page. The API takes the HTTP upgrade, checks where it comes from, and passes the connection on to a
+// Unix socket, as a reverse proxy does: a PROXY header with the address of the browser, the request, then bytes both ways.
+//
+//   browser <--HTTP upgrade, frames--> API <--PROXY header, request, frames--> listener mqtt:ws:dashboard
+//
+// Who the client is and what it may do is decided there, as for every client.
+
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { connect, isIPv4, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { upgradeRefusal } from '../origin-check.ts'
+
+export interface UpgradeSettings {
+  /** `dashboard.allow_origins` */
+  readonly allowedOrigins: readonly string[]
+  /** Only this machine reaches the API. */
+  readonly isLoopback: boolean
+}
+
+/** Connections that are passed on at one time: those of the listener, and some that it is about to refuse. */
+const maxRelays = 128
+/** The listener answers at once. A peer that does not read the end is gone after this. */
+const endTimeoutMs = 10_000
+/** Of all headers, what makes a WebSocket. Extensions are not offered: there is no compression. */
+const passedHeaders = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol'] as const
+
+/** Where the upgrade is asked for. */
+export const mqttUpgradePath = '/dashboard/mqtt'
+
+const ignore = (): void => {}
+
+export function isMqttUpgrade(url = ''): boolean {
+  return url.split('?')[0] === mqttUpgradePath
+}
+
+/** Connections on their way through one server. */
+export class MqttUpgrades {
+  readonly #socketPath: string
+  readonly #open = new Map<Duplex, Socket>()
+
+  /** `socketPath`: of the listener. */
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath
+  }
+
+  /** `settings` undefined: the page is not served. */
+  handle(request: IncomingMessage, client: Socket, head: Buffer, settings: UpgradeSettings | undefined): void {
+    client.on('error', ignore)
+    if (settings === undefined || !isMqttUpgrade(request.url)) return refuseUpgrade(client, 404, 'nothing is here')
+    const why = upgradeRefusal(request.headers, settings)
+    if (why !== undefined) return refuseUpgrade(client, 403, why)
+    if (request.method !== 'GET' || hasBody(request.headers)) {
+      return refuseUpgrade(client, 400, 'an upgrade is a GET without a body')
+    }
+    if (this.#open.size >= maxRelays) return refuseUpgrade(client, 503, 'too many clients: close other pages')
+    this.#relay(request, client, head)
+  }
+
+  /** Ends all of them. */
+  close(): void {
+    for (const [client, listener] of this.#open) {
+      client.destroy()
+      listener.destroy()
+    }
+  }
+
+  #relay(request: IncomingMessage, client: Socket, head: Buffer): void {
+    const listener = connect(this.#socketPath)
+    this.#open.set(client, listener)
+    client.setTimeout(0)
+    client.setNoDelay(true)
+    listener.on('error', () => {
+      if (listener.bytesRead === 0) refuseUpgrade(client, 503, 'the listener is stopped or starts again: try later')
+      else client.destroy()
+    })
+    listener.on('close', () => client.setTimeout(endTimeoutMs, () => client.destroy()))
+    client.on('close', () => {
+      this.#open.delete(client)
+      listener.destroy()
+    })
+    listener.write(proxyHeader(client) + upgradeText(request.headers))
+    if (head.length > 0) listener.write(head)
+    client.pipe(listener)
+    listener.pipe(client)
+  }
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+function upgradeText(headers: IncomingHttpHeaders): string {
+  const lines = passedHeaders.flatMap((name) => (headers[name] === undefined ? [] : [`${name}: ${headers[name]}`]))
+  return ['GET /mqtt HTTP/1.1', 'host: dashboard', 'connection: upgrade', 'upgrade: websocket', ...lines, '', ''].join(
+    '\r\n',
+  )
+}
+
+/** Version 1 of the PROXY protocol. */
+function proxyHeader({ remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 }: Socket): string {
+  const family = isIPv4(remoteAddress) ? 'TCP4' : 'TCP6'
+  return `PROXY ${family} ${remoteAddress} ${localAddress} ${remotePort} ${localPort}\r\n`
+}
+
+const statusTexts: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  503: 'Service Unavailable',
+}
+
+function refuseUpgrade(client: Socket, status: number, why: string): void {
+  if (client.destroyed || client.writableEnded) return
+  const head = `HTTP/1.1 ${status} ${statusTexts[status]}\r\nConnection: close\r\nContent-Type: text/plain\r\n`
+  client.resume()
+  client.setTimeout(endTimeoutMs, () => client.destroy())
+  client.end(`${head}Content-Length: ${why.length + 1}\r\n\r\n${why}\n`)
+}

@@ -1,0 +1,93 @@
+// What of the configuration shards take up while they run, and how they are told.
+
+import type { AccessSettings } from '../../access/index.ts'
+import type { GodwitConfig } from '../../config/index.ts'
+import type { BridgeAssignment, GatewayPlan, RulePlan } from '../../shard/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import { BridgeConfig } from '../bridges/bridge-config.ts'
+import type { DirectoryLock } from '../data-dir/directory-lock.ts'
+import { GatewayConfig, type GatewayPlanner } from '../gateways/gateway-config.ts'
+import type { DashboardListener } from '../listeners/dashboard-listener.ts'
+import type { ListenerAddress } from '../listeners/listener-addresses.ts'
+import { ListenerManager } from '../listeners/listener-manager.ts'
+import type { Alarms } from '../observe/alarms.ts'
+import { RuleConfig } from '../rules/rule-config.ts'
+import { shardsOf } from '../shards/shard-plan.ts'
+import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+
+/** What is ready before the shards are started. */
+export interface Foundation {
+  readonly directory: string
+  readonly lock: DirectoryLock
+  readonly log: Logger
+  readonly alarms: Alarms
+  readonly name: string
+  readonly access: AccessSettings
+  readonly accessSecret: Uint8Array
+  readonly bridges: readonly BridgeAssignment[]
+  readonly rules: RulePlan
+  readonly gateways: GatewayPlan
+  readonly gatewayPlanner: GatewayPlanner
+  readonly listeners: readonly ListenerAddress[]
+  readonly dashboard: DashboardListener
+}
+
+export function liveListeners(
+  config: GodwitConfig,
+  { listeners: addresses, dashboard, log }: Foundation,
+  supervisor: () => ShardSupervisor,
+): ListenerManager {
+  return new ListenerManager({
+    config: dashboard.addTo(config),
+    addresses: [...addresses, ...dashboard.addressesFor(config)],
+    shards: shardsOf(config),
+    log,
+    tell: (step, difference, dealt) =>
+      supervisor().attempt(
+        (change) => ({ kind: 'listeners', change, step, difference }),
+        dealt === undefined ? {} : { listeners: dealt },
+      ),
+  })
+}
+
+export function liveBridges(
+  { accessSecret: secret, bridges: plans }: Foundation,
+  supervisor: ShardSupervisor,
+): BridgeConfig {
+  const bridges = new BridgeConfig({
+    plans,
+    secret,
+    tell: (changed) =>
+      supervisor.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
+    ask: async () => {
+      const shards = Array.from({ length: supervisor.size }, (_, shard) =>
+        supervisor.ask(shard, { question: 'bridges' }),
+      )
+      return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
+    },
+  })
+  supervisor.onBridges = (shard, reports) => bridges.note(shard, reports)
+  return bridges
+}
+
+export function liveGateways(
+  config: GodwitConfig,
+  { gateways: plan, gatewayPlanner: planner }: Foundation,
+  supervisor: ShardSupervisor,
+): GatewayConfig {
+  return new GatewayConfig({
+    config,
+    plan,
+    planner,
+    tell: (changed) =>
+      supervisor.change((change) => ({ kind: 'gateways', change, plan: changed }), { gateways: changed }),
+  })
+}
+
+export function liveRules({ rules: plan, name }: Foundation, supervisor: ShardSupervisor): RuleConfig {
+  return new RuleConfig({
+    plan,
+    nodeName: name,
+    tell: (changed) => supervisor.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
+  })
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+test('the WebSocket client connects with credentials of its own, subscribes, publishes and tells of refusals', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['auth.allow_anonymous=false', 'node.shards=2'] })
+  await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'anna', password: 'a-secret-word' } })
+  const opened = await openAt(t, broker, '#/websocket')
+  const { page } = opened
+  await page.getByLabel('Client identifier').fill('page-1')
+  await page.getByRole('button', { name: 'Connect' }).click()
+  await page
+    .getByRole('alert')
+    .getByText(/not authorized|bad user name/i)
+    .waitFor()
+  await page.getByLabel('MQTT user name').fill('anna')
+  await page.getByLabel('MQTT password').fill('a-secret-word')
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').getByText('Connected').waitFor()
+  const { json } = await broker.ask('/api/v4/clients/page-1')
+  assert.equal(json.data[0].connected, true)
+
+  await page.getByLabel('Subscribe topic').fill('plant/ä/#')
+  await page.getByRole('button', { name: 'Subscribe' }).click()
+  await page.getByRole('list', { name: 'Subscribed to' }).getByText('plant/ä/#').waitFor()
+  const other = await connectAsync({ port: broker.port, username: 'anna', password: 'a-secret-word' })
+  t.after(() => other.endAsync(true))
+  const heard = new Promise<string>((resolve) => other.on('message', (_topic, payload) => resolve(String(payload))))
+  await other.subscribeAsync('plant/back')
+  const received = page.getByRole('log', { name: 'Received' })
+  const sent = page.getByRole('log', { name: 'Sent' })
+  for (const qos of [0, 1, 2] as const) {
+    await other.publishAsync('plant/ä/1', `<b>to the page</b> ${qos}`, { qos })
+    await received.getByText(`<b>to the page</b> ${qos}`).waitFor()
+    await received.getByText(`QoS ${qos}`).first().waitFor()
+  }
+  await page.getByLabel('Publish topic').fill('plant/back')
+  await page.getByLabel('Payload').fill('from the page: ü')
+  await page.getByLabel('QoS').selectOption('2')
+  await page.getByRole('button', { name: 'Publish' }).click()
+  assert.equal(await heard, 'from the page: ü')
+  await sent.getByText('acknowledged', { exact: false }).waitFor()
+
+  await page.getByLabel('Publish topic').fill('plant/#')
+  await page.getByRole('button', { name: 'Publish' }).click()
+  await page.getByRole('alert').getByText('no topic name').waitFor()
+  await page.getByRole('button', { name: 'Remove plant/ä/#' }).click()
+  await page.getByRole('list', { name: 'Subscribed to' }).waitFor({ state: 'detached' })
+  const kicked = await broker.ask('/api/v4/clients/page-1', { method: 'DELETE' })
+  assert.equal(kicked.status, 200)
+  await page.getByRole('status').getByText('Closed').waitFor()
+  await page.getByRole('button', { name: 'Connect' }).click()
+  await page.getByRole('status').getByText('Connected').waitFor()
+  await page.getByRole('button', { name: 'Disconnect' }).click()
+  await page.getByRole('status').getByText('Closed').waitFor()
+  assertQuiet(opened)
+})
