@@ -21,6 +21,9 @@ interface CommonListenerConfig {
   /** What one client may publish and send in a second: the less of the listener's and the node's. undefined: no limit. */
   readonly messagesPerSecond: number | undefined
   readonly bytesPerSecond: number | undefined
+  /** What one client is sent, and subscribes to, in a second; undefined: no limit. */
+  readonly deliveriesPerSecond: number | undefined
+  readonly subscriptionsPerSecond: number | undefined
   /** Put before every topic of its clients; may be empty. */
   readonly mountpoint: string
   /** Where its clients belong; undefined: it says nothing of that. */
@@ -180,6 +183,8 @@ export function toDashboardListener({ listeners, limits, mqtt }: SettingValues):
     proxyProtocol: { timeoutMs: dashboardTimeoutMs, trusted: [] },
     messagesPerSecond: limits.messages_rate,
     bytesPerSecond: limits.bytes_rate,
+    deliveriesPerSecond: limits.deliveries_rate,
+    subscriptionsPerSecond: limits.subscriptions_rate,
     mountpoint: '',
     namespace: undefined,
     webSocket: {
@@ -212,6 +217,8 @@ function commonConfig(name: string, values: CommonValues, limits: SettingValues[
       : undefined,
     messagesPerSecond: lowerLimit(values.messages_rate, limits.messages_rate),
     bytesPerSecond: lowerLimit(values.bytes_rate, limits.bytes_rate),
+    deliveriesPerSecond: lowerLimit(values.deliveries_rate, limits.deliveries_rate),
+    subscriptionsPerSecond: lowerLimit(values.subscriptions_rate, limits.subscriptions_rate),
     mountpoint: values.mountpoint,
     namespace: values.namespace,
   }

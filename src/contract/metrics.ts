@@ -41,6 +41,11 @@ export const metrics = {
   svc_messages_sent_rate: { type: 'gauge', help: 'Messages to clients per second.' },
   svc_messages_dropped_rate: { type: 'gauge', help: 'Messages dropped per second.' },
   svc_messages_dropped_by_reason_total: { type: 'counter', help: 'Messages dropped, by reason.' },
+  svc_deliveries_put_off_total: {
+    type: 'counter',
+    help: 'Times that messages to a client had to wait for deliveries_rate.',
+  },
+  svc_subscriptions_rate_refused_total: { type: 'counter', help: 'Filters refused by subscriptions_rate.' },
   svc_log_lines_dropped_total: { type: 'counter', help: 'Log lines dropped by the rate limit.' },
   svc_memory_limit_bytes: { type: 'gauge', help: 'Memory limit of the process: node.memory_limit.' },
   svc_memory_level: {

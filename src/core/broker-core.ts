@@ -35,7 +35,7 @@ import type { Input } from './model/inputs.ts'
 import type { Batch, Outputs } from './model/outputs.ts'
 import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
 import type { CoreSettings } from './model/settings.ts'
-import { rateLimiterFor } from './model/rate-limiter.ts'
+import { rateLimiterFor, sendLimitsFor } from './model/rate-limiter.ts'
 import type { CountedTopic } from './model/rule-hook.ts'
 import { runRuleTriggers } from './publish/route-message.ts'
 import { handleTick } from './time/handle-tick.ts'
@@ -124,9 +124,7 @@ function handleRare(
     case 'protocol-fault':
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':
-      state.deadlines.cancel('idle-timeout', input.connection)
-      state.deadlines.cancel('farewell', input.connection)
-      state.deadlines.cancel('rate', input.connection)
+      for (const kind of connectionDeadlines) state.deadlines.cancel(kind, input.connection)
       return handleConnectionClosed(state, input.connection)
     case 'listener-closed':
       return endConnection(state, input.connection, {
@@ -183,6 +181,7 @@ function handleRare(
   }
 }
 
+const connectionDeadlines = ['idle-timeout', 'farewell', 'rate', 'deliveries-rate'] as const
 const noCountedTopics: ReadonlyMap<string, CountedTopic> = new Map<string, CountedTopic>()
 
 function handleRules(state: BrokerState, input: Extract<Input, { kind: 'rules' | 'rule-trigger' }>): void {
@@ -192,6 +191,7 @@ function handleRules(state: BrokerState, input: Extract<Input, { kind: 'rules' |
 
 function openConnection(state: BrokerState, connection: Connection): void {
   connection.rateLimiter = rateLimiterFor(connection.listener, state.nowMs)
+  connection.sendLimits = sendLimitsFor(connection.listener, state.nowMs)
   state.deadlines.set('idle-timeout', connection, state.nowMs + state.settings.idleTimeoutMs)
 }
 

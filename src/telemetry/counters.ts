@@ -53,6 +53,11 @@ export const counterCells = {
   refusedClientIdConflict: 34,
   /** Of `messagesDropped`. */
   droppedMemoryFull: 35,
+  droppedRateLimited: 36,
+  /** Times that deliveries to a client were put off: `deliveries_rate`. */
+  deliveriesPutOff: 37,
+  /** Filters that were refused: `subscriptions_rate`. */
+  subscriptionsRefusedByRate: 38,
 } as const
 
 export type CounterName = keyof typeof counterCells

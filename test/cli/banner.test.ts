@@ -24,6 +24,8 @@ const address = (host: string, isLoopback: boolean): ListenerAddress => ({
   proxyProtocol: undefined,
   messagesPerSecond: undefined,
   bytesPerSecond: undefined,
+  deliveriesPerSecond: undefined,
+  subscriptionsPerSecond: undefined,
   mountpoint: '',
   namespace: undefined,
   isLoopback,

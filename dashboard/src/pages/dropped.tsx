@@ -19,6 +19,7 @@ const reasons: readonly Reason[] = [
   'expired',
   'too-large',
   'not-reading',
+  'rate-limited',
   'storage-full',
   'no-retained-room',
   'session-ended',

@@ -45,6 +45,14 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
       description:
         'Bytes per second that one client of this listener may publish. The lower of this and limits.bytes_rate holds.',
     }),
+    deliveries_rate: setting(count, undefined, {
+      description:
+        'Messages per second that one client of this listener is sent. The lower of this and limits.deliveries_rate holds.',
+    }),
+    subscriptions_rate: setting(count, undefined, {
+      description:
+        'Filters per second that one client of this listener may subscribe to. The lower of this and limits.subscriptions_rate holds.',
+    }),
     proxy_protocol: setting(boolean, false, {
       description:
         'Whether each connection begins with a PROXY header, version 1 or 2, that names the real client. One that does not is closed.',

@@ -101,6 +101,16 @@ export const limits = section('Limits for the whole node. Listeners have the sam
     description: 'Bytes per second that one client may publish, as messages_rate counts messages.',
     takes: 'on-next-connect',
   }),
+  deliveries_rate: setting(perSecond, undefined, {
+    description:
+      'Messages per second that one client is sent, a second of them at once. Beyond it QoS 1 and 2 wait in the queue of the session, and QoS 0 is dropped.',
+    takes: 'on-next-connect',
+  }),
+  subscriptions_rate: setting(perSecond, undefined, {
+    description:
+      'Filters per second that one client may subscribe to, a second of them at once. One more is refused with reason code 0x97, before MQTT 5.0 with 0x80.',
+    takes: 'on-next-connect',
+  }),
 })
 
 export const sysTopics = section('Messages of the broker about itself, below $SYS.', {

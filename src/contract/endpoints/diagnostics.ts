@@ -9,6 +9,7 @@ export const dropReasonNames = [
   'expired',
   'too-large',
   'not-reading',
+  'rate-limited',
   'storage-full',
   'no-retained-room',
   'session-ended',

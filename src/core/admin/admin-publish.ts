@@ -138,7 +138,12 @@ function awaitPeers(state: BrokerState, barrier: CommitBarrier): void {
 function countsOf({ counts, peerTable }: BrokerState): Omit<DeliveryCounts, 'matched'> {
   const { dropped } = counts
   const toSessions =
-    dropped['queue-full'] + dropped['storage-full'] + dropped['too-large'] + dropped['not-reading'] + dropped.expired
+    dropped['queue-full'] +
+    dropped['storage-full'] +
+    dropped['too-large'] +
+    dropped['not-reading'] +
+    dropped['rate-limited'] +
+    dropped.expired
   const { sentToShared = 0, queuedForShared = 0 } = peerTable ?? {}
   return {
     sent: counts.publishesSent,

@@ -202,6 +202,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   session.expirySeconds = sessionExpiry(state, connection, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
+  session.openWindow = session.windowLimit
   session.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
   connection.keepAliveMs = session.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
@@ -209,7 +210,10 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   connection.canRefuseMessages = connect.version === 5 && connection.listener.isBridge !== true
   connection.hasNoLocal = connect.isBridge && connect.version !== 5
   if (connection.listener.isBridge === true) applySpoolLimits(state, session, connect)
-  connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
+  connection.isPlain =
+    connection.outgoingAliasMaximum === 0 &&
+    connection.mountpoint === '' &&
+    connection.sendLimits?.deliveries === undefined
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
   if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)

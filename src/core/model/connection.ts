@@ -4,7 +4,7 @@
 
 import type { DeferredAck } from './deferred-ack.ts'
 import type { ProtocolVersion, Topic } from '../../protocol/index.ts'
-import type { RateLimiter } from './rate-limiter.ts'
+import type { RateLimiter, SendLimits } from './rate-limiter.ts'
 import type { AuthorizationCache } from './authorization-cache.ts'
 
 /** Properties that a connection inherits from its listener. */
@@ -20,6 +20,9 @@ export interface ListenerTraits {
   /** Maximum number of messages per second and client; undefined: no limit. */
   readonly messagesPerSecond?: number | undefined
   readonly bytesPerSecond?: number | undefined
+  /** What one client is sent, and subscribes to, in a second; undefined: no limit. */
+  readonly deliveriesPerSecond?: number | undefined
+  readonly subscriptionsPerSecond?: number | undefined
   /** Bridges of this broker, which have no listener. Limits for unauthenticated clients do not apply to them. */
   readonly isBridge?: boolean | undefined
   /** Protocol of its clients if they use a gateway. */
@@ -145,6 +148,8 @@ export class Connection {
   hasRedelivered: boolean
   /** Rate limit of the client's publications; undefined if there is none. */
   rateLimiter: RateLimiter | undefined
+  /** Rate limits of what it is sent and subscribes to; undefined if there are none. */
+  sendLimits: SendLimits | undefined
   /** Known permissions to publish; undefined before the first check. */
   authorizationCache: AuthorizationCache | undefined
 
@@ -186,6 +191,7 @@ export class Connection {
     this.wasDisplaced = false
     this.hasRedelivered = false
     this.rateLimiter = undefined
+    this.sendLimits = undefined
     this.authorizationCache = undefined
   }
 }

@@ -16,6 +16,7 @@ export type DeadlineKind =
   | 'keep-alive'
   | 'identity-expiry'
   | 'rate'
+  | 'deliveries-rate'
   | 'reauthentication'
   | 'session-expiry'
   | 'will-due'

@@ -6,6 +6,8 @@ export type DropReason =
   | 'expired'
   | 'too-large'
   | 'not-reading'
+  /** QoS 0: the client is sent as many messages as `deliveries_rate` allows. */
+  | 'rate-limited'
   | 'storage-full'
   | 'no-retained-room'
   | 'session-ended'

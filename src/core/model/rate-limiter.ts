@@ -73,3 +73,23 @@ export function rateLimiterFor(
   if (messagesPerSecond === undefined && bytesPerSecond === undefined) return undefined
   return new RateLimiter({ messagesPerSecond, bytesPerSecond }, nowMs)
 }
+
+/** What one client is sent and subscribes to; undefined: no limit. */
+export interface SendLimits {
+  readonly deliveries: RateLimiter | undefined
+  readonly subscriptions: RateLimiter | undefined
+}
+
+/** Undefined where there is neither limit, and nothing is counted. */
+export function sendLimitsFor(
+  {
+    deliveriesPerSecond,
+    subscriptionsPerSecond,
+  }: { readonly deliveriesPerSecond?: number | undefined; readonly subscriptionsPerSecond?: number | undefined },
+  nowMs: number,
+): SendLimits | undefined {
+  const [deliveries, subscriptions] = [deliveriesPerSecond, subscriptionsPerSecond].map((messagesPerSecond) =>
+    rateLimiterFor({ messagesPerSecond }, nowMs),
+  )
+  return deliveries === undefined && subscriptions === undefined ? undefined : { deliveries, subscriptions }
+}

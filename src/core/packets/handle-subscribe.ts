@@ -21,6 +21,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { deniedFilters } from '../connect/authorize-subscribe.ts'
+import type { SendLimits } from '../model/rate-limiter.ts'
 import { rewriteFilter } from '../model/topic-rewrites.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
@@ -53,6 +54,8 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
       ? undefined
       : mountedFilter(connection.mountpoint, rewritten(state, connection, session, request.filter))
     if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
+    if (connection.sendLimits !== undefined && !takeSubscription(state, connection.sendLimits))
+      return failureFor(connection, request, reasonCodes.quotaExceeded)
     const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
     const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
@@ -80,6 +83,17 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
       })
     startRetainedReplay(state, session, filter, outcome)
   }
+}
+
+/** `subscriptions_rate`: whether the client may subscribe to one more filter now. */
+function takeSubscription({ counts, nowMs }: BrokerState, { subscriptions }: SendLimits): boolean {
+  if (subscriptions === undefined) return true
+  if ((subscriptions.left(nowMs).messages?.left ?? 0) < 1) {
+    counts.subscriptionsRefusedByRate++
+    return false
+  }
+  subscriptions.take(0, nowMs)
+  return true
 }
 
 /** Returns the rewritten filter. */

@@ -21,6 +21,7 @@ import {
   sendsOf,
 } from '../outgoing/send-to-client.ts'
 import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
+import { countDelivery, isPutOff } from '../outgoing/deliveries-rate.ts'
 import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
 
 /** For a connected bridge many more messages of at most this size may be in memory: 16 MiB in all. */
@@ -66,6 +67,7 @@ function sendAtMostOnce(
     return
   }
   if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
+  if (!connection.isPlain && isPutOff(session)) return state.countDrop(session, message, 'rate-limited')
   if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
     return state.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
@@ -80,6 +82,7 @@ function sendAtMostOnce(
       head,
       subscriptionIdentifiers: how.subscriptionIdentifiers,
     })
+    countDelivery(state, session, connection)
   }
   if (wanted['message-delivered']) recordDelivered(state, session, message, { qos: 0, retain: how.retain })
 }
@@ -126,7 +129,7 @@ export function hasRoom(state: BrokerState, session: Session, connection: Connec
   const notSent =
     (session.stored?.packetIds?.size ?? 0) + (session.postponed === undefined ? 0 : session.postponed.length)
   const inFlight = session.inflightCount - notSent
-  if (inFlight >= session.windowLimit || connection.unsentBytes > state.settings.maxUnsentBytes) return false
+  if (inFlight >= session.openWindow || connection.unsentBytes > state.settings.maxUnsentBytes) return false
   // One message is always allowed, whatever its size. The window's bytes include delayed ones.
   return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
@@ -297,6 +300,7 @@ export function transmit(
       head,
       subscriptionIdentifiers: delivery.subscriptionIdentifiers,
     })
+    countDelivery(state, session, connection)
   }
 }
 

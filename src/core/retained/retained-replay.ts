@@ -12,6 +12,7 @@ import type { Session } from '../state/sessions/session.ts'
 import { StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
+import { isPutOff } from '../outgoing/deliveries-rate.ts'
 import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import {
@@ -210,6 +211,7 @@ function canDeliverRetained(state: BrokerState, session: Session, message: Retai
 function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
+  if (!connection.isPlain && isPutOff(session)) return false
   const { maxQueuedBytes, maxQueuedMessages } = state.settings
   if (session.onDiskCount > 0 || session.pendingCount * 2 >= maxQueuedMessages) return false
   return session.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare

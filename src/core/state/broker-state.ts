@@ -53,6 +53,9 @@ export interface BrokerCounts {
   publishesSent: number
   /** QoS 1 and 2 messages that were not sent at once: they wait for their client or for the in-flight window. */
   publishesLeftWaiting: number
+  /** Times that deliveries to a client were put off: `deliveries_rate`. */
+  deliveriesPutOff: number
+  subscriptionsRefusedByRate: number
   dropped: Record<DropReason, number>
 }
 
@@ -237,6 +240,8 @@ export class BrokerState {
     publishesReceived: 0,
     publishesSent: 0,
     publishesLeftWaiting: 0,
+    deliveriesPutOff: 0,
+    subscriptionsRefusedByRate: 0,
     dropped: newDropCounts(),
   }
   readonly sends = new SendList()
@@ -406,6 +411,7 @@ function newDropCounts(): Record<DropReason, number> {
     expired: 0,
     'too-large': 0,
     'not-reading': 0,
+    'rate-limited': 0,
     'storage-full': 0,
     'no-retained-room': 0,
     'session-ended': 0,

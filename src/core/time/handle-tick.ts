@@ -11,10 +11,11 @@ import { handleTakeoverWait } from '../packets/handle-connect.ts'
 import { handlePacket, resumeWaitingForActions } from '../packets/handle-packet.ts'
 import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
+import { endPutOff } from '../outgoing/deliveries-rate.ts'
 import type { Deadline } from '../model/deadlines.ts'
 import { continueEndedQueues } from '../shared/expired-session-redelivery.ts'
 import { scheduleRetry } from '../queues/enqueue-for-session.ts'
-import { resend } from '../sessions/drain-queue.ts'
+import { drainQueue, resend } from '../sessions/drain-queue.ts'
 import { expireRetained } from '../retained/retained-messages.ts'
 import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.ts'
 import { continueRelief } from '../memory/memory-relief.ts'
@@ -57,6 +58,12 @@ function endGreedy(state: BrokerState, connection: Connection): void {
   endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
 }
 
+/** `deliveries_rate` allows more. */
+function resumeDeliveries(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  if (now.state === 'open' && endPutOff(now.session, connection)) drainQueue(state, now.session)
+}
+
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
@@ -64,6 +71,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
     if (kind === 'comes-again') handleTakeoverWait(state, subject, handlePacket)
     if (kind === 'rate') resumeAfterRateLimit(state, subject)
+    if (kind === 'deliveries-rate') resumeDeliveries(state, subject)
     if (kind === 'identity-expiry') endExpired(state, subject)
     if (kind === 'reauthentication') endReauthentication(state, subject)
     return

@@ -64,6 +64,8 @@ function quotasOf({ settings }: BrokerState, session: Session, nowMs: number): Q
   const rates = [
     { name: 'messages_rate', rate: messages },
     { name: 'bytes_rate', rate: bytes },
+    { name: 'deliveries_rate', rate: connection.sendLimits?.deliveries?.left(nowMs).messages },
+    { name: 'subscriptions_rate', rate: connection.sendLimits?.subscriptions?.left(nowMs).messages },
   ]
   for (const { name, rate } of rates)
     if (rate !== undefined) quotas.push({ name, used: rate.perSecond - rate.left, limit: rate.perSecond })

@@ -11,6 +11,7 @@ export const dropCounters = {
   expired: 'droppedExpired',
   'too-large': 'droppedTooLarge',
   'not-reading': 'droppedNotReading',
+  'rate-limited': 'droppedRateLimited',
   'storage-full': 'droppedStorageFull',
   'no-retained-room': 'droppedNoRetainedRoom',
   'session-ended': 'droppedSessionEnded',
@@ -33,6 +34,8 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   cells[counterCells.retainedOfClientsStored] = view.retainedOfClients
   cells[counterCells.messagesReceived] = view.counts.publishesReceived
   cells[counterCells.messagesSent] = view.counts.publishesSent
+  cells[counterCells.deliveriesPutOff] = view.counts.deliveriesPutOff
+  cells[counterCells.subscriptionsRefusedByRate] = view.counts.subscriptionsRefusedByRate
   publishDrops(cells, view)
 }
 

@@ -25,6 +25,7 @@ const dropReasons: Readonly<Record<DropReasonOfRules, string>> = {
   'no-local': 'no_local',
   'not-connected': 'qos0_msg',
   'not-reading': 'qos0_msg',
+  'rate-limited': 'qos0_msg',
   expired: 'expired',
   'too-large': 'too_large',
   'queue-full': 'queue_full',

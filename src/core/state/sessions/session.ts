@@ -115,6 +115,8 @@ export class Session {
   postponed: PendingQueue<SessionDelivery> | undefined
   /** Maximum deliveries in flight: the client's Receive Maximum or the broker's limit. */
   windowLimit: number
+  /** The same, or 0 while the client is sent nothing: see `outgoing/deliveries-rate.ts`. */
+  openWindow: number
   /** QoS 2 packet identifiers without PUBREL, with their time of arrival. */
   incoming: PacketIdSet | undefined
   will: SessionWill | undefined
@@ -177,6 +179,7 @@ export class Session {
     this.pending = undefined
     this.postponed = undefined
     this.windowLimit = 0
+    this.openWindow = 0
     this.incoming = undefined
     this.will = undefined
     this.willDueAtMs = Infinity
