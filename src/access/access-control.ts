@@ -1,5 +1,5 @@
-// Answers what the core asks: who may come in, and what they may do. One for each shard, with everything at hand that can
-// be at hand; what others have to be asked for comes as a promise.
+// Authenticates clients and authorizes their actions. Each shard has one, with everything that can be in memory;
+// decisions of remote services are promises.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -39,21 +39,21 @@ export type AuthorizationRequest = Extract<CoreRequest, { kind: 'may-do' }>
 
 export interface AccessDependencies {
   readonly log: Log
-  /** The clock of the shard: wall clock at its start, and it never goes back. */
+  /** The clock of the shard: wall clock at its start, never decreasing. */
   nowMs(): number
-  /** Resolves after so long. Undefined: by the clock of the system. */
+  /** Resolves after this time. Undefined: the system clock is used. */
   wait?(ms: number): Promise<unknown>
-  /** `permissions.epoch` has grown by itself, and not by a call of `changeSettings` or `applyRecords`. */
+  /** `permissions.epoch` has grown, not because of a call of `changeSettings` or `applyRecords`. */
   permissionsChanged(): void
 }
 
-/** What has changed among the stored records. */
+/** Changes of stored records. */
 export interface RecordChange {
   readonly put: readonly AccessRecord[]
   readonly delete: readonly AccessRecordKey[]
 }
 
-/** With the name of what let the client in. */
+/** With the name of the authenticator that accepted the client. */
 type Admission = Success & { readonly by: AuthenticatorName | 'anonymous' }
 
 export class AccessControl {
@@ -80,7 +80,7 @@ export class AccessControl {
     })
   }
 
-  /** Whether this client may come in. At once, unless somebody elsewhere has to be asked. */
+  /** Authenticates a client: at once, unless a service must be asked. */
   authenticate(question: ConnectRequest | AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
     if (question.kind === 'authenticate') return this.#authenticateFurther(question)
     const attempt = this.#createAttempt(question)
@@ -91,7 +91,7 @@ export class AccessControl {
     return this.#inTurn(question, attempt)
   }
 
-  /** A login of an address or a user name with failed logins waits, or is refused without a look at its password. */
+  /** A login is delayed, or refused without checking its password, if its address or user name has failed logins. */
   #inTurn(question: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const login = this.#loginOf(attempt, question.authenticationMethod)
     const turn = login && this.#throttle.begin(login, attempt.nowMs)
@@ -111,11 +111,11 @@ export class AccessControl {
     return this.#resultOf(attempt, decided)
   }
 
-  /** What the client shows to be let in; undefined: nothing that can be guessed, as a signed token. */
+  /** Returns the credentials of the client; undefined if these cannot be guessed, such as a signed token. */
   #loginOf({ connection, namespace, clientId, username, password }: Attempt, method?: string): Login | undefined {
     const { peerAddress: address } = connection
     if (method !== undefined) {
-      // The user name comes later: a client is known again by its client ID.
+      // The user name comes later, so the client ID identifies the client.
       return { address, namespace, name: undefined, secret: Buffer.from(`${method}\0${clientId}`) }
     }
     if (password === undefined && username === undefined) return undefined
@@ -135,35 +135,38 @@ export class AccessControl {
     return this.#dependencies.wait?.(ms) ?? delay(ms, undefined, { ref: false })
   }
 
-  /** Finds out what `permissions` did not know. When it is there (or when this gives nothing) the core asks again. */
+  /**
+   * Gets a decision that `permissions` did not know. When the promise resolves (or if there is none) the core checks
+   * again.
+   */
   prepare(question: AuthorizationRequest): Promise<void> | undefined {
     const { connection, identity, action, topic } = question
     const { namespace, clientId, username } = identity
     const asked = this.#http
     return asked?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
-      // Of one that is asked no more nothing is learned: what it has not said is no denial.
+      // A service that is not used any more decides nothing: no response is not a denial.
       return asked === this.#http ? this.#recordResponse(question, decision) : this.prepare(question)
     })
   }
 
-  /** Which rule decides, or what else; undefined: a service elsewhere has to be asked, and what it says is not known. */
+  /** Returns the rule or the reason that decides; undefined if a service decides that was not asked. */
   explain(who: Identity, action: Action, topic: string): RuleDecision | undefined {
     return this.permissions.explain(who, action, topic)
   }
 
-  /** New settings, in force from here on. Who is in stays in; what they may do is `permissions-changed`. */
+  /** Applies new settings. Connected clients remain; `permissions-changed` concerns their actions. */
   changeSettings(settings: AccessSettings): void {
     this.#settings = settings
     const before = this.#http
     this.#chain = this.#buildChain(settings)
-    // Clients that the old service is asked about at this moment are not let in; they may try again.
+    // Clients whose request to the old service is pending are refused; they may retry.
     if (before !== this.#http) before?.close()
     this.#bans.changeSettings(settings.flapping)
     this.#throttle.changeSettings(settings.failedLogins)
     this.permissions.changeSettings(settings.rules)
   }
 
-  /** What is stored has changed, or is read at the start. True: `permissions` may give other answers than before. */
+  /** Stored records have changed, or are read at start. Returns true if results of `permissions` may change. */
   applyRecords(change: RecordChange): boolean {
     for (const key of change.delete) {
       if (key.kind === 'credential') this.#credentials.delete(key)
@@ -182,19 +185,19 @@ export class AccessControl {
     return true
   }
 
-  /** Clients of a namespace, or of none, that are kept out for flapping; the oldest ban first. */
+  /** Returns the clients of a namespace, or of none, that are banned for flapping, oldest first. */
   flapping(namespace: string | undefined): readonly BanRecord[] {
     return this.#bans.flapping(namespace, this.#dependencies.nowMs())
   }
 
-  /** The stored key of this identity, for a handshake that begins: that of the namespace, or else one of none. */
+  /** Returns the stored key of an identity for a handshake: of the namespace, or otherwise one without a namespace. */
   preSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
-    // Nobody says a namespace by the way.
+    // An identity must not contain a namespace.
     if (identity.includes('\0')) return undefined
     return this.#preSharedKeys.get(namespacedName(namespace, identity)) ?? this.#preSharedKeys.get(identity)
   }
 
-  /** This client is gone: what was kept for it may go. */
+  /** The client disconnected: its state may be deleted. */
   forget(connection: Connection): void {
     this.#scram.forget(connection)
     const ban = this.#bans.recordDisconnect(connection, this.#dependencies.nowMs())
@@ -203,7 +206,7 @@ export class AccessControl {
     this.#dependencies.log.warn('client banned', { clientId, address: connection.peerAddress, why: reason, untilMs })
   }
 
-  /** Nothing is asked any more. */
+  /** No further requests are made. */
   close(): void {
     this.#http?.close()
   }
@@ -241,7 +244,7 @@ export class AccessControl {
       case 'http':
         return this.#http
       case 'scram':
-        return undefined // It is asked for by the client: see `#authenticateBy`.
+        return undefined // The client requests it: see `#authenticateBy`.
       default:
         return name satisfies never
     }
@@ -252,7 +255,7 @@ export class AccessControl {
     return { connection, namespace, clientId, username, password, nowMs: this.#dependencies.nowMs() }
   }
 
-  /** [MQTT5-4.12.0-1] The client says by which method it wants to show who it is. */
+  /** [MQTT5-4.12.0-1] The client names its authentication method. */
   #authenticateBy(
     method: string,
     data: Buffer | undefined,
@@ -274,7 +277,7 @@ export class AccessControl {
     const nothingShown = { username: undefined, password: undefined }
     const nowMs = this.#dependencies.nowMs()
     const attempt = { connection, namespace, clientId, ...nothingShown, nowMs, isReauthentication }
-    // The core keeps the order of steps: a first one comes only where nothing is under way.
+    // The core checks the order of steps: a first one comes only if no exchange is in progress.
     if (isReauthentication && !this.#scram.isInProgress(connection)) return this.#authenticateBy(method, data, attempt)
     return this.#resultOfStep(attempt, method, this.#scram.continueExchange(connection, method, data))
   }
@@ -317,20 +320,23 @@ export class AccessControl {
     }
   }
 
-  /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
+  /**
+   * architecture: if `auth.allow_anonymous` is not set, unauthenticated clients are accepted on loopback listeners
+   * only.
+   */
   #resultForUnauthenticated(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
     const { namespace, username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
       return this.#refuse(attempt, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
     }
-    // Whoever has this name shows it by SCRAM, and rules about the name are about that one.
+    // The name belongs to a SCRAM user, and rules for the name concern that user.
     const isNameOfAnother = username !== undefined && this.#scram.isUser(username, namespace)
     if (!isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'success', username, isSuperuser: false, by: 'anonymous' })
     }
     this.#noteLogin(attempt, false)
-    // Whoever shows something gets the same answer as one that is known and shows the wrong thing.
+    // With credentials, the answer is that of a known client with wrong credentials.
     const hasLogin = username !== undefined || password !== undefined
     const refusal = hasLogin
       ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'no authenticator knows this client')
@@ -346,7 +352,7 @@ export class AccessControl {
   ): AuthenticationResult | Promise<AuthenticationResult> {
     const decision = (isSuperuser: boolean): AuthenticationResult => {
       const identity = identityOf(attempt, { ...success, isSuperuser })
-      // By now it may be known by another name than the one it gave.
+      // Authentication may have changed its name.
       const banned = this.#refuseBanned(identity, attempt)
       if (banned !== undefined) return banned
       this.#bans.recordConnect(attempt.connection, identity)
@@ -362,7 +368,7 @@ export class AccessControl {
     return this.#refuse(attempt, reasonCodes.banned, `banned by ${ban.by} as ${ban.as} ${ban.who}: ${ban.reason}`)
   }
 
-  /** The client hears what kind of refusal it is; why it is refused is for the operator. */
+  /** The client gets the reason code; the details are for administrators. */
   #refuse(
     { clientId, connection, isReauthentication }: Attempt,
     reason: ReasonCode,
@@ -381,7 +387,7 @@ export class AccessControl {
   }
 }
 
-/** For client and log: no secret. */
+/** For client and log: not secret. */
 function withHint(
   refusal: AuthenticationResult & { allowed: false },
   hint: string,
@@ -389,10 +395,10 @@ function withHint(
   return { ...refusal, reasonString: `${refusal.reasonString}; ${hint}`, cause: `${refusal.cause}; ${hint}` }
 }
 
-/** What the service says, in the words of `permissions`. */
+/** Responses of the service in the terms of `permissions`. */
 const decisionsByResponse = { allow: 'allow', deny: 'deny', ignore: 'ignore', nothing: 'failed' } as const
 
-/** The one that is there stays, with its connections and what it remembers, while nothing about it changes. */
+/** An unchanged authorizer is kept, with its connections and its cache. */
 function httpAuthorizerOf(
   settings: AccessSettings['http'],
   before: HttpAuthorizer | undefined,
@@ -401,7 +407,7 @@ function httpAuthorizerOf(
   return before !== undefined && isDeepStrictEqual(before.settings, settings) ? before : new HttpAuthorizer(settings)
 }
 
-/** Keys have been looked at by whoever made the settings: what is wrong with them now is our mistake. */
+/** Keys were validated with the settings, so a problem now is an internal error. */
 function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
   const read = readTokenKeys(settings.key)
   assert('keys' in read, 'the keys for tokens were checked before')
@@ -422,7 +428,7 @@ function identityOf({ connection, namespace, clientId }: Attempt, success: Admis
   }
 }
 
-/** What was proved: a client that proved its client ID may give any user name. */
+/** The authenticated name: a client that proved its client ID may send any user name. */
 function principalOf({ by, username, isByClientId }: Admission): string {
   if (by === 'anonymous') return 'anonymous'
   return isByClientId === true ? 'clientid' : `user:${username ?? ''}`

@@ -1,5 +1,5 @@
-// Everything that decides who may come in, as plain data: the main thread makes it of the configuration, reads the files
-// that it names, and gives it to every shard. It survives a structured clone.
+// Settings of authentication and authorization, as plain data: the main thread creates them from the configuration and
+// its files, and passes them to every shard. They survive a structured clone.
 
 import type { CredentialRecord } from '../records/index.ts'
 import type { CertificateName } from './authenticators/transport.ts'
@@ -11,39 +11,39 @@ import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
 import type { ScramSettings } from './scram/scram-authenticator.ts'
 import type { TokenSettings } from './tokens/token-authenticator.ts'
 
-/** Ways of showing who one is. The order is the one in which they are asked where the configuration has none. */
+/** Authenticators in their default order. */
 export const authenticatorNames = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
 export type AuthenticatorName = (typeof authenticatorNames)[number]
 
 export interface AccessSettings {
-  /** `hardened`: a source that fails, and a chain with nothing in it, let nobody in. `legacy`: they are passed over. */
+  /** `hardened`: a failing source, and an empty chain, refuse all clients. `legacy`: they are skipped. */
   readonly profile: 'hardened' | 'legacy'
-  /** Whether clients that no authenticator knows are let in; undefined: on listeners that only this machine reaches. */
+  /** Whether clients unknown to all authenticators are accepted; undefined: on loopback listeners only. */
   readonly allowAnonymous: boolean | undefined
-  /** Those that are asked, in this order. */
+  /** Used in this order. */
   readonly chain: readonly AuthenticatorName[]
-  /** Somebody wrote the chain down: where nothing of it is left nobody gets in (`hardened`). */
+  /** The chain is in the configuration: if nothing of it is left, all clients are refused (`hardened`). */
   readonly isChainConfigured: boolean
-  /** Users and clients of the configuration. A stored credential of the same name counts instead. */
+  /** Users and clients of the configuration. A stored credential of the same name replaces one. */
   readonly credentials: readonly CredentialRecord[]
-  /** How most of the stored passwords are kept: those whom nobody knows take as long as they do. */
+  /** Most common hash parameters of stored passwords: the check of an unknown user takes the same time. */
   readonly hashParameters: HashParameters
-  /** What of a certificate is the user name. */
+  /** The part of a certificate that is the user name. */
   readonly certificateName: CertificateName
-  /** Undefined: not set up. */
+  /** Undefined: not configured. */
   readonly scram: ScramSettings | undefined
   readonly token: TokenSettings | undefined
-  /** Asked about clients where `http` is in the chain; about what they may do wherever it has an address for that. */
+  /** Authenticates if `http` is in the chain; authorizes if it has a URL for that. */
   readonly http: HttpAuthorizerSettings | undefined
-  /** When a client that comes and goes is kept out. */
+  /** When a client is banned because it reconnects too often. */
   readonly flapping: FlappingSettings
-  /** How failed logins are slowed. */
+  /** Delays of failed logins. */
   readonly failedLogins: FailedLoginSettings
-  /** What those who are in may do. */
+  /** Rules for authenticated clients. */
   readonly rules: RuleSettings
 }
 
-/** What holds without a configuration: nobody is known, and strangers are let in from this machine. */
+/** Settings without a configuration: there are no users, and anonymous clients are accepted on loopback. */
 export const defaultAccessSettings: AccessSettings = {
   profile: 'hardened',
   allowAnonymous: undefined,

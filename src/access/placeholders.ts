@@ -1,14 +1,14 @@
-// Places in a text of the configuration where something of the client is put: `%c` or `${clientid}`.
+// Placeholders for properties of a client in configured texts: `%c` or `${clientid}`.
 
-/** What can be put in, by its longer name. Undefined: there is none, and nothing is put in. */
+/** Values by the longer name. Undefined: the placeholder stays. */
 export interface Placeholders {
   readonly clientid?: string | undefined
   readonly username?: string | undefined
   readonly password?: string | undefined
-  /** The address of the client. */
+  /** Address of the client. */
   readonly peerhost?: string | undefined
   readonly protocol?: string | undefined
-  /** Of the listener. */
+  /** Port of the listener. */
   readonly port?: string | undefined
   readonly cert_common_name?: string | undefined
   readonly cert_subject?: string | undefined
@@ -34,9 +34,7 @@ const letters: Readonly<Record<string, keyof Placeholders>> = {
 
 const names: ReadonlySet<string> = new Set(Object.values(letters))
 
-/**
- * Fills in what `values` has, in one pass: what is put in is not looked at again. What is no placeholder stays as it is.
- */
+/** Replaces placeholders in one pass: inserted values are not searched again. Other text is unchanged. */
 export function fillPlaceholders(pattern: string, values: Placeholders): string {
   return pattern.replace(/%([A-Za-z])|\$\{([a-z_]+)\}/g, (found, letter?: string, name?: string) => {
     const key = letter === undefined ? name : letters[letter]

@@ -1,19 +1,19 @@
-// Whether the remote broker has stopped answering messages, though it is there. Slow is not stalled: an answer to any message,
-// and bytes of ours that have not left yet, begin the time anew.
+// Detects a remote broker that is connected but does not acknowledge. A slow one is not affected: each acknowledgement,
+// and unsent bytes, restart the time.
 
-/** Of the time after which nothing is waited for any longer: how often it is looked. */
+/** Number of checks during the timeout. */
 const checksPerWait = 4
 
 export interface AckTimeout {
-  /** A message waits so long for its answer while none comes at all. */
+  /** Maximum time for an acknowledgement while none arrives at all. */
   readonly waitMs: number
-  /** Between two times that the connection is renewed for it. */
+  /** Minimum time between two reconnects for this reason. */
   readonly intervalMs: number
 }
 
-/** How far the connection has come. */
+/** Progress of the connection. */
 export interface AckProgress {
-  /** Messages without their answer. */
+  /** Unacknowledged messages. */
   readonly inFlight: number
   readonly answers: number
   readonly unsentBytes: number
@@ -21,14 +21,14 @@ export interface AckProgress {
 
 export class AckMonitor {
   #timeout: AckTimeout | undefined = undefined
-  /** The connection may not be renewed before. */
+  /** Earliest time of the next reconnect. */
   #notBeforeMs = -Infinity
   #sinceMs = 0
   #answers = 0
-  /** When `isStalled` is to be asked next; Infinity: never. */
+  /** Next check; Infinity: never. */
   dueAtMs = Infinity
 
-  /** A connection begins. `patience`: undefined for any. */
+  /** A connection starts. `timeout` undefined: no timeout. */
   begin(timeout: AckTimeout | undefined, nowMs: number): void {
     this.#timeout = timeout
     this.#sinceMs = nowMs
@@ -40,7 +40,7 @@ export class AckMonitor {
     this.dueAtMs = Infinity
   }
 
-  /** When it is due. True: the connection is to be renewed. */
+  /** Called when due. Returns true if the connection must be closed. */
   isStalled({ inFlight, answers, unsentBytes }: AckProgress, nowMs: number): boolean {
     const timeout = this.#timeout
     if (timeout === undefined) return false

@@ -1,4 +1,4 @@
-// The two connections of a bridge, and what is read of either side.
+// The two connections of a bridge, and the limits of their packets.
 
 import { type PacketLimits, type ProtocolVersion, TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
@@ -7,17 +7,20 @@ import { type LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeDependencies } from './world.ts'
 
 const maxPacketBytes = 268_435_460
-/** Our own core is believed: what it has taken may be longer in 5.0 than it came, or older than the limits of today. */
+/**
+ * Packets of the own core need no limit: in 5.0 they may be longer than the original, or from before a limit was
+ * lowered.
+ */
 const localLimits: PacketLimits = {
   maxPacketBytes: maxPacketBytes,
   maxPropertyBytes: maxPacketBytes,
   maxTopicLevels: 65_535,
   maxTopicBytes: 65_535,
 }
-/** The remote broker is not told how many we take. Messages that have more are passed over one by one, up to this. */
+/** The remote broker does not get this limit. Messages with more properties are skipped, up to this size. */
 const maxRemotePropertyBytes = 1_048_576
 
-/** To our own broker. */
+/** Connects to the own broker. */
 export function linkLocal(owner: LinkCallbacks, dependencies: BridgeDependencies): PacketLink {
   return createLink(owner, dependencies.broker.open(), dependencies, {
     version: 5,
@@ -26,7 +29,7 @@ export function linkLocal(owner: LinkCallbacks, dependencies: BridgeDependencies
   })
 }
 
-/** To the remote broker. */
+/** Connects to the remote broker. */
 export function linkRemote(
   owner: LinkCallbacks,
   stream: ByteStream,

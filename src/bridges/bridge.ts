@@ -1,14 +1,14 @@
-// One bridge. It is a client of our own broker and a client of the remote one, and stands between the two.
+// One bridge: a client of the own broker and a client of the remote broker, which forwards messages between them.
 //
-//   off <--switch--> preparing --> connecting --> connected --settings--> draining
+//   off <--enabled--> preparing --> connecting --> connected --settings--> draining
 //                        ^             |              |                      |
 //                        |          waiting <---------'                      |
 //                        '---------------------------------------------------'
 //
-// preparing    the session here is subscribed to what is to be forwarded: from now on it gathers, on disk
-// connecting   the remote broker is dialed and sent CONNECT; only then our own: what it resends has somewhere to go
-// connected    messages go; when either side breaks both are closed, and the core sends again what has no answer
-// draining     no message is begun any more, and those under way come to their end
+// preparing    the local session is subscribed to what is forwarded: from now on messages are queued, on disk
+// connecting   the remote broker is dialed and sent CONNECT; then the own broker, whose redelivered messages can be forwarded
+// connected    messages are forwarded; if either side fails both are closed, and the core sends unacknowledged messages again
+// draining     no new message is started, and those in flight are completed
 
 import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reasonText } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
@@ -33,13 +33,13 @@ import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status
 import { areNone, isSameSession, type Marks } from './subscriptions.ts'
 import { spoolOf, type BridgeDependencies, type Dialing } from './world.ts'
 
-/** Our own broker answers in this time, or something is wrong. */
+/** Maximum time for a response of the own broker. */
 const localTimeoutMs = 30_000
 const drainMs = 5_000
 
 export class Bridge implements LinkCallbacks {
   #settings: BridgeSettings
-  /** As they are for the present connection: another version than was asked for may be spoken. */
+  /** Settings of the current connection, whose MQTT version may differ from the configured one. */
   #connectionSettings: BridgeSettings
   readonly #dependencies: BridgeDependencies
   readonly #counters = newBridgeCounters()
@@ -53,16 +53,16 @@ export class Bridge implements LinkCallbacks {
   #remote: PacketLink | undefined
   #versions = new VersionNegotiation()
   #handshake: ConnectHandshake | undefined
-  /** The remote broker has been made to forget the bridge, and the next connection is the one that is kept. */
+  /** The remote broker has deleted the bridge's session; the next connection is the permanent one. */
   #isCleared = false
   #connack: ConnackPacket | undefined
-  /** What the remote broker had said by then behind CONNACK. */
+  /** A packet that the remote broker sent directly after CONNACK. */
   #earlyPacket: Packet | undefined
   #transfer: MessageTransfer | undefined
   #localSetup: LocalSetup | undefined
-  /** The settings that are to be in force when what is under way is through. */
+  /** Settings that apply after in-flight messages are completed. */
   #pendingSettings: BridgeSettings | undefined
-  /** When the present state has lasted too long, or is over. */
+  /** Timeout or end of the current state. */
   #dueAtMs = Infinity
   readonly #monitor = new ConnectionMonitor()
   #removal: BridgeRemoval | undefined
@@ -79,7 +79,7 @@ export class Bridge implements LinkCallbacks {
     this.#backoff = this.#createBackoff()
   }
 
-  /** `isAnew`: whatever the session here has is of another bridge of this name, and goes. */
+  /** `isAnew`: the local session belongs to an earlier bridge of this name, and is deleted. */
   start(isAnew = false): void {
     this.#isAnew ||= isAnew
     this.#setUpLocal(undefined, () => {
@@ -88,7 +88,7 @@ export class Bridge implements LinkCallbacks {
     })
   }
 
-  /** Other settings: rules at once, everything else when what is under way is through. */
+  /** Applies other settings: rules at once, all others after in-flight messages are completed. */
   change(settings: BridgeSettings): void {
     if (this.#removal !== undefined) return
     const isOfRulesOnly = isSameConnection(this.#settings, settings)
@@ -97,20 +97,20 @@ export class Bridge implements LinkCallbacks {
     if (this.#state === 'connected' && isOfRulesOnly) return this.#changeRules(settings)
     if (this.#state !== 'connected' && this.#state !== 'draining') return this.#restart()
     this.#transfer?.drain()
-    // Another connection would be one by the settings that go.
+    // It uses the old settings.
     this.#preferred?.closeLinks()
     this.#preferred = undefined
     if (this.#state !== 'draining') this.#moveTo('draining', this.#dependencies.nowMs() + drainMs)
     this.#endDrainIfQuiet()
   }
 
-  /** Both sides are told, and what is stored stays. */
+  /** Disconnects from both sides; stored state remains. */
   stop(): void {
     this.#closeLinks(disconnectPacket(this.#connectionSettings.version, {}))
     this.#moveTo('off', Infinity)
   }
 
-  /** The bridge is gone from the configuration: its session ends, here and there, with all that waits in it. */
+  /** The bridge was removed from the configuration: its session ends on both sides, with its queue. */
   remove(): void {
     this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { forgets: true }))
     this.#removal = new BridgeRemoval(this.#settings, this.#dependencies)
@@ -118,7 +118,7 @@ export class Bridge implements LinkCallbacks {
     this.#moveTo('off', Infinity)
   }
 
-  /** What clients of this broker are subscribed to: of a bridge that passes that on. */
+  /** Passes filters of clients to a transparent bridge. */
   updateClientFilters(clientFilters: ClientFilters): void {
     this.#subscriptionState.useClientFilters(clientFilters, this.#dependencies.nowMs())
     this.#scheduleTick()
@@ -189,11 +189,11 @@ export class Bridge implements LinkCallbacks {
 
   // Preparing
 
-  /** The session here is made right, and only then the rest follows. */
+  /** Sets up the local session before anything else. */
   #setUpLocal(marks: Marks | undefined, then: () => void): void {
     this.#subscriptionState.useForwards(this.#settings, this.#isAnew)
     const changes = this.#subscriptionState.localChanges(this.#settings, marks, this.#isAnew)
-    // Its limits are said with CONNECT, and are to hold before the remote broker is there.
+    // CONNECT contains the limits, which must apply before the remote broker is connected.
     const saysLimits = marks === undefined && this.#subscriptionState.hasLimitsToSay(this.#settings)
     if (areNone(changes) && !saysLimits && !this.#isAnew) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#dependencies.nowMs() + localTimeoutMs)
@@ -271,7 +271,7 @@ export class Bridge implements LinkCallbacks {
     }
   }
 
-  /** The remote broker has let the bridge in. */
+  /** The remote broker has accepted the bridge. */
   #prepareTransfer(link: PacketLink, connack: ConnackPacket, earlyPacket: Packet | undefined): void {
     this.#handshake = undefined
     this.#connack = connack
@@ -288,7 +288,7 @@ export class Bridge implements LinkCallbacks {
     this.#local.send(connectLocal(this.#connectionSettings, { receiveMaximum, isForgotten: !connack.sessionPresent }))
   }
 
-  /** Both sides are there. */
+  /** Both sides are connected. */
   #begin(sides: Pick<TransferDependencies, 'local' | 'remote' | 'connack' | 'localConnack'>): void {
     const { local, remote, connack } = sides
     const settings = this.#connectionSettings
@@ -460,13 +460,13 @@ export class Bridge implements LinkCallbacks {
     this.#lastError = { text, atMs: this.#dependencies.nowMs() }
   }
 
-  /** Nothing is open any more. The remote broker is told so, where there is something to say. */
+  /** Closes both connections, with a DISCONNECT to the remote broker if there is one to send. */
   #closeLinks(farewell: ReturnType<typeof disconnectPacket> | undefined): void {
     this.#dialing?.abandon()
     this.#preferred?.closeLinks()
     if (farewell === undefined) this.#remote?.destroy()
     else this.#remote?.end((this.#connack ?? this.#handshake?.connack) === undefined ? undefined : farewell)
-    // What the remote broker has acknowledged is through, or it would come again.
+    // Acknowledgements of the remote broker are passed on first, otherwise their messages would be sent again.
     if (this.#transfer === undefined) this.#local?.destroy()
     else this.#local?.end(undefined)
     this.#localSetup?.closeLinks()

@@ -1,14 +1,14 @@
-// From a stream that is open to a remote broker that has let the bridge in:
+// The handshake from an open stream to a remote broker that has accepted the bridge:
 //
 //   bridge                remote broker
 //     | CONNECT -----------> |
 //     | <---------- CONNACK  |
-//     | <-- PUBLISH, a name  |     a Godwit, before 5.0: the bridge comes again with 5.0
-//     | PINGREQ -----------> |     only before 5.0: what would have come behind CONNACK stands before the answer
-//     | <--------- PINGRESP  |     or nothing for `listeningMs`: whoever is no Godwit may leave a ping without its answer
+//     | <-- PUBLISH, a name  |     from Godwit, before 5.0: the bridge reconnects with 5.0
+//     | PINGREQ -----------> |     before 5.0 only: a name after CONNACK would precede the response
+//     | <--------- PINGRESP  |     or no packet for `nameWaitMs`: other brokers may not answer a ping
 //
-// What becomes of it is a step that the bridge takes. Where a connection was made to learn something, or to have the remote broker
-// forget the bridge, the next one is made at once, to the same server.
+// The result is a step that the bridge takes. If the connection only learned something, or made the remote broker delete the session,
+// the next one follows at once, to the same server.
 
 import {
   reasonText,
@@ -25,14 +25,14 @@ import type { BridgeSettings } from './settings.ts'
 import type { BridgeEvent } from './status.ts'
 import type { LocalBroker } from './world.ts'
 
-/** A Godwit says its name before it answers a ping: who is silent for so long tells none. */
+/** Godwit sends its name before it answers a ping: after this silence there is none. */
 export const nameWaitMs = 2_000
 
 export type Step =
   | { readonly step: 'wait' }
-  /** `early`: what has come behind CONNACK already, and is to be heard first. */
+  /** `earlyPacket`: arrived after CONNACK, and must be handled first. */
   | { readonly step: 'join'; readonly connack: ConnackPacket; readonly earlyPacket: Packet | undefined }
-  /** Leave, and dial the same server after `pauseMs`. `isCleared`: it has forgotten the bridge, and told no name. */
+  /** Disconnect, and dial the same server after `pauseMs`. `isCleared`: it deleted the session, and sent no name. */
   | {
       readonly step: 'again'
       readonly farewell: DisconnectPacket | undefined
@@ -45,12 +45,12 @@ export type Step =
 export interface HandshakeDependencies {
   readonly link: PacketLink
   readonly server: string
-  /** As they are for this connection: with the version that it speaks. */
+  /** Settings of this connection, with its MQTT version. */
   readonly settings: BridgeSettings
   readonly negotiated: NegotiatedVersion
   readonly versions: VersionNegotiation
   readonly broker: LocalBroker
-  /** The two hold the two ends of the same messages. */
+  /** Both sessions refer to the same messages. */
   readonly isJoined: boolean
   /** See `Step`. */
   readonly isCleared: boolean
@@ -59,10 +59,13 @@ export interface HandshakeDependencies {
 
 export class ConnectHandshake {
   readonly #dependencies: HandshakeDependencies
-  /** Before 5.0 a clean session ends with its connection: one is made for that alone, and then the one that is kept. */
+  /**
+   * Before 5.0 a clean session ends with its connection: one connection clears the session, and the next one is
+   * permanent.
+   */
   readonly #clears: boolean
   readonly #cleanStart: boolean
-  /** It has let the bridge in, and is being listened to for its name. */
+  /** It has accepted the bridge, which waits for its name. */
   connack: ConnackPacket | undefined
 
   constructor(dependencies: HandshakeDependencies) {
@@ -112,12 +115,12 @@ export class ConnectHandshake {
     return { step: 'wait' }
   }
 
-  /** Nothing has come behind CONNACK for `listeningMs`. Undefined: it has not let the bridge in yet. */
+  /** No packet arrived after CONNACK for `nameWaitMs`. Undefined: it has not accepted the bridge yet. */
   endNameWait(): Step | undefined {
     return this.connack === undefined ? undefined : this.#accept(this.connack, undefined)
   }
 
-  /** What comes first behind CONNACK. */
+  /** Handles the first packet after CONNACK. */
   #handleFirstPacket(connack: ConnackPacket, packet: Packet): Step {
     if (!isNameAnnouncement(packet)) return this.#accept(connack, packet)
     const { negotiated, versions, server } = this.#dependencies
@@ -132,7 +135,7 @@ export class ConnectHandshake {
     return { step: 'join', connack, earlyPacket }
   }
 
-  /** It speaks 5.0 and has no name. The operator may have had a reason to say another version. */
+  /** It accepts 5.0 and sends no name. Another version may be configured for a reason. */
   #retryConfiguredVersion(): Step {
     const { negotiated, versions, server, link } = this.#dependencies
     if (negotiated.language === 'tries 5.0') {
@@ -158,7 +161,7 @@ export class ConnectHandshake {
   }
 }
 
-/** `version`: in which a last word is said. */
+/** `version`: of the DISCONNECT packet. */
 function retryStep(version?: ProtocolVersion): Extract<Step, { step: 'again' }> {
   return {
     step: 'again',

@@ -1,4 +1,4 @@
-// CONNECT and DISCONNECT on both sides, and the limits that CONNACK gives.
+// CONNECT and DISCONNECT of both sides, and the limits in CONNACK.
 
 import { bridgeClientId, loopMarkerName, remoteSessionLostProperty, spoolProperties } from '../core/index.ts'
 import {
@@ -16,12 +16,14 @@ import type { LocalBroker } from './world.ts'
 
 const neverExpires = 0xffffffff
 const maxReceiveMaximum = 65_535
-/** Messages under way at most, of those that a setting or the remote broker allows. */
+/** Maximum in-flight messages, whatever a setting or the remote broker allows. */
 const maxInFlight = 1_024
-/** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
+/**
+ * Before 5.0 the limit of the remote broker is unknown. mosquitto acknowledges further QoS 2 messages and drops them.
+ */
 const defaultInflight = 20
 
-/** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
+/** To the own broker. `isForgotten`: the remote broker has no session of the bridge. */
 export function connectLocal(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
   how: { receiveMaximum: number; ends?: boolean; isAnew?: boolean; isForgotten?: boolean },
@@ -59,7 +61,7 @@ export function connectRemote(
     cleanStart: how.cleanStart,
     keepAliveSeconds,
     username,
-    // [MQTT-3.1.2-22] Before 5.0 there is no password without a user name.
+    // [MQTT-3.1.2-22] Before 5.0 a password requires a user name.
     password: version === 5 || username !== undefined ? password : undefined,
     will,
     properties: version === 5 ? propertiesOf(settings, broker) : undefined,
@@ -76,12 +78,12 @@ function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: Loca
     ...(topicAliasMaximum > 0 ? { topicAliasMaximum } : {}),
     ...(settings.requestProblemInformation ? {} : { requestProblemInformation: false }),
     ...(settings.requestResponseInformation ? { requestResponseInformation: true } : {}),
-    // Asks for the name of the remote broker, if it has one.
+    // Requests the name of the remote broker.
     userProperties: [...settings.connectUserProperties, [loopMarkerName, settings.brokerId]],
   }
 }
 
-/** Messages on their way to the remote broker, where no setting says how many. */
+/** Default for in-flight messages to the remote broker. */
 export function defaultInFlightOf(version: ProtocolVersion): number {
   return version === 5 ? maxInFlight : defaultInflight
 }
@@ -103,7 +105,7 @@ export function limitsOf(
   }
 }
 
-/** It does not know the bit that says that we are a bridge. */
+/** It does not know the bit that declares a bridge. */
 export function isUnknownVersion({ reasonCode }: ConnackPacket, version: ProtocolVersion): boolean {
   return version !== 5 && reasonCode === returnCodes.unacceptableProtocolVersion
 }

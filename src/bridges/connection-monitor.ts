@@ -1,21 +1,21 @@
-// Whether a connection that is open is good for anything: the remote broker gives signs of life, and answers messages.
+// Checks an open connection: the remote broker must send packets, and acknowledge messages.
 
 import { KeepAlive } from './keep-alive.ts'
 import { type AckTimeout, type AckProgress, AckMonitor } from './ack-timeout.ts'
 
 export interface ConnectionState extends AckProgress {
-  /** It is not read at the moment: whoever is not read cannot be heard. */
+  /** Reading is paused, so no packet can arrive. */
   readonly isHeld: boolean
 }
 
-/** `ask`: for a sign of life. Else the connection is good for nothing, and why. */
+/** `ask`: send a ping. Otherwise the connection has failed, with the reason. */
 export type MonitorResult = { readonly ask: true } | { readonly ask: false; readonly why: string }
 
 export class ConnectionMonitor {
   #keepAlive: KeepAlive | undefined
   readonly #acks = new AckMonitor()
 
-  /** A connection begins. `answerPatience`: undefined for any. */
+  /** A connection starts. `answerPatience` undefined: no timeout. */
   begin(
     { answerPatience }: { readonly answerPatience: AckTimeout | undefined },
     keepAliveSeconds: number,
@@ -30,7 +30,7 @@ export class ConnectionMonitor {
     this.#acks.end()
   }
 
-  /** When `look` is to be called; Infinity: not. */
+  /** When `check` must be called; Infinity: never. */
   get dueAtMs(): number {
     return Math.min(this.#keepAlive?.dueAtMs ?? Infinity, this.#acks.dueAtMs)
   }
@@ -39,7 +39,7 @@ export class ConnectionMonitor {
     this.#keepAlive?.noteHeard(nowMs)
   }
 
-  /** Undefined: all is well. */
+  /** Undefined: no problem. */
   check(connection: ConnectionState, nowMs: number): MonitorResult | undefined {
     if (nowMs >= this.#acks.dueAtMs && this.#acks.isStalled(connection, nowMs))
       return { ask: false, why: 'the remote broker answers no message' }

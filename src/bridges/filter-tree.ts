@@ -1,8 +1,8 @@
-// Filters as a tree of their levels, so that it can be told which of them match a topic, and which lie within which:
+// Filters as a tree of their levels, to find those that match a topic, and those that cover others:
 //
-//   a/#   covers   a, a/+, a/b/c, a/b/#          every topic that one of these matches it matches too
+//   a/#   covers   a, a/+, a/b/c, a/b/#          it matches every topic that one of these matches
 //
-// Filters that begin with `$` have no place here.
+// Filters that start with `$` are excluded.
 
 import type { QoS, TopicFilter } from '../protocol/index.ts'
 
@@ -17,7 +17,7 @@ type Visit = (filter: TopicFilter) => void
 export class FilterTree {
   readonly #root: Branch = newBranch()
   readonly #filters = new Map<TopicFilter, QoS>()
-  /** Grows whenever another set of topics may match. */
+  /** Grows whenever the set of matching topics may change. */
   version = 0
 
   get size(): number {
@@ -52,17 +52,17 @@ export class FilterTree {
     removeBranch(this.#root, filter.split('/'), 0)
   }
 
-  /** Whether one of the filters matches. */
+  /** Returns whether one of the filters matches. */
   matches(topic: string): boolean {
     return !topic.startsWith('$') && matchesBelow(this.#root, topic.split('/'), 0)
   }
 
-  /** The others that match whatever `filter` matches. */
+  /** Visits the other filters that cover `filter`. */
   eachCovering(filter: TopicFilter, visit: Visit): void {
     coveringBelow(this.#root, filter.split('/'), 0, except(filter, visit))
   }
 
-  /** The others that match nothing that `filter` does not match. */
+  /** Visits the other filters that `filter` covers. */
   eachCovered(filter: TopicFilter, visit: Visit): void {
     coveredBelow(this.#root, filter.split('/'), 0, except(filter, visit))
   }
@@ -78,7 +78,7 @@ function except(filter: TopicFilter, visit: Visit): Visit {
   }
 }
 
-/** True: nothing is left of the branch. */
+/** Returns true if the branch is empty. */
 function removeBranch(branch: Branch, levels: readonly string[], at: number): boolean {
   if (at === levels.length) branch.filter = undefined
   else {

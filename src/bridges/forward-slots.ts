@@ -1,11 +1,11 @@
-// Which place each forward has among the messages that become of one: the packet id of a part follows from it (see `forwarding.ts`),
-// so it stays as it is whatever becomes of the other rules.
+// The slot of each forward rule, from which the packet identifiers of its messages follow (see `forwarding.ts`). A slot stays the same
+// when other rules change.
 //
 //   rules       x, y         y                z, y
-//   places     [x, y]  ->   [x, y]     ->    [x, y, z]     x has been and keeps its place: it may have to be released still
+//   slots      [x, y]  ->   [x, y]     ->    [x, y, z]     x is removed and keeps its slot: it may have messages without PUBREL
 //
-// What is sent again after a change comes so under the id that the remote broker knows it by, and nothing else does. Where
-// the places are not the order of the rules, a mark with the session here keeps them over a restart.
+// So a redelivery after a change uses the identifier that the remote broker knows. If the slots differ from the order of the rules, a
+// mark in the local session stores them across restarts.
 
 import { createHash } from 'node:crypto'
 import { bridgeMarksRoot } from '../core/index.ts'
@@ -18,12 +18,12 @@ const between = '-'
 const keyCharacters = 12
 
 export class ForwardSlots {
-  /** By place: the rule that has it, or had it. Undefined: no rules have been taken yet. */
+  /** By slot: its current or former rule. Undefined: no rules so far. */
   #keys: readonly string[] | undefined
-  /** To be kept with the session here; undefined: the places are the order of the rules. */
+  /** Stored in the local session; undefined: slots have the order of the rules. */
   mark: TopicFilter | undefined
 
-  /** `kept`: subscriptions of the session here, with a mark of an earlier life among them. */
+  /** `kept`: subscriptions of the local session, possibly with a mark from before the restart. */
   assign(rules: readonly ForwardRule[], kept: Iterable<TopicFilter>): void {
     const wanted = keysOf(rules)
     const keys = assignSlots(wanted, this.#keys ?? keysIn(kept))
@@ -32,18 +32,18 @@ export class ForwardSlots {
     this.mark = isTheirOrder ? undefined : (`${slotsPrefix}${keys.join(between)}` as TopicFilter)
   }
 
-  /** Of each of these rules, in their order. They have been taken. */
+  /** Returns the slots of these rules, in order, which were assigned before. */
   of(rules: readonly ForwardRule[]): readonly number[] {
     return keysOf(rules).map((key) => this.#keys?.indexOf(key) ?? 0)
   }
 
-  /** A message that is under way may have so many parts. */
+  /** Maximum number of parts of an in-flight message. */
   get count(): number {
     return Math.max(1, this.#keys?.length ?? 0)
   }
 }
 
-/** New rules come behind those that are known, or, where there is no room, in place of those that are gone. */
+/** New rules get further slots or, if there are none, those of removed rules. */
 function assignSlots(wanted: readonly string[], known: readonly string[]): readonly string[] {
   const keys = [...known]
   for (const key of wanted) {
@@ -54,7 +54,7 @@ function assignSlots(wanted: readonly string[], known: readonly string[]): reado
   return keys
 }
 
-/** Of equal rules each has its own. */
+/** Equal rules have different keys. */
 function keysOf(rules: readonly ForwardRule[]): readonly string[] {
   const seen = new Map<string, number>()
   return rules.map(({ localFilter, remoteTopic, prefix, suffix }) => {
@@ -65,7 +65,7 @@ function keysOf(rules: readonly ForwardRule[]): readonly string[] {
   })
 }
 
-/** An operator may subscribe the session to anything: what was not written here says nothing. */
+/** The API may subscribe the session to anything: invalid marks are ignored. */
 function keysIn(kept: Iterable<TopicFilter>): readonly string[] {
   const mark = [...kept].find((filter) => filter.startsWith(slotsPrefix))
   const keys = mark?.slice(slotsPrefix.length).split(between) ?? []

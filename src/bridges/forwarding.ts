@@ -1,16 +1,16 @@
-// From here to the remote broker. The session of the bridge in our core has the queue, the packet ids and the state of each
-// message; what the remote broker acknowledges is acknowledged to the core, and nothing is before.
+// Forwards messages to the remote broker. The bridge's session in the core has the queue, the packet identifiers and the state of each
+// message. The bridge acknowledges to the core what the remote broker has acknowledged, and nothing earlier.
 //
 //   core           bridge              remote
-//    | PUBLISH p --> | PUBLISH p, p+2048 ... --> |    one for each rule that matches: most often one
+//    | PUBLISH p --> | PUBLISH p, p+2048 ... --> |    one part for each matching rule: usually one
 //    |               | <-- PUBREC each --------- |
-//    | <-- PUBREC p  |                           |    when the last has come
-//    | PUBREL p ---> | PUBREL each ------------> |    on our disk: from here on nothing is published again
+//    | <-- PUBREC p  |                           |    after the last one
+//    | PUBREL p ---> | PUBREL each ------------> |    durable here: from now on no PUBLISH is repeated
 //    |               | <-- PUBCOMP each -------- |
 //    | <-- PUBCOMP p |                           |
 //
-// The packet id of a part follows from the core's and from the place of its rule (`forward-slots.ts`), so that after a crash of either side
-// everything is under its old id again, and what the remote broker has had it knows.
+// The packet identifier of a part follows from the core's and from the slot of its rule (`forward-slots.ts`). So after a failure of either
+// side all parts have their old identifiers, and the remote broker detects duplicates.
 
 import {
   reasonCodes,
@@ -29,16 +29,16 @@ import type { RejectedMessages } from './rejected-messages.ts'
 import type { Part, RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
 
-/** The core gives the sessions of bridges no larger packet ids. */
+/** Maximum packet identifier for sessions of bridges. */
 const maxLocalId = 2_047
 const idStep = maxLocalId + 1
 const allIds = 65_536
 const firstError = 0x80
 
-/** Of one part: what the remote broker owes. */
+/** What the remote broker must send next for a part. */
 const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
 
-/** What the remote broker has said that it takes. */
+/** Limits that the remote broker has sent. */
 export interface RemoteLimits {
   readonly receiveMaximum: number
   readonly maximumPacketBytes: number
@@ -47,9 +47,9 @@ export interface RemoteLimits {
 }
 
 export interface ForwardingCallbacks {
-  /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
+  /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
   startOver(why: string): void
-  /** It has answered what nobody asked. */
+  /** It has sent an acknowledgement that nothing requires. */
   noteUnasked(what: string): void
 }
 
@@ -61,38 +61,38 @@ export interface ForwardingDependencies {
   readonly mark: LoopMarker
   /** Outlives connections. */
   readonly rejectedMessages: RejectedMessages
-  /** Outlives them, too. */
+  /** Outlives connections. */
   readonly slots: ForwardSlots
   readonly owner: ForwardingCallbacks
 }
 
-/** A part that waits for the remote broker to take one more. */
+/** A part that waits for the remote broker's Receive Maximum. */
 interface HeldPart {
   readonly fields: PublishFields
 }
 
 export class Forwarding {
-  /** Other ones hold for what comes from then on. */
+  /** May be replaced for later messages. */
   rules: RuleBook
   readonly #dependencies: ForwardingDependencies
-  /** By the core's packet id: the QoS of what is under way, 0 for none that came in this connection. */
+  /** By the core's packet identifier: QoS of the in-flight message, 0 for none on this connection. */
   readonly #qos = new Uint8Array(idStep)
-  /** By the same: 1, it has been sent in an earlier connection, of QoS 2 and perhaps by rules that are gone. */
+  /** By the same: 1 if it was sent on an earlier connection with QoS 2, possibly by removed rules. */
   readonly #isRepeat = new Uint8Array(idStep)
   /** Parts without PUBACK or PUBREC. */
   readonly #unanswered = new Uint8Array(idStep)
   /** Parts without PUBCOMP. */
   readonly #unreleased = new Uint8Array(idStep)
   readonly #owed = new Uint8Array(allIds)
-  /** Parts that the remote broker has not done with. */
+  /** Parts that the remote broker has not completed. */
   #inFlight = 0
   #held: HeldPart[] = []
-  /** So many messages go one at a time, for the remote broker does not bear one of them. */
+  /** Number of messages that are sent one at a time, because the remote broker cannot handle one of them. */
   #suspects: number
-  /** The one that is on its way then. */
+  /** The one in flight at that time. */
   #singleInFlight: PacketId = 0
   readonly #fields: PublishFields
-  /** PUBACK, PUBREC and PUBCOMP that were waited for. */
+  /** Number of expected PUBACK, PUBREC and PUBCOMP packets. */
   answers = 0
 
   constructor(dependencies: ForwardingDependencies, rules: RuleBook) {
@@ -107,7 +107,7 @@ export class Forwarding {
     return this.#inFlight + this.#held.length
   }
 
-  /** A message of the core. */
+  /** Handles a message of the core. */
   publish(packet: PublishPacket): void {
     const { topic, qos, packetId } = packet
     if (topic === undefined || packetId > maxLocalId)
@@ -116,7 +116,7 @@ export class Forwarding {
     if (qos > 0) {
       this.#qos[packetId] = qos
       this.#isRepeat[packetId] = packet.dup && qos === 2 ? 1 : 0
-      // One more than there are parts: none of them is the last before all have been sent.
+      // One more than the number of parts, so that none is the last before all were sent.
       this.#unanswered[packetId] = 1
     }
     const dependencies = this.rules.partsFor(topic)
@@ -125,7 +125,7 @@ export class Forwarding {
     else if (qos > 0 ? rejectedMessages.isDropped(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
     else {
       const properties = remote.version === 5 ? mark.markForwarded(packet.properties) : undefined
-      // QoS 2 is released when all parts are there. Where the remote broker does not take so many at once they never were.
+      // QoS 2 parts are released together. If the remote broker's Receive Maximum is lower, that would never happen.
       const mostQoS = dependencies.length > limits.receiveMaximum ? 1 : limits.maximumQoS
       const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
       for (const part of dependencies) this.#send(packet, part, { properties, published, mostQoS })
@@ -133,7 +133,7 @@ export class Forwarding {
     if (qos > 0) this.#completePart(packetId)
   }
 
-  /** PUBREL of the core: what it stands for is on our disk. */
+  /** PUBREL of the core: PUBREC is durable. */
   release(packetId: PacketId): void {
     const { local, remote, limits, slots } = this.#dependencies
     if (packetId > maxLocalId) return
@@ -151,7 +151,7 @@ export class Forwarding {
     if (this.#unreleased[packetId] === 0) this.#finish(local, 'pubcomp', packetId)
   }
 
-  /** PUBACK, PUBREC or PUBCOMP of the remote broker. */
+  /** Handles PUBACK, PUBREC or PUBCOMP of the remote broker. */
   handleAck(packet: AckPacket): void {
     const { packetId, type } = packet
     const owed = this.#owed[packetId]
@@ -159,11 +159,11 @@ export class Forwarding {
     if (type === 'pubrec' && owed === owes.pubrec) return this.#handleFirstAck(packet, owes.release)
     if (type === 'pubcomp' && owed === owes.pubcomp) return this.#handleLastAck(packetId)
     this.#dependencies.owner.noteUnasked(`${type} for packet id ${packetId}`)
-    // Said twice: answered again, or it would ask for ever.
+    // A repeated PUBREC is answered again, otherwise it would be repeated forever.
     if (type === 'pubrec' && owed === owes.pubcomp) this.#dependencies.remote.acknowledge('pubrel', packetId)
   }
 
-  /** The remote broker has ended the connection for something that it was sent. */
+  /** The remote broker has disconnected because of a packet. */
   recordDisconnect(): void {
     const onTheirWay = new Set<PacketId>()
     for (const [id, owed] of this.#owed.entries())
@@ -181,7 +181,7 @@ export class Forwarding {
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields
     fields.topic = part.topic
-    // The core gives no less than the highest of what the rules want, but for what was spooled under other rules.
+    // The core sends at least the QoS that the rules require, except for messages queued under other rules.
     fields.qos = Math.min(packet.qos, part.qos ?? published, mostQoS) as QoS
     fields.retain = limits.retainAvailable && (part.retain ?? packet.retain)
     fields.dup = packet.dup && fields.qos > 0
@@ -208,7 +208,7 @@ export class Forwarding {
     this.#inFlight++
   }
 
-  /** False: the remote broker takes nothing so large. */
+  /** Returns false if the message exceeds the remote broker's maximum packet size. */
   #write(fields: PublishFields): boolean {
     const { remote, counters, limits } = this.#dependencies
     const bytes = remote.publish(fields, limits.maximumPacketBytes)
@@ -236,7 +236,7 @@ export class Forwarding {
     this.#completePart(packetId)
   }
 
-  /** The part has its first answer, or needs none. */
+  /** The part has its first acknowledgement, or needs none. */
   #completePart(packetId: PacketId): void {
     const local = packetId % idStep
     if (--this.#unanswered[local] === 0) this.#acknowledgeFirst(local)
@@ -264,7 +264,7 @@ export class Forwarding {
     local.acknowledge(type, packetId)
   }
 
-  /** One part less is under way. */
+  /** One part was completed. */
   #decrementInFlight(): void {
     this.#inFlight--
     this.#sendHeld()
@@ -278,7 +278,7 @@ export class Forwarding {
   }
 }
 
-/** Another time it may be taken: it is short of room, or says nothing of why. */
+/** A temporary reason: a quota, or unspecified. */
 function isTemporary(reason: number): boolean {
   return (
     reason === reasonCodes.quotaExceeded ||
@@ -288,7 +288,7 @@ function isTemporary(reason: number): boolean {
   )
 }
 
-/** One object for all messages: it is written before the next. */
+/** One object for all messages: it is encoded before the next one. */
 function emptyFields(): PublishFields {
   return {
     topic: undefined as never,

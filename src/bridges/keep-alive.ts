@@ -1,5 +1,5 @@
-// Whether the remote broker is still there: asked for a sign of life when three quarters of the keep alive have passed, and
-// given up when nothing has come for one and a half.
+// Monitors the remote broker: sends a ping after three quarters of the keep alive, and disconnects after 1.5 times the
+// keep alive without a packet.
 
 /** Parts of the keep alive. */
 const pingAfter = 0.75
@@ -7,8 +7,8 @@ const timeoutAfter = 1.5
 const msPerSecond = 1_000
 
 /**
- * How often the remote broker is heard at least, in seconds, 0 for never. What it says holds for it [MQTT5-3.2.2-21]; we want to know
- * no later than was configured whether it is there.
+ * Returns the shorter keep alive in seconds, 0 for none. The remote broker's value is valid for it [MQTT5-3.2.2-21]; a
+ * failure must be detected no later than configured.
  */
 export function shorterKeepAlive(ownSeconds: number, saidSeconds: number | undefined): number {
   if (saidSeconds === undefined || saidSeconds === 0) return ownSeconds
@@ -27,7 +27,7 @@ export class KeepAlive {
     this.#askAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * pingAfter
   }
 
-  /** When `look` is to be asked next. */
+  /** When `check` must be called next. */
   get dueAtMs(): number {
     return this.#askAtMs
   }
@@ -36,7 +36,7 @@ export class KeepAlive {
     this.#heardAtMs = nowMs
   }
 
-  /** When it is due: what is to be done. */
+  /** Called when due. Returns what to do. */
   check(nowMs: number): 'ask' | 'give-up' {
     const deadAtMs = this.#heardAtMs + this.#intervalMs * timeoutAfter
     if (nowMs >= deadAtMs) return 'give-up'

@@ -1,5 +1,5 @@
-// What is said to our own broker before messages go, over a connection of its own: what the session here is subscribed to,
-// its marks, its limits. Messages that come meanwhile are left without an answer, and come again.
+// Sets up the local session before messages are forwarded, over a connection of its own: subscriptions, marks, limits.
+// Messages that arrive meanwhile are not acknowledged, and are sent again.
 
 import type { Packet, ProtocolError } from '../protocol/index.ts'
 import { connectLocal, disconnectPacket } from './connect-packets.ts'
@@ -8,12 +8,12 @@ import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 
 export interface LocalSetupDependencies {
-  /** Our end of a connection to our own broker, read by this owner. */
+  /** Opens a connection to the own broker for this owner. */
   linkTo(owner: LinkCallbacks): PacketLink
-  /** All has been said and answered. */
+  /** Everything was acknowledged. */
   done(): void
   fail(why: string): void
-  /** Undefined: there is nothing to warn of. */
+  /** Undefined: no warning. */
   warnIf(text: string | undefined): void
 }
 
@@ -27,7 +27,7 @@ export class LocalSetup implements LinkCallbacks {
     this.#link = dependencies.linkTo(this)
   }
 
-  /** `say` gives the number of answers to what it says. `isAnew`: the session begins anew with it. */
+  /** `say` returns the number of expected acknowledgements. `isAnew`: the session starts empty. */
   begin(settings: BridgeSettings, { isAnew }: { readonly isAnew: boolean }, say: (link: PacketLink) => number): void {
     this.#link.send(connectLocal(settings, { receiveMaximum: 1, isAnew }))
     this.#pendingAcks = say(this.#link)

@@ -1,26 +1,24 @@
-// How messages that go round are found out. A bridge marks what it takes out of its broker, and what it brings in, with
-// the name of that broker:
+// Detects loops. A bridge marks messages that it takes from its broker, and those that it brings, with the name of the broker:
 //
 //   published at A --bridge of A--> B  [A]  --bridge of B--> C  [A, B]  --bridge of C--> A  [A, B, C]  and no further
 //
-// What has the name of its broker in front of another one has been away and is back: it does not leave again. Where the
-// remote broker is a Godwit and tells its name in CONNACK, what has been there does not go there. What comes in
-// by the bridge itself and has its broker's name is not taken. A message that has been at too many brokers goes no further
-// either. The mark is a user property, so it lives in MQTT 5.0 only: two Godwits speak that with each other, whatever is
-// configured (`version-negotiation.ts`). Over one bridge no-local does it for all versions.
+// A message with the name of this broker before another one has returned: it is not forwarded again. If the remote broker is Godwit and
+// sends its name in CONNACK, messages with that name are not forwarded to it. Messages received by the bridge with the name of this broker
+// are dropped, and so are messages with too many names. The marker is a user property, which requires MQTT 5.0: two Godwit brokers use 5.0
+// regardless of the configuration (`version-negotiation.ts`). Within one bridge, No Local prevents loops in all versions.
 
 import { brokerNameTopic, loopMarkerName as markName, isBrokerName } from '../core/index.ts'
 import type { ConnackPacket, MessageProperties, Packet, PublishProperties, UserProperties } from '../protocol/index.ts'
 
-/** A message has been at so many brokers at most. */
+/** Maximum number of brokers of a message. */
 const maxMarkers = 8
 
 export class LoopMarker {
   readonly #brokerId: string
-  /** Of the remote broker, if it is one of ours and says so. */
+  /** Name of the remote broker, if it is Godwit. */
   readonly #remoteId: string | undefined
   readonly #marker: UserProperties
-  /** Most messages have no properties of their own, and share these. */
+  /** Most messages have no other properties, and share this object. */
   readonly #markerOnly: MessageProperties
   readonly #bothMarkers: MessageProperties
 
@@ -47,7 +45,7 @@ export class LoopMarker {
     return marks === undefined || (marks.length < maxMarkers && !marks.includes(this.#brokerId))
   }
 
-  /** What a message takes along that comes from the remote broker. */
+  /** Returns the properties of a message from the remote broker. */
   markReceived(properties: PublishProperties | undefined): MessageProperties {
     if (properties === undefined) return this.#bothMarkers
     const remoteId = this.#remoteId
@@ -57,30 +55,30 @@ export class LoopMarker {
     return this.markForwarded({ ...properties, userProperties })
   }
 
-  /** What a message takes along that goes to it. */
+  /** Returns the properties of a message to the remote broker. */
   markForwarded(properties: PublishProperties | undefined): MessageProperties {
     if (properties === undefined) return this.#markerOnly
-    // Aliases and subscription identifiers are a matter of one connection.
+    // Aliases and subscription identifiers belong to one connection.
     const { topicAlias: _alias, subscriptionIdentifiers: _identifiers, ...own } = properties
     if (markersOf(properties)?.at(-1) === this.#brokerId) return own
     return { ...own, userProperties: [...(own.userProperties ?? []), ...this.#marker] }
   }
 }
 
-/** What the remote broker calls itself; undefined: it does not say, or nobody is called so. */
+/** Returns the name of the remote broker; undefined if it has none or an invalid one. */
 export function nameIn({ properties }: ConnackPacket): string | undefined {
   const name = markersOf(properties)?.at(-1)
   return name !== undefined && isBrokerName(name) ? name : undefined
 }
 
-/** Whether this is how a Godwit tells its name before 5.0. */
+/** Returns whether this packet announces the name of a Godwit broker before 5.0. */
 export function isNameAnnouncement(packet: Packet): boolean {
   if (packet.type !== 'publish' || packet.qos !== 0 || packet.topic?.name !== brokerNameTopic) return false
-  // A name is ASCII: whatever else these bytes are, it is none then.
+  // A name is ASCII; other bytes are not a name.
   return isBrokerName(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd))
 }
 
-/** In the order in which they were made; undefined: there are none. */
+/** In the order in which they were added; undefined: none. */
 function markersOf(properties: { readonly userProperties?: UserProperties } | undefined): string[] | undefined {
   const given = properties?.userProperties
   if (given === undefined) return undefined

@@ -1,4 +1,4 @@
-// While both sides are there: what goes over, in both directions, and who is held back.
+// Transfers messages in both directions while both sides are connected, with backpressure.
 
 import { TopicTable, type ConnackPacket, type Packet } from '../protocol/index.ts'
 import { limitsOf } from './connect-packets.ts'
@@ -14,33 +14,36 @@ import type { BridgeSettings } from './settings.ts'
 import type { BridgeCounters } from './status.ts'
 import type { LocalBroker } from './world.ts'
 
-/** What waits to be written to one side: beyond it the other side is not read. */
+/** Maximum unsent bytes of one side: beyond it, reading from the other side pauses. */
 const maxUnsentBytes = 1_048_576
-/** It is read again when so much is left. */
+/** Reading resumes below this. */
 const resumeBelowBytes = maxUnsentBytes / 2
-/** So many packets that nothing had asked for, in a part of the keep alive, and the remote broker is out of order. */
+/** Maximum unexpected packets in a part of the keep alive: beyond it, the remote broker is considered faulty. */
 const maxUnexpectedPackets = 1_000
-/** Whoever keeps to packet ids cannot be owed so many: each is free again only when its answer has been read. */
+/**
+ * Maximum unsent acknowledgements: a correct client cannot cause more, because an identifier is free only after its
+ * acknowledgement was read.
+ */
 const maxUnreadAcks = 200_000
-/** Topics that each side remembers with what becomes of them. */
+/** Topics with cached parts on each side. */
 export const maxCachedTopics = 65_536
 
 export interface TransferDependencies {
   readonly local: PacketLink
   readonly remote: PacketLink
   readonly connack: ConnackPacket
-  /** Of our own broker. */
+  /** CONNACK of the own broker. */
   readonly localConnack: ConnackPacket
   readonly settings: BridgeSettings
   readonly broker: LocalBroker
   readonly counters: BridgeCounters
   readonly rejectedMessages: RejectedMessages
-  /** What clients here are subscribed to, of a bridge that passes that on. */
+  /** Filters of clients, of a transparent bridge. */
   readonly open: OpenTopics
   readonly slots: ForwardSlots
-  /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
+  /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
   reconnect(why: string): void
-  /** The remote broker breaks the protocol. */
+  /** The remote broker violates the protocol. */
   handleProtocolError(text: string): void
 }
 
@@ -77,24 +80,27 @@ export class MessageTransfer {
     return this.#forwarding.inFlight
   }
 
-  /** How far it has come. */
+  /** Progress for the monitor. */
   get progress(): ConnectionState {
     const { isReadingPaused, unsentBytes } = this.#dependencies.remote
     const { inFlight, answers } = this.#forwarding
     return { inFlight, answers, isHeld: isReadingPaused, unsentBytes }
   }
 
-  /** Nothing is under way. */
+  /** No message is in flight. */
   get isQuiet(): boolean {
     return this.#forwarding.inFlight === 0 && this.#receiving.owed === 0
   }
 
-  /** No message is begun any more. Those of the core are left without an answer, and come again; its answers are heard. */
+  /**
+   * No further message is started. Messages of the core are not acknowledged, and are sent again; its acknowledgements
+   * are handled.
+   */
   drain(): void {
     this.#isDraining = true
   }
 
-  /** Other rules, for what comes from now on. */
+  /** Applies other rules to later messages. */
   changeRules({ forwards, subscriptions }: BridgeSettings): void {
     const { broker, slots, open } = this.#dependencies
     const where = whereOf(broker)
@@ -135,18 +141,18 @@ export class MessageTransfer {
     }
   }
 
-  /** The remote broker has ended the connection. */
+  /** The remote broker has disconnected. */
   handleDisconnect(reason: number): void {
     if (isForPacket(reason)) this.#forwarding.recordDisconnect()
   }
 
-  /** A part of the keep alive has passed: the remote broker is to say that it is there. */
+  /** Sends a ping: a part of the keep alive has passed. */
   ping(): void {
     this.#dependencies.remote.send({ type: 'pingreq' })
     this.#unexpected = 0
   }
 
-  /** Whoever brings more than the other side takes is not read for a while. */
+  /** Pauses reading from the side whose messages the other side receives more slowly. */
   pauseFasterSide(): void {
     const { remote, local } = this.#dependencies
     if (remote.unsentAnswers > maxUnreadAcks)
@@ -162,12 +168,12 @@ export class MessageTransfer {
     if (remote.isReadingPaused && this.#canReceive && local.unsentBytes <= resumeBelowBytes) remote.release()
   }
 
-  /** One more message may be taken in. */
+  /** Whether another message may be received. */
   get #canReceive(): boolean {
     return this.#receiving.unanswered < (this.#dependencies.settings.mostUnanswered ?? Infinity)
   }
 
-  /** Asked for or not, nobody needs a thousand of them between two questions. */
+  /** More than a thousand acknowledgements between two pings are unexpected, whether required or not. */
   #countAnswer(type: string): void {
     if (++this.#unexpected > maxUnexpectedPackets) this.#dependencies.handleProtocolError(`a flood of ${type}`)
   }
@@ -179,7 +185,7 @@ export class MessageTransfer {
   }
 }
 
-/** Topics are remembered anew with each set of rules. */
+/** Each rule set has its own topic cache. */
 function whereOf({ limits }: LocalBroker): { topics: TopicTable; maxTopicLevels: number } {
   return { topics: new TopicTable(maxCachedTopics), maxTopicLevels: limits.maxTopicLevels }
 }

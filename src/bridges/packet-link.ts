@@ -1,7 +1,7 @@
-// One connection of a bridge, on either side: bytes to packets, packets to bytes.
+// One connection of a bridge, on either side: decodes and encodes packets.
 //
-// What is written gathers until the end of what is done now, or until `flush`, and goes as one buffer. One write is on its way at a time;
-// what gathers behind it is told (`unsentBytes`), so that whoever brings it can be held back.
+// Written packets are collected until the end of the current callback, or until `flush`, and are written as one buffer.
+// One write is in progress at a time; unsent bytes are counted (`unsentBytes`) for backpressure.
 
 import {
   measurePacket,
@@ -23,19 +23,19 @@ import {
 import type { ByteStream } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
-/** A buffer that has been written is filled again, unless it has become larger. */
+/** Larger buffers are not reused. */
 const maxReusedBytes = 262_144
 const ackBytes = 4
 
 export interface LinkCallbacks {
-  /** Bytes have come. */
+  /** Bytes have arrived. */
   handleBytes(link: PacketLink, bytes: number): void
   handlePacket(link: PacketLink, packet: Packet): void
-  /** All packets that were there have been told of. */
+  /** All available packets were handled. */
   handleRead(link: PacketLink): void
-  /** What came is no MQTT. */
+  /** The bytes are not valid MQTT. */
   handleMalformed(link: PacketLink, error: ProtocolError): void
-  /** The stream is gone, and not by our will. */
+  /** The stream has ended, not by this side. */
   handleClosed(link: PacketLink, error: Error | undefined): void
   /** A write is done. */
   handleWritten(link: PacketLink): void
@@ -47,8 +47,9 @@ export interface LinkOptions {
   readonly topics: TopicTable
   readonly later: (work: () => void) => void
   /**
-   * The bytes that come belong to us: what was not read of them may stay. Else a chunk is read whole, whatever is held.
-   * And what we write is ours again when it is written; else the other end may keep it.
+   * If true, received chunks belong to this link, so unread bytes may stay in them, and written buffers are reused
+   * after the write. If false, a chunk is read completely even while reading is paused, and the other end keeps written
+   * buffers.
    */
   readonly ownsChunks: boolean
 }
@@ -63,11 +64,11 @@ export class PacketLink {
   #isReadingPaused = false
   #isClosed = false
   #buffer: Buffer | undefined
-  /** Written, and free. */
+  /** Written, for reuse. */
   #freeBuffer: Buffer | undefined
   #used = 0
   #writingBytes = 0
-  /** Among what has gathered, and among what is being written. */
+  /** Acknowledgements in the collected packets, and in the write in progress. */
   #answers = 0
   #writingAnswers = 0
   #flushIsPlanned = false
@@ -95,7 +96,7 @@ export class PacketLink {
     return this.#used + this.#writingBytes
   }
 
-  /** Acknowledgements that the other side has not read. */
+  /** Number of acknowledgements that the other side has not read. */
   get unsentAnswers(): number {
     return this.#answers + this.#writingAnswers
   }
@@ -112,7 +113,7 @@ export class PacketLink {
     this.#used += bytes
   }
 
-  /** Gives the size of the packet; larger than `maximumBytes` it is not sent. */
+  /** Returns the size of the packet; it is not sent if larger than `maximumBytes`. */
   publish(fields: PublishFields, maximumBytes: number): number {
     const bytes = measurePublish(fields, this.version)
     if (bytes > maximumBytes) return bytes
@@ -121,7 +122,7 @@ export class PacketLink {
     return bytes
   }
 
-  /** Nothing more is read until `release`. */
+  /** Reading pauses until `release`. */
   pauseReading(): void {
     if (this.#isReadingPaused) return
     this.#isReadingPaused = true
@@ -142,7 +143,7 @@ export class PacketLink {
     return this.#isReadingPaused
   }
 
-  /** Says a last word, if there is one, and closes. The owner hears no more of it. */
+  /** Sends a last packet, if any, and closes. The owner gets no further callback. */
   end(goodbye: ControlPacket | undefined): void {
     if (this.#isClosed) return
     if (goodbye !== undefined) this.send(goodbye)
@@ -152,7 +153,7 @@ export class PacketLink {
     this.#stream.end()
   }
 
-  /** Closes at once. The owner hears no more of it. */
+  /** Closes at once. The owner gets no further callback. */
   destroy(): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -206,7 +207,7 @@ export class PacketLink {
     this.flush()
   }
 
-  /** What has gathered goes now: whoever knows that nothing more comes need not wait for the end of what is done. */
+  /** Writes the collected packets now, if the caller knows that none follow. */
   flush(): void {
     if (this.#isClosed || this.#writingBytes > 0) return
     const buffer = this.#buffer
@@ -225,7 +226,7 @@ export class PacketLink {
     })
   }
 
-  /** What has gathered. The buffer goes with it. */
+  /** Returns the collected packets and their buffer. */
   #takeBuffer(): Buffer | undefined {
     const buffer = this.#buffer
     if (buffer === undefined || this.#used === 0) return undefined

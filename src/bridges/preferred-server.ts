@@ -1,4 +1,4 @@
-// The server that is liked best is looked for beside the present one, which goes on until the other answers.
+// Tries the preferred server while another one is used, and changes to it when it answers.
 
 import type { ByteStream } from '../transports/index.ts'
 import type { ReconnectBackoff } from './reconnect-backoff.ts'
@@ -8,9 +8,9 @@ export interface PreferredServerDependencies {
   readonly backoff: ReconnectBackoff
   /** See `BridgeConnector.dial`. */
   readonly link: object
-  /** It answers: the stream is to it. */
+  /** It answered on this stream. */
   change(stream: ByteStream): void
-  /** `dueAtMs` is another one. */
+  /** `dueAtMs` has changed. */
   scheduleTick(): void
 }
 
@@ -18,7 +18,7 @@ export class PreferredServer {
   readonly #dependencies: Pick<BridgeDependencies, 'connector' | 'nowMs'>
   readonly #parts: PreferredServerDependencies
   #dialing: Dialing | undefined
-  /** When it is looked for next; Infinity: never, or just now. */
+  /** Next attempt; Infinity: none, or one is in progress. */
   dueAtMs: number
 
   constructor(dependencies: Pick<BridgeDependencies, 'connector' | 'nowMs'>, parts: PreferredServerDependencies) {

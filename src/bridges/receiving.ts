@@ -1,8 +1,8 @@
-// From the remote broker to here. What it sends is published through the session of the bridge, under its own packet ids:
-// the core's answer, which stands for what is on disk, is the answer to the remote broker.
+// Receives messages from the remote broker and publishes them through the bridge's session, with their own packet
+// identifiers: the core's acknowledgement, which confirms that they are durable, is passed to the remote broker.
 //
-// Where the remote broker has forgotten the bridge, or gives an id that it never released to a new message, the core is
-// told first that the old one is over. Else it would take the new message for the old one.
+// If the remote broker lost the bridge's session, or reuses an identifier without PUBREL, the bridge first releases the
+// old message at the core. Otherwise the core would take the new message for a duplicate.
 
 import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
 import type { LoopMarker } from './loop-marker.ts'
@@ -11,11 +11,11 @@ import type { RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
 
 const allIds = 65_536
-/** What a broker on the way may have added to the properties of a message: identifiers, marks. */
+/** Maximum size of properties that brokers on the way may have added: identifiers, marks. */
 const addedPropertyBytes = 1_024
 const firstError = 0x80
 
-/** By packet id: what is waited for. */
+/** By packet identifier: the expected packet. */
 const awaits = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4, releaseOfDropped: 5 } as const
 
 export interface ReceivingDependencies {
@@ -24,11 +24,11 @@ export interface ReceivingDependencies {
   readonly counters: BridgeCounters
   readonly mark: LoopMarker
   readonly topicAliasMaximum: number
-  /** Of what clients of this broker may send. */
+  /** Maximum for clients of this broker. */
   readonly maxPropertyBytes: number
-  /** This broker lets topics remember messages. */
+  /** This broker allows retained messages. */
   readonly retainAvailable: boolean
-  /** The remote broker breaks the protocol. */
+  /** The remote broker violates the protocol. */
   noteBreach(text: string): void
   noteUnasked(what: string): void
 }
@@ -37,9 +37,9 @@ export class Receiving {
   rules: RuleBook
   readonly #dependencies: ReceivingDependencies
   readonly #awaited = new Uint8Array(allIds)
-  /** Answers of the core (PUBCOMP) to what we said in place of the remote broker. */
+  /** Pending PUBCOMP of the core for PUBREL packets of the bridge itself. */
   readonly #ownReleases = new Map<PacketId, number>()
-  /** Unreleased since an earlier connection. */
+  /** Without PUBREL since an earlier connection. */
   readonly #old: Set<PacketId>
   readonly #aliases: (Topic | undefined)[] = []
   #owed = 0
@@ -51,17 +51,17 @@ export class Receiving {
     this.#old = new Set(old)
   }
 
-  /** Messages that are not through. */
+  /** Number of incomplete messages. */
   get owed(): number {
     return this.#owed
   }
 
-  /** Those that the core has not answered with PUBACK or PUBREC. */
+  /** Number of messages without PUBACK or PUBREC of the core. */
   get unanswered(): number {
     return this.#unanswered
   }
 
-  /** The remote broker has forgotten the bridge: nothing that it began goes on. */
+  /** The remote broker lost the session: its incomplete messages are dropped. */
   dropOld(): void {
     for (const packetId of this.#old) this.#releaseLocal(packetId)
     this.#old.clear()
@@ -91,7 +91,7 @@ export class Receiving {
     local.publish(fieldsOf(packet, { topic: part.topic, retain }, mark), Infinity)
   }
 
-  /** PUBREL of the remote broker. */
+  /** Handles PUBREL of the remote broker. */
   release(packetId: PacketId): void {
     const { local, remote } = this.#dependencies
     const isOld = this.#old.delete(packetId)
@@ -102,7 +102,7 @@ export class Receiving {
     }
     if (awaited === awaits.puback || awaited === awaits.pubrec)
       return this.#dependencies.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
-    // What it began in an earlier connection it is to release, however much that is: once.
+    // It may release each message of an earlier connection once.
     const isAwaited = awaited === awaits.release || (isOld && awaited === awaits.nothing)
     if (!isAwaited) this.#dependencies.noteUnasked(`PUBREL for packet id ${packetId}`)
     if (awaited === awaits.nothing) this.#owed++
@@ -110,7 +110,7 @@ export class Receiving {
     local.acknowledge('pubrel', packetId)
   }
 
-  /** PUBACK, PUBREC or PUBCOMP of the core. */
+  /** Handles PUBACK, PUBREC or PUBCOMP of the core. */
   handleAck({ type, packetId, reasonCode }: AckPacket): void {
     const { remote, counters } = this.#dependencies
     if (type === 'pubcomp') return this.#handleLastAck(packetId)
@@ -163,12 +163,12 @@ export class Receiving {
     return this.#dependencies.maxPropertyBytes + addedPropertyBytes
   }
 
-  /** Answered as if it had been taken: asked again it would be dropped again. */
+  /** Acknowledged as if accepted, because a redelivery would be dropped again. */
   #skip({ qos, packetId }: PublishPacket): void {
     const { remote } = this.#dependencies
     if (qos === 1) remote.acknowledge('puback', packetId)
     if (qos !== 2) return
-    // It may have come in under rules of another time. The remote broker's PUBREL ends here and not at the core.
+    // It may have been received under earlier rules. The remote broker's PUBREL is then not passed to the core.
     if (this.#old.delete(packetId)) this.#releaseLocal(packetId)
     this.#awaited[packetId] = awaits.releaseOfDropped
     remote.acknowledge('pubrec', packetId)
@@ -188,7 +188,7 @@ export class Receiving {
   }
 }
 
-/** About: headers and lengths are a few bytes of it. */
+/** An estimate that includes a few bytes of headers and lengths. */
 function propertyBytesOf({ frameStart, payloadStart }: PublishPacket, topic: Topic): number {
   return payloadStart - frameStart - topic.bytes.length
 }

@@ -1,9 +1,9 @@
-// When the next attempt is made, and to which server.
+// Decides when and to which server the next attempt is made.
 
 const firstPauseMs = 500
-/** A connection that lasted so long was a good one: what comes after it begins anew. */
+/** After a connection of this duration the backoff starts again. */
 export const stableAfterMs = 10_000
-/** QUIC is tried again after so long, and then after ever longer. */
+/** QUIC is tried again after this time, then after increasing times. */
 const firstPreferredRetryMs = 60_000
 const maxPreferredRetryMs = 600_000
 
@@ -29,24 +29,26 @@ export class ReconnectBackoff {
     return this.#failures
   }
 
-  /** The present server has failed. Gives the pause before the next is tried: half of it is a matter of chance. */
+  /** The current server has failed. Returns the pause before the next attempt, half of it random. */
   fail(): number {
     this.#failures++
     const wasPreferred = this.#at === 0
     this.#at = (this.#at + 1) % this.#servers.length
     const round = Math.floor((this.#failures - 1) / this.#servers.length)
-    // From server to server at once: that is what they are for.
+    // Changes to a fallback server are immediate.
     if (this.#at !== 0 && wasPreferred && this.#failures === 1) return 0
     const pauseMs = Math.min(this.#maxPauseMs, firstPauseMs * 2 ** Math.min(round, 16))
     return pauseMs * (0.5 + this.#random() / 2)
   }
 
-  /** The present connection has lasted. */
+  /** The current connection has lasted. */
   recordStable(): void {
     this.#failures = 0
   }
 
-  /** When the preferred server is to be tried beside the present one; undefined: it is the present one, or is not QUIC. */
+  /**
+   * When to try the preferred server next to the current one; undefined: it is the current one, or does not use QUIC.
+   */
   preferredAfterMs(): number | undefined {
     if (this.#at === 0 || !this.#servers[0].startsWith('mqtt-quic')) return undefined
     const pauseMs = this.#preferredPauseMs

@@ -1,4 +1,4 @@
-// Reasons in words, for logs and alarms: why either broker refuses or ends the connection of a bridge.
+// Texts for logs and alarms: why either broker refuses or ends the connection of a bridge.
 
 import {
   reasonCodes,
@@ -9,7 +9,7 @@ import {
   type UnsubackPacket,
 } from '../protocol/index.ts'
 
-/** Why our own broker refuses what the bridge asks for, as a sentence; undefined: it does not. */
+/** Returns why the own broker refuses a request of the bridge, as a sentence; undefined if it does not. */
 export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
   if (packet.type !== 'connack') return refusedSubscription('this broker', packet)
   const { reasonCode, properties } = packet
@@ -17,7 +17,7 @@ export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPack
   return `this broker does not let the bridge in: ${reasonText(reasonCode, 5, properties?.reasonString)}`
 }
 
-/** The same of what the remote broker says to rules. */
+/** Does the same for the remote broker's response to subscriptions. */
 export function remoteRefusal(packet: SubackPacket | UnsubackPacket): string | undefined {
   return refusedSubscription('the remote broker', packet)
 }
@@ -27,7 +27,7 @@ function refusedSubscription(who: string, { reasonCodes: codes }: SubackPacket |
   return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${reasonText(refused, 5)}`
 }
 
-/** Why our own broker ends the connection. */
+/** Returns why the own broker ends the connection. */
 export function localDisconnectReason({ reasonCode }: DisconnectPacket): string {
   return `this broker ended the connection: ${reasonText(reasonCode, 5)}`
 }

@@ -1,24 +1,24 @@
-// What the remote broker did not take, by the packet ids of our core. It outlives connections, for what was refused comes again
-// with the next one.
+// Messages that the remote broker rejected, by the packet identifiers of the core. They outlive connections, because
+// rejected messages are sent again.
 //
-// Some brokers end the connection for a message that they do not bear, and it would come again for ever. Where they say that
-// it was for a packet (DISCONNECT of 5.0) and several were on their way, those go one at a time in the next connection: the
-// one for which it ends again is known, and is given up.
+// Some brokers disconnect because of a message that they cannot handle, and would get it again forever. If the reason
+// is a packet (DISCONNECT of 5.0) and several were in flight, these are sent one at a time on the next connection: the
+// one that causes another disconnection is identified and dropped.
 
 import { reasonCodes, type PacketId } from '../protocol/index.ts'
 
-/** So often a message may be refused for reasons that pass. Then it is given up. */
+/** Maximum rejections for temporary reasons, then the message is dropped. */
 const maxRefusals = 5
-/** So often the connection may end for a message that was alone on its way. */
+/** Maximum disconnections because of a single in-flight message. */
 const maxDisconnects = 2
 
 export class RejectedMessages {
   readonly #rejections = new Map<PacketId, number>()
   readonly #disconnects = new Map<PacketId, number>()
-  /** The connection has ended for one of so many messages. */
+  /** Number of messages of which one ended the connection. */
   suspects = 0
 
-  /** Refused for a reason that passes. True: it may come again. */
+  /** Rejected for a temporary reason. Returns true if it may be sent again. */
   recordRejection(packetId: PacketId): boolean {
     const count = (this.#rejections.get(packetId) ?? 0) + 1
     if (count >= maxRefusals) return false
@@ -26,7 +26,7 @@ export class RejectedMessages {
     return true
   }
 
-  /** The connection has ended for one of these. */
+  /** The connection ended because of one of these. */
   recordDisconnect(packetIds: ReadonlySet<PacketId>): void {
     this.suspects = packetIds.size
     if (packetIds.size !== 1) return
@@ -37,7 +37,7 @@ export class RejectedMessages {
     return this.#disconnects.size > 0 && (this.#disconnects.get(packetId) ?? 0) >= maxDisconnects
   }
 
-  /** It is through, in one way or another. */
+  /** The message is complete or was dropped. */
   forget(packetId: PacketId): void {
     if (this.#rejections.size > 0) this.#rejections.delete(packetId)
     if (this.#disconnects.size > 0) this.#disconnects.delete(packetId)
@@ -52,7 +52,7 @@ const reasonsOfPackets: ReadonlySet<number> = new Set([
   reasonCodes.payloadFormatInvalid,
 ])
 
-/** Whether a connection that ended for this reason ended for what was sent. */
+/** Returns whether the reason for the end of a connection is a sent packet. */
 export function isForPacket(reason: number): boolean {
   return reasonsOfPackets.has(reason)
 }

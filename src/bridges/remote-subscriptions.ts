@@ -1,14 +1,14 @@
-// What the remote broker has granted, as far as it has said so. It is kept with the session here, as a subscription that
-// nothing ever matches, so that after any restart the bridge knows
+// Subscriptions that the remote broker has granted. They are stored in the local session, as subscriptions that match no topic, so that
+// the bridge knows after any restart
 //
-//   what it need not ask for once more: before 5.0 every SUBSCRIBE brings all that topics remember
-//   what it has to take back: rules that went while the remote broker was away
+//   what it need not request again: before 5.0 every SUBSCRIBE causes all retained messages to be sent
+//   what it must unsubscribe: rules that were removed while the remote broker was unavailable
 //
-// It is written when the remote broker has answered, and gone before anything is asked of one that remembers nothing. Of many
-// filters there are several marks, each for those of one hash, so that a change does not write all of them anew.
+// They are stored after the remote broker's response, and deleted before requests to a remote broker without a session. Many filters are
+// divided into several marks by hash, so that a change does not write all of them.
 //
-// What clients want comes and goes by itself, and nobody would ask for it again after a crash. So before it is asked for, or
-// given up, a mark of its own says that it may be there or not, until the answer has been written down.
+// Filters of clients change by themselves, and no rule would request them again after a crash. So before such a filter is subscribed or
+// unsubscribed, a mark says that its state is uncertain, until the response is stored.
 
 import { bridgeMarksRoot } from '../core/index.ts'
 import {
@@ -21,56 +21,56 @@ import {
 } from '../protocol/index.ts'
 
 export const grantedPrefix = `${bridgeMarksRoot}granted/`
-/** Of a filter that is kept: longer than topics may be it is not, and everything is asked for at every connection. */
+/** Filters that are too long for a mark are not stored, and everything is requested at every connection. */
 const maxFilterCharacters = 60_000
-/** So many filters have a mark together. */
+/** Number of filters in one mark. */
 const maxFiltersPerMark = 64
 const marksOfMany = 32
 const firstFailure = 0x80
-/** In place of what was asked for: it may be there or not. */
+/** The state is uncertain. */
 const uncertain = '?'
 
-/** Filters that go, and those that are to be there. */
+/** Filters to unsubscribe, and subscriptions to make. */
 export interface RemoteChanges {
   readonly gone: readonly TopicFilter[]
   readonly requests: readonly SubscriptionRequest[]
 }
 
-/** What was asked for of each: QoS, no-local, retain-as-published. */
+/** Requested options of each filter: QoS, No Local, Retain As Published. */
 type GrantedFilters = Map<TopicFilter, string>
 
 export class RemoteSubscriptions {
   readonly #granted: GrantedFilters
   readonly #asked = new Map<number, SubscribePacket | UnsubscribePacket>()
 
-  /** `marks`: as they were kept. */
+  /** `marks`: as they were stored. */
   constructor(marks: readonly TopicFilter[]) {
     this.#granted = new Map()
     for (const [filter, how] of marks.flatMap((mark) => readMark(mark)))
       if (this.#granted.get(filter) !== uncertain) this.#granted.set(filter, how)
   }
 
-  /** Those that are kept among the subscriptions of the session here. */
+  /** Returns the marks among the subscriptions of the local session. */
   static loadMarks(filters: Iterable<TopicFilter>): readonly TopicFilter[] {
     return [...filters].filter((filter) => filter.startsWith(grantedPrefix))
   }
 
-  /** Says of all that changes that it may be there or not; undefined: that would be too long. */
+  /** Returns a mark for all changing filters as uncertain; undefined if it would be too long. */
   static uncertainMark({ gone, requests }: RemoteChanges): TopicFilter | undefined {
     return markOf([...gone, ...requests.map(({ filter }) => filter)].map((filter) => [filter, uncertain]))
   }
 
-  /** Answers are still to come. */
+  /** Responses are pending. */
   get isWaiting(): boolean {
     return this.#asked.size > 0
   }
 
-  /** Undefined: the filter may be there or not. */
+  /** Undefined as a value: the state is uncertain. */
   get all(): Map<TopicFilter, QoS | undefined> {
     return new Map([...this.#granted].map(([filter, how]) => [filter, qosIn(how)]))
   }
 
-  /** What differs from what is to be. */
+  /** Returns the difference from the required subscriptions. */
   missing(requests: readonly SubscriptionRequest[]): RemoteChanges {
     const wanted = new Set(requests.map(({ filter }) => filter))
     return {
@@ -87,7 +87,7 @@ export class RemoteSubscriptions {
     return this.#asked.has(packetId)
   }
 
-  /** True: all that was asked has been answered, so that the mark is to be what `mark` says. */
+  /** Returns true if all requests have responses, so that the marks must be stored. */
   handleAck(answer: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
     const asked = this.#asked.get(answer.packetId)
     if (asked === undefined) return false
@@ -139,7 +139,7 @@ function textOf({
   return `${qos}${noLocal ? 'n' : ''}${retainAsPublished ? 'r' : ''}`
 }
 
-/** An operator may subscribe the session to anything: what was not written here says nothing. */
+/** The API may subscribe the session to anything: invalid marks are ignored. */
 function readMark(mark: TopicFilter): [TopicFilter, string][] {
   const text = Buffer.from(mark.slice(grantedPrefix.length), 'base64url').toString()
   try {

@@ -1,5 +1,5 @@
-// The end of a bridge that is not configured any more: its session here goes, with all that waits in it. It is tried as often as it
-// takes, for nobody would ever empty what is left.
+// Ends the local session of a bridge that is not configured any more, with its queue. It is tried until it succeeds,
+// because otherwise the queue would remain forever.
 
 import type { Packet } from '../protocol/index.ts'
 import { connectLocal } from './connect-packets.ts'
@@ -9,14 +9,14 @@ import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeDependencies } from './world.ts'
 
-/** Our own broker has ended it in this time, or it is asked once more. */
+/** Timeout of the own broker's response, then it is tried again. */
 const retryMs = 30_000
 
 export class BridgeRemoval implements LinkCallbacks {
   readonly #settings: BridgeSettings
   readonly #dependencies: BridgeDependencies
   #link: PacketLink | undefined
-  /** When `tick` is to be called; Infinity: not. */
+  /** When `tick` must be called; Infinity: never. */
   dueAtMs = Infinity
 
   constructor(settings: BridgeSettings, dependencies: BridgeDependencies) {
@@ -44,7 +44,7 @@ export class BridgeRemoval implements LinkCallbacks {
   }
 
   handlePacket(link: PacketLink, packet: Packet): void {
-    // The session has begun anew, and ends with its connection.
+    // The session is new and ends with its connection.
     if (packet.type === 'connack' && localRefusal(packet) === undefined) link.destroy()
   }
 

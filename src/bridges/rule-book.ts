@@ -1,26 +1,26 @@
-// Which rules a topic comes under, and what it becomes by each. Found once for each topic and kept with it.
+// Finds the rules of a topic and the resulting topics. The result is cached with the topic.
 
 import { brokerNameTopic } from '../core/index.ts'
 import type { QoS, Topic, TopicFilter, TopicRoute, TopicTable } from '../protocol/index.ts'
 import { mappingOfForward, mappingOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
 import { TopicMapping } from './topic-mapping.ts'
 
-/** One message more on the other side. */
+/** One message on the other side. */
 export interface Part {
-  /** Undefined: what the rule makes of it is no topic. */
+  /** Undefined: the rule's result is not a valid topic. */
   readonly topic: Topic | undefined
-  /** Undefined: as it was published. */
+  /** Undefined: as published. */
   readonly qos: QoS | undefined
-  /** Undefined: as it came. */
+  /** Undefined: as received. */
   readonly retain: boolean | undefined
-  /** Of its rule, see `forward-slots.ts`; 0 for what comes in. */
+  /** Slot of its rule, see `forward-slots.ts`; 0 for received messages. */
   readonly place: number
 }
 
 class CachedParts implements TopicRoute {
   readonly isTopicRoute = true
   readonly rules: RuleBook
-  /** Of what the bridge lets in beside its rules. */
+  /** Version of the open topics, which are accepted without a rule. */
   readonly version: number
   readonly parts: readonly Part[]
 
@@ -31,9 +31,9 @@ class CachedParts implements TopicRoute {
   }
 }
 
-/** Topics that come in as they are where no rule is for them. */
+/** Topics that are accepted unchanged if no rule matches. */
 export interface OpenTopics {
-  /** Grows whenever they may be others. */
+  /** Grows when they may have changed. */
   readonly version: number
   matches(topic: string): boolean
 }
@@ -45,14 +45,14 @@ interface Rule {
   readonly mapping: TopicMapping
   readonly qos: QoS | undefined
   readonly retain: boolean | undefined
-  /** The rule itself says that it brings something below `$`. */
+  /** The rule itself names a topic below `$`. */
   readonly isForOwnTopics: boolean
   readonly place: number
 }
 
 const openRule: Rule = { mapping: unchanged, qos: undefined, retain: undefined, isForOwnTopics: false, place: 0 }
 
-/** The rules of one direction, as they are at one time. */
+/** The rules of one direction at one time. */
 export class RuleBook {
   readonly #rules: readonly Rule[]
   readonly #topics: TopicTable
@@ -71,7 +71,7 @@ export class RuleBook {
     this.#open = how.open ?? noOpenTopics
   }
 
-  /** In the order of the rules. `topic` is of a table that nobody else keeps anything with. */
+  /** In the order of the rules. `topic` is of a table that only this object uses. */
   partsFor(topic: Topic): readonly Part[] {
     const known = topic.route
     const { version } = this.#open
@@ -82,7 +82,7 @@ export class RuleBook {
   }
 
   #find(topic: Topic): readonly Part[] {
-    // Names of brokers are said to bridges, and are nobody's messages.
+    // Names of brokers are sent to bridges, and are not messages.
     if (topic.name === brokerNameTopic) return []
     const matching = this.#rules.filter(({ mapping }) => mapping.matches(topic.name))
     const chosen = this.#isFirstOnly ? matching.slice(0, 1) : matching
@@ -97,7 +97,7 @@ export class RuleBook {
 
 type Where = { readonly topics: TopicTable; readonly maxTopicLevels: number }
 
-/** Every rule that matches counts. `places`: of each. */
+/** All matching rules apply. `slots`: of each rule. */
 export function forwardBook(rules: readonly ForwardRule[], where: Where, slots: readonly number[]): RuleBook {
   const made = rules.map((rule, index) => {
     const mapping = mappingOfForward(rule)
@@ -112,7 +112,7 @@ export function forwardBook(rules: readonly ForwardRule[], where: Where, slots: 
   return new RuleBook(made, { ...where, isFirstOnly: false })
 }
 
-/** The first rule that matches counts, and where none does `open`. */
+/** The first matching rule applies, otherwise `open`. */
 export function subscriptionBook(
   rules: readonly SubscriptionRule[],
   where: Where,
@@ -137,11 +137,11 @@ function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof mappingOfF
 
 export interface LocalSubscriptionRequest {
   readonly qos: QoS
-  /** What is published with less is to be raised to so much, so that it waits on disk like the rest. */
+  /** Messages published with a lower QoS are raised to this one, so that they are stored on disk. */
   readonly raisesTo: QoS
 }
 
-/** What the session here is to be subscribed to. `retriesQoS0`: QoS 0 waits for the remote broker, too. */
+/** Returns the required local subscriptions. `retriesQoS0`: QoS 0 messages are queued as well. */
 export function localSubscriptions(
   rules: readonly ForwardRule[],
   retriesQoS0: boolean,

@@ -1,30 +1,30 @@
-// What goes over a bridge, and where to.
+// Rules of a bridge: which messages are forwarded, with which topics.
 
 import { hasWildcard, parseTopicFilter, type QoS, type RetainHandling } from '../protocol/index.ts'
 import type { Mapping } from './topic-mapping.ts'
 
-/** What is published here and matches `localFilter` goes to the remote broker. */
+/** Messages published here that match `localFilter` are sent to the remote broker. */
 export interface ForwardRule {
   readonly localFilter: string
-  /** '': the topic stays as it is. With wildcards: what those of `localFilter` stood for goes in their places. */
+  /** '': the topic is unchanged. With wildcards: they are replaced by what those of `localFilter` matched. */
   readonly remoteTopic: string
   readonly prefix: string
   readonly suffix: string
-  /** With so much it goes, whatever it was published with; undefined: as published. */
+  /** QoS towards the remote broker; undefined: as published. */
   readonly qos: QoS | undefined
   /** Undefined: as published. */
   readonly retain: boolean | undefined
 }
 
-/** What the remote broker has for `remoteFilter` is published here. */
+/** Messages of the remote broker that match `remoteFilter` are published here. */
 export interface SubscriptionRule {
   readonly remoteFilter: string
-  /** '': the topic stays as it is. With wildcards: what those of `remoteFilter` stood for goes in their places. */
+  /** '': the topic is unchanged. With wildcards: they are replaced by what those of `remoteFilter` matched. */
   readonly localTopic: string
   readonly prefix: string
   readonly suffix: string
   readonly qos: QoS
-  /** Undefined: as it comes. */
+  /** Undefined: as received. */
   readonly retain: boolean | undefined
   readonly retainAsPublished: boolean
   readonly retainHandling: RetainHandling
@@ -40,7 +40,7 @@ export function mappingOfSubscription(rule: SubscriptionRule): Mapping {
   return { filter: remoteFilter, target: localTopic, prefix, suffix }
 }
 
-/** A sentence that begins with the key; undefined: it can be used. */
+/** A sentence that starts with the key; undefined: the rule is valid. */
 export function problemOfForward(rule: ForwardRule): string | undefined {
   return problemOf(mappingOfForward(rule), { filter: 'local_topic', target: 'remote_topic' })
 }

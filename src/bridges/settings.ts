@@ -1,4 +1,4 @@
-// What a bridge is told to do, checked: made of the configuration before anything of it is in force.
+// Validated settings of a bridge, created from the configuration before any of it is applied.
 
 import { createHash } from 'node:crypto'
 import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
@@ -18,18 +18,20 @@ import { problemOfForward, problemOfSubscription, type ForwardRule, type Subscri
 export interface BridgeSettings {
   readonly name: string
   readonly isEnabled: boolean
-  /** URLs, the one that is liked best first; never empty. */
+  /** URLs, the preferred one first; never empty. */
   readonly servers: readonly string[]
   readonly version: ProtocolVersion
   readonly clientId: string
   readonly username: string | undefined
   readonly password: Buffer | undefined
   readonly keepAliveSeconds: number
-  /** The remote broker is to forget the bridge between connections. Then QoS 2 may come twice where one breaks. */
+  /**
+   * The remote broker deletes the session between connections. Then QoS 2 messages may be duplicated after a failure.
+   */
   readonly cleanStart: boolean
   readonly sessionExpirySeconds: number
   readonly receiveMaximum: number
-  /** Undefined: as much as this broker takes. */
+  /** Undefined: the limit of this broker. */
   readonly maximumPacketBytes: number | undefined
   readonly topicAliasMaximum: number
   readonly requestProblemInformation: boolean
@@ -41,60 +43,60 @@ export interface BridgeSettings {
   readonly unsubscribeUserProperties: UserProperties
   readonly forwards: readonly ForwardRule[]
   readonly subscriptions: readonly SubscriptionRule[]
-  /** What the remote broker is known to take, whatever it says itself. */
+  /** Maximum QoS that the remote broker is known to support, whatever it sends itself. */
   readonly mostQoS: QoS
-  /** Of a SUBSCRIBE or UNSUBSCRIBE to it. */
+  /** Maximum filters in a SUBSCRIBE or UNSUBSCRIBE to it. */
   readonly filtersAtOnce: number
-  /** It takes a CONNECT of one client id no sooner than this after the one before. */
+  /** Minimum time between two CONNECT packets with the same client ID. */
   readonly connectPauseMs: number
-  /** QoS 0 messages wait for the remote broker like others. */
+  /** QoS 0 messages are queued for the remote broker like others. */
   readonly retriesQoS0: boolean
-  /** Messages on their way to the remote broker at most; undefined: see `usuallyInFlight`. */
+  /** Maximum in-flight messages to the remote broker; undefined: see `defaultInFlightOf`. */
   readonly mostUnacknowledged: number | undefined
-  /** Messages of the remote broker at most that this one has not taken yet; undefined: as many as of any client. */
+  /** Maximum unacknowledged messages of the remote broker; undefined: as for clients. */
   readonly mostUnanswered: number | undefined
   readonly spool: SpoolLimits
-  /** Subscriptions of clients here are made at the remote broker as well. */
+  /** Subscriptions of clients are made at the remote broker as well. */
   readonly isTransparent: boolean
-  /** Undefined: an answer is waited for as long as the remote broker is there. */
+  /** Undefined: no timeout while the remote broker is connected. */
   readonly answerPatience: AckTimeout | undefined
   readonly backoffMaxMs: number
-  /** Of the connection, and again of CONNACK. */
+  /** For the connection, and again for CONNACK. */
   readonly connectTimeoutMs: number
-  /** With 3.1 and 3.1.1: asks for what the bridge sent not to come back, in the way that mosquitto knows. */
+  /** With 3.1 and 3.1.1: requests in mosquitto's way that the bridge does not receive its own messages. */
   readonly noLocalBefore5: boolean
-  /** Names this broker in the marks by which messages that go round are found out: no two brokers have the same. */
+  /** Name of this broker in loop markers; unique for each broker. */
   readonly brokerId: string
-  /** Plain data for the connector, who alone looks inside. */
+  /** Plain data that only the connector reads. */
   readonly link: object
 }
 
-/** Where nothing is said of one of the two. */
+/** Default if only one of the two is set. */
 const defaultWaitMs = 3_000
 const defaultIntervalMs = 5_000
 
 export interface BridgeFacts {
-  /** Where the bridge stands in the configuration; undefined: among those of `bridges.mqtt`. */
+  /** Position of the bridge in the configuration; undefined: in `bridges.mqtt`. */
   readonly key?: string | undefined
-  /** The remote broker is one of AWS IoT. */
+  /** The remote broker is AWS IoT. */
   readonly isOfAws?: boolean | undefined
-  /** What `bridges.mqtt.cache` says of the spool of every bridge that says nothing itself. Undefined: nothing. */
+  /** Default of `bridges.mqtt.cache` for the queue of bridges. Undefined: none. */
   readonly spoolMessages?: number | undefined
-  /** No two brokers have the same, and this one keeps it: the client id of a bridge without one is made of it. */
+  /** Unique and permanent for this broker: default client IDs of bridges contain it. */
   readonly brokerId: string
   readonly link: object
 }
 
-/** More forwards than this of one message would need more packet ids than there are. */
+/** More forwards of one message would need more packet identifiers than exist. */
 export const maxForwards = 32
 const maxSubscriptions = 1_024
-/** All that a bridge may subscribe to goes with different packet ids then. */
+/** All subscriptions of a bridge fit into the packet identifiers. */
 const atOtherBrokers = { mostQoS: 2, filtersAtOnce: 64, connectPauseMs: 0 } as const
-/** Quotas of AWS IoT: eight filters in a request, and one CONNECT of a client id in a second. */
+/** Quotas of AWS IoT: eight filters in a request, and one CONNECT per client ID and second. */
 const atAws = { mostQoS: 1, filtersAtOnce: 8, connectPauseMs: 1_500 } as const
 const defaultTcpPort = 1_883
 const defaultTlsPort = 8_883
-/** Where 0 is written, as if nothing were: without a pause, or without time, there is no connecting. */
+/** 0 has the same effect as the default: without a pause or a timeout a connection is impossible. */
 const defaultBackoffMs = 5_000
 const defaultConnectMs = 10_000
 const maxClientId31 = 23
@@ -103,7 +105,7 @@ const neverExpires = 0xffffffff
 
 type Rule = MqttBridgeConfig['forwards'][number]
 
-/** A problem is a sentence with the key that it is about. */
+/** A problem is a sentence with its key. */
 export function bridgeSettings(
   name: string,
   config: MqttBridgeConfig,
@@ -128,7 +130,7 @@ export function bridgeSettings(
       password: config.password === undefined || config.password === '' ? undefined : Buffer.from(config.password),
       keepAliveSeconds: Math.min(65_535, Math.ceil(config.keepalive / msPerSecond)),
       cleanStart: config.clean_start,
-      // A session that is to be there again is not to end with the connection.
+      // A session that is to be resumed must not end with the connection.
       sessionExpirySeconds: !config.clean_start && expiry === 0 ? neverExpires : expiry,
       receiveMaximum: properties.receive_maximum,
       maximumPacketBytes: properties.maximum_packet_size === 0 ? undefined : properties.maximum_packet_size,
@@ -158,7 +160,7 @@ export function bridgeSettings(
   }
 }
 
-/** Of opening a connection, in milliseconds, and again of CONNACK. */
+/** Timeout of opening a connection in milliseconds, and again of CONNACK. */
 export function connectTimeoutOf({ cancel_timeout: timeoutMs }: Pick<MqttBridgeConfig, 'cancel_timeout'>): number {
   return timeoutMs === 0 ? defaultConnectMs : timeoutMs
 }
@@ -172,13 +174,13 @@ function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): Spoo
   }
 }
 
-/** 0 is as if it were not written. */
+/** 0 has the same effect as an absent setting. */
 function ackTimeoutOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
   if (wait === 0 && interval === 0) return undefined
   return { waitMs: wait === 0 ? defaultWaitMs : wait, intervalMs: interval === 0 ? defaultIntervalMs : interval }
 }
 
-/** MQTT 3.1 has no client ids that are longer than 23 characters: what is too long for it is a hash of it. */
+/** Client IDs of MQTT 3.1 have at most 23 characters: a longer one is replaced by its hash. */
 function clientIdOf(name: string, { clientid, proto_ver }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
   if (clientid !== undefined && clientid !== '') return clientid
   const own = `godwit-${brokerId}-${name}`
@@ -213,7 +215,7 @@ function isNoTopic(text: string | undefined): boolean {
   return text !== undefined && text !== '' && parseTopicName(text) === undefined
 }
 
-/** With AWS IoT topics become others as a whole. */
+/** Topics of AWS IoT are mapped as a whole. */
 function wildcardIn(forwards: readonly ForwardRule[], subscriptions: readonly SubscriptionRule[]): string | undefined {
   const forward = forwards.findIndex(({ remoteTopic }) => hasWildcard(remoteTopic))
   if (forward !== -1) return `forwards.${forward}.remote_topic may hold no wildcards`
@@ -221,7 +223,7 @@ function wildcardIn(forwards: readonly ForwardRule[], subscriptions: readonly Su
   return subscription === -1 ? undefined : `subscription.${subscription}.local_topic may hold no wildcards`
 }
 
-/** Where a bridge may go to several, QUIC has the same machine over TCP behind it. */
+/** If a bridge may use several servers, QUIC is followed by TCP to the same host. */
 function serversOf(config: MqttBridgeConfig): readonly string[] {
   const { server, hybrid_bridging: isHybrid, hybrid_servers: others } = config
   const first = server ?? ''
@@ -264,7 +266,7 @@ function textOf(rule: Rule, field: string): string {
   return typeof text === 'string' ? text : ''
 }
 
-/** Of three spellings the first that was written counts. */
+/** The first of three spellings that is set applies. */
 function isOn(properties: MqttBridgeConfig['conn_properties'], what: 'request_problem' | 'request_response'): boolean {
   const word = properties[`${what}_information`] ?? properties[`${what}_infomation`] ?? properties[`${what}_info`]
   return word === '1' || word === 'true'
@@ -297,7 +299,7 @@ function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['
   }
 }
 
-/** Nothing differs but what goes over the bridge. */
+/** Returns whether only the rules differ. */
 export function isSameConnection(before: BridgeSettings, after: BridgeSettings): boolean {
   return withoutRules(before) === withoutRules(after)
 }
@@ -316,8 +318,8 @@ export function hasSameRules(before: BridgeSettings, after: BridgeSettings): boo
 }
 
 /**
- * Before 5.0 only who says that it is a bridge is spared what it sent itself, and is told whether the remote broker is a Godwit.
- * A broker that does not know this has to be asked once more: see `version-negotiation.ts`.
+ * Before 5.0 only a declared bridge does not receive its own messages, and gets the name of a remote Godwit broker.
+ * Brokers that do not know the declaration are asked again without it: see `version-negotiation.ts`.
  */
 export function saysBridge({ version, noLocalBefore5 }: BridgeSettings): boolean {
   return version !== 5 && noLocalBefore5

@@ -1,31 +1,31 @@
-// What a bridge shows of itself.
+// State of a bridge, for monitoring.
 
 import type { ProtocolVersion } from '../protocol/index.ts'
 
 /**
- * `off`: not enabled. `preparing`: its session here is being made ready. `connecting`: the remote broker is dialed or has
- * not answered CONNECT. `connected`: messages go. `draining`: what is under way is waited for, before other settings are
- * in force. `waiting`: for the next attempt.
+ * `off`: not enabled. `preparing`: the local session is being set up. `connecting`: the remote broker is dialed or has
+ * not answered CONNECT. `connected`: messages are forwarded. `draining`: in-flight messages are completed before other
+ * settings apply. `waiting`: for the next attempt.
  */
 export type BridgeState = 'off' | 'preparing' | 'connecting' | 'connected' | 'draining' | 'waiting'
 
-/** Why a message went no further. */
+/** Why a message was not forwarded. */
 export type BridgeDrop =
-  /** No rule is for its topic any more. */
+  /** No rule matches its topic any more. */
   | 'no-rule'
-  /** What the rule makes of its topic is no topic. */
+  /** The rule's result is not a valid topic. */
   | 'unmappable'
-  /** The other side, or this broker, takes nothing so large. */
+  /** It exceeds the maximum packet size of the other side, or of this broker. */
   | 'too-large'
-  /** It has been at this broker before, or has gone over too many bridges. */
+  /** It has been at this broker before, or passed too many bridges. */
   | 'loop'
-  /** The remote broker does not take it, and said so for good. */
+  /** The remote broker rejected it permanently. */
   | 'refused-there'
-  /** This broker does not take it: it is not allowed, or its topic is the broker's own. */
+  /** This broker rejected it: it is not authorized, or its topic is reserved. */
   | 'refused-here'
 
 export interface BridgeCounters {
-  /** Messages to the remote broker, those that were sent again included. */
+  /** Messages to the remote broker, including redeliveries. */
   sent: number
   sentAgain: number
   sentBytes: number
@@ -36,9 +36,9 @@ export interface BridgeCounters {
   receivedBytes: number
   /** Connections that the remote broker accepted. */
   connects: number
-  /** Connections, attempts included, that ended otherwise than by our will. */
+  /** Connections and attempts that failed. */
   failures: number
-  /** Packets that nothing had asked for. */
+  /** Unexpected packets. */
   unexpected: number
   readonly dropped: Record<BridgeDrop, number>
 }
@@ -46,28 +46,28 @@ export interface BridgeCounters {
 export interface BridgeStatus {
   readonly name: string
   readonly state: BridgeState
-  /** Since when it is in this state. */
+  /** Start of the current state. */
   readonly sinceMs: number
-  /** The URL that it is connected to, or tries. */
+  /** The current URL. */
   readonly server: string
-  /** The version of MQTT that it speaks with that: 5 also where the remote broker is a Godwit. */
+  /** The current MQTT version: 5 also if the remote broker is Godwit. */
   readonly version: ProtocolVersion
   /** Attempts since the last connection. */
   readonly attempts: number
-  /** Why the last connection or attempt ended, as a sentence; undefined: none has. */
+  /** Why the last connection or attempt failed, as a sentence; undefined: none has. */
   readonly lastError: string | undefined
   readonly lastErrorAtMs: number | undefined
   /** Sent and not acknowledged. */
   readonly inFlight: number
   readonly spooled: number
   readonly oldestAtMs: number | undefined
-  /** Messages that waited here and did not go, or had no room to wait. */
+  /** Messages that were dropped from or before the queue. */
   readonly spoolDropped: number
-  /** The same by reason. */
+  /** Drops by reason. */
   readonly spoolDrops: Readonly<Record<string, number>>
-  /** Filters of clients here that the bridge has subscribed to there, or that lie within those. */
+  /** Filters of clients that are subscribed at the remote broker, directly or covered by others. */
   readonly passedOn: number
-  /** For which there was no room, or that the remote broker refused. */
+  /** Filters that exceed the limit, or that the remote broker refused. */
   readonly notPassedOn: number
   readonly counters: Readonly<BridgeCounters>
 }
@@ -79,11 +79,11 @@ export type BridgeEvent =
       readonly sessionPresent: boolean
       readonly version: ProtocolVersion
     }
-  /** `isNew`: it is not what the last one said. */
+  /** `isNew`: it differs from the last reason. */
   | { readonly event: 'disconnected'; readonly server: string; readonly why: string; readonly isNew: boolean }
-  /** Something goes on that is not as it was meant: a subscription was refused, messages go round. */
+  /** A persistent problem: a refused subscription, a loop. */
   | { readonly event: 'warning'; readonly text: string }
-  /** Something is otherwise than it is configured, and well so. */
+  /** A harmless difference from the configuration. */
   | { readonly event: 'notice'; readonly text: string }
 
 export function newBridgeCounters(): BridgeCounters {

@@ -1,4 +1,4 @@
-// Two byte streams that are each other's other end, within one thread.
+// Two connected byte streams within one thread.
 
 import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../transports/index.ts'
 
@@ -11,18 +11,18 @@ type Later = (work: () => void) => void
 
 const ignore = (): void => {}
 
-/** Where the other end is, as the second stream says it. */
+/** Address of the other end, as the second stream reports it. */
 export interface StreamPeer {
   readonly address: string
   readonly port: number
-  /** Of a client that comes by a gateway. */
+  /** Of a gateway client. */
   readonly gatewayClient?: GatewayClientTraits | undefined
   readonly credentials?: StreamCredentials | undefined
 }
 
 const thisProcess: StreamPeer = { address: '127.0.0.1', port: 0 }
 
-/** What is written to one is read from the other, later and never from within the call. */
+/** Bytes written to one are read from the other, later and never within the call. */
 export function createStreamPair(later: Later, peer: StreamPeer = thisProcess): readonly [ByteStream, ByteStream] {
   const one = new PairedStream(later, thisProcess)
   const other = new PairedStream(later, peer)
@@ -40,10 +40,10 @@ class PairedStream implements ByteStream {
   onClose: (error?: Error) => void = ignore
   readonly #later: Later
   #other: PairedStream | undefined
-  /** From the other end, and not read yet. Its writes are done when they are read, so it has one here, or a last one too. */
+  /** Received and not read yet. A write is done when it was read, so there is at most one, and possibly a last one. */
   #arrived: PendingWrite[] = []
   #isPaused = false
-  /** `ending`: our end reads no more, and what it wrote is on its way to the other. */
+  /** `ending`: this end reads no more, and its written bytes are on the way to the other. */
   #state: 'open' | 'ending' | 'closed' = 'open'
   readonly #deliver = (): void => this.#deliverArrived()
 

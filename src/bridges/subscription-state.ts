@@ -1,5 +1,5 @@
-// What the bridge has agreed on with either broker: what it is subscribed to here, whom it is joined with, and what the
-// remote broker has granted.
+// Subscriptions of the bridge at both brokers, and marks in the local session: the remote broker of the session, and
+// its granted subscriptions.
 
 import type {
   ConnackPacket,
@@ -32,13 +32,13 @@ import type { LocalBroker, LocalSessionStatus } from './world.ts'
 
 const tooMany = `clients are subscribed to more than ${maxTransparentFilters} filters: those beyond are not passed on`
 
-/** Then it is waited until everything has been answered, and they are replaced. */
+/** Beyond this number, changes wait until all responses have arrived and the marks are replaced. */
 const maxUncertainMarks = 16
 
-/** What our own broker has refused is asked for again after so long: it does so while its disk fails. */
+/** Interval of retries for what the own broker refused, as it does while its disk fails. */
 const localRetryMs = 5_000
 
-/** While both brokers are there. */
+/** Set while both brokers are connected. */
 interface ActiveConnection {
   readonly local: PacketLink
   readonly remote: PacketLink
@@ -52,20 +52,23 @@ export class SubscriptionState {
   readonly #remoteIds = new SubscribeIds((packetId) => this.#granted.isAsked({ packetId }))
   #granted = new RemoteSubscriptions([])
   #connection: ActiveConnection | undefined
-  /** What goes to the remote broker when a mark here says that it may be there: by the packet id of that. */
+  /** Packets to the remote broker that wait until a mark is stored here, by the packet identifier of the mark. */
   readonly #untilMarked = new Map<number, readonly (SubscribePacket | UnsubscribePacket)[]>()
-  /** Marks of that kind, until they are all replaced by what has been granted. */
+  /** Number of such marks until they are replaced by the granted subscriptions. */
   #uncertainMarks = 0
   #wasFull = false
-  /** The session here knows of them as long as nothing else is said. */
+  /** The local session has the limits until others are sent. */
   #hasHadLimits = false
-  /** [MQTT5-3.2.2.3.12] To a remote broker that takes none it would be a breach to send one, and the bridge needs none. */
+  /**
+   * [MQTT5-3.2.2.3.12] Sending an identifier to a remote broker without support would be a protocol error, and the
+   * bridge needs none.
+   */
   #takesIdentifiers = true
-  /** Our own broker has refused something before the two met. */
+  /** The own broker refused something before both were connected. */
   #isRefusedLocally = false
-  /** When what our own broker has refused is asked for again. */
+  /** Next retry of what the own broker refused. */
   #localRetryAtMs = Infinity
-  /** Subscriptions of clients that are made there as well. */
+  /** Subscriptions of clients that are made at the remote broker. */
   readonly transparent = new TransparentSubscriptions()
   readonly slots = new ForwardSlots()
 
@@ -73,30 +76,30 @@ export class SubscriptionState {
     this.#broker = broker
   }
 
-  /** The two hold the two ends of the same messages. */
+  /** Returns whether both sessions refer to the same messages. */
   isJoinedWith(server: string, { clientId }: BridgeSettings): boolean {
     return this.#broker.sessionStatus().subscriptions.has(connectedMark(server, clientId))
   }
 
-  /** The marks of a new connection. */
+  /** Returns the marks of a new connection. */
   begin(server: string, { clientId }: BridgeSettings, { sessionPresent, properties }: ConnackPacket): Marks {
     this.#granted = new RemoteSubscriptions(sessionPresent ? this.#keptMarks : [])
     this.#takesIdentifiers = properties?.subscriptionIdentifiersAvailable ?? true
     return { joined: connectedMark(server, clientId), granted: this.#granted.marks }
   }
 
-  /** Limits of the spool: also that there are none any more. */
+  /** Returns whether limits must be sent, also if there are none any more. */
   hasLimitsToSay({ spool }: BridgeSettings): boolean {
     this.#hasHadLimits ||= spoolProperties(spool).length > 0
     return this.#hasHadLimits
   }
 
-  /** The rules are these from now on. */
+  /** Replaces the rules. */
   useForwards({ forwards }: BridgeSettings, isAnew = false): void {
     this.slots.assign(forwards, this.#found(isAnew).keys())
   }
 
-  /** What is to be said here. `marks`: undefined where they stay as they are. `isAnew`: to a session that has nothing yet. */
+  /** Returns the required local changes. `marks` undefined: unchanged. `isAnew`: the session is empty. */
   localChanges(settings: BridgeSettings, marks: Marks | undefined, isAnew = false): Changes {
     return localChanges({ subscriptions: this.#found(isAnew) }, settings, marks, this.slots.mark)
   }
@@ -105,12 +108,12 @@ export class SubscriptionState {
     return isAnew ? new Map() : this.#broker.sessionStatus().subscriptions
   }
 
-  /** Gives the number of answers. */
+  /** Returns the number of expected acknowledgements. */
   sendLocal(link: PacketLink, changes: Changes): number {
     return sendLocal(link, changes, this.#ids)
   }
 
-  /** In a new connection: what the remote broker has not granted yet, and what it is to take back. */
+  /** For a new connection: requests what the remote broker has not granted yet, and unsubscribes what is not needed. */
   connect(connection: ActiveConnection, isKnown: boolean, nowMs: number): void {
     const { settings } = connection
     this.#connection = connection
@@ -123,12 +126,12 @@ export class SubscriptionState {
       const requests = remoteRequests(settings, isKnown)
       const missing = this.#granted.missing(requests)
       this.transparent.connect(undefined, nowMs)
-      // From 5.0 on what is subscribed to can be said again without any harm.
+      // From 5.0 on, repeated subscriptions do no harm.
       this.#sendRequests(settings.version === 5 ? { ...missing, requests } : missing)
     }
   }
 
-  /** One of the two is gone. */
+  /** One of the connections has ended. */
   disconnect(): void {
     this.#connection = undefined
     this.#untilMarked.clear()
@@ -137,7 +140,7 @@ export class SubscriptionState {
     this.transparent.disconnect()
   }
 
-  /** Other rules in a connection that goes on. */
+  /** Applies other rules to the current connection. */
   changeRules(before: BridgeSettings, settings: BridgeSettings, nowMs: number): void {
     if (this.#connection === undefined) return
     this.#connection = { ...this.#connection, settings }
@@ -149,17 +152,17 @@ export class SubscriptionState {
     else this.#sendRequests(remoteChanges(before, settings))
   }
 
-  /** What clients here are subscribed to has changed. */
+  /** Filters of clients have changed. */
   useClientFilters(clientFilters: ClientFilters, nowMs: number): void {
     this.transparent.addChanges(clientFilters, nowMs)
   }
 
-  /** When `tick` is to be called; Infinity: not. */
+  /** When `tick` must be called; Infinity: never. */
   get dueAtMs(): number {
     return Math.min(this.transparent.dueAtMs, this.#localRetryAtMs)
   }
 
-  /** Gives a warning, if there is one. */
+  /** Returns a warning, if there is one. */
   tick(nowMs: number): string | undefined {
     if (nowMs >= this.#localRetryAtMs) this.#retryLocal()
     this.transparent.tick(nowMs)
@@ -170,8 +173,8 @@ export class SubscriptionState {
   }
 
   /**
-   * SUBACK or UNSUBACK of the remote broker. When all are there it is kept what has been granted. Gives what the remote broker
-   * does not want, as a sentence: of what was asked for, or it could say so without end; and of what clients want once.
+   * Handles SUBACK or UNSUBACK of the remote broker. When all have arrived, the granted subscriptions are stored.
+   * Returns a refusal as a sentence; for filters of clients only once, because it could repeat endlessly.
    */
   handleRemoteAck(answer: SubackPacket | UnsubackPacket): string | undefined {
     if (!this.#granted.isAsked(answer)) return undefined
@@ -182,7 +185,7 @@ export class SubscriptionState {
     return isNews ? remoteRefusal(answer) : undefined
   }
 
-  /** SUBACK or UNSUBACK of our own broker. Gives what it refuses, as a sentence. */
+  /** Handles SUBACK or UNSUBACK of the own broker. Returns a refusal as a sentence. */
   handleLocalAck(answer: SubackPacket | UnsubackPacket, nowMs: number): string | undefined {
     const packets = this.#untilMarked.get(answer.packetId)
     this.#untilMarked.delete(answer.packetId)
@@ -192,7 +195,7 @@ export class SubscriptionState {
     return refusal
   }
 
-  /** Before the two have met. Gives the refusal, if it is one. */
+  /** Before both are connected. Returns the refusal, if it is one. */
   recordLocalAck(refusal: string | undefined): string | undefined {
     this.#isRefusedLocally ||= refusal !== undefined
     return refusal
@@ -201,7 +204,7 @@ export class SubscriptionState {
   #retryLocal(): void {
     if (this.#connection === undefined) return
     this.#localRetryAtMs = Infinity
-    // While it is not known what is granted the marks of that stay, and are kept with the last answer.
+    // While granted subscriptions are uncertain, the marks remain; they are stored with the last response.
     if (!this.#granted.isWaiting) return this.#storeMarks()
     this.sendLocal(this.#connection.local, this.localChanges(this.#connection.settings, undefined))
   }

@@ -1,9 +1,9 @@
-// What the bridge is subscribed to on either side, and what has to be said so that it is right.
+// Computes the required subscriptions on both sides, and the packets for changes.
 //
-// Here the session also keeps, as a subscription that nothing ever matches, with which remote broker it is joined. While
-// that mark is there the two hold the two ends of the same messages. Where it is not, the remote broker may know the bridge
-// from other times, with packet ids that mean something else: then it is told to forget them first. Another mark of this
-// kind says what the remote broker has granted: see `remote-subscriptions.ts`.
+// The local session also stores which remote broker it is connected with, as a subscription that matches no topic.
+// While that mark exists, both sessions refer to the same messages. Without it, the remote broker may have an older
+// session with packet identifiers of other messages: then it must delete that first. Another mark contains the granted
+// subscriptions: see `remote-subscriptions.ts`.
 
 import { createHash } from 'node:crypto'
 import { bridgeMarksRoot } from '../core/index.ts'
@@ -26,12 +26,12 @@ import type { LocalSessionStatus, LocalSubscription } from './world.ts'
 const connectedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048
 const countOfIds = 31
-/** Of a packet to our own broker. */
+/** Maximum filters in a packet to the own broker. */
 const maxLocalFilters = 64
-/** Of what stands in a mark as it is: a client id may be as long as a filter. */
+/** Maximum length of readable text in a mark: a client ID may be as long as a filter. */
 const maxMarkBytes = 1_024
 
-/** Two URLs of one host are one broker: over QUIC it is the same as over TCP. */
+/** URLs with the same host are one broker: QUIC and TCP lead to the same one. */
 export function connectedMark(server: string, clientId: string): TopicFilter {
   const host = /^[^:]+:\/\/(\[[^\]]*\]|[^:/?]*)/.exec(server)?.[1] ?? server
   const both = Buffer.from(`${host} ${clientId}`)
@@ -39,7 +39,7 @@ export function connectedMark(server: string, clientId: string): TopicFilter {
   return `${connectedPrefix}${short.toString('base64url')}` as TopicFilter
 }
 
-/** Whether a bridge of these settings may come back to the session that one of `before` has with that server. */
+/** Returns whether a bridge with these settings may resume the session of `before` at that server. */
 export function isSameSession(
   settings: BridgeSettings,
   server: string,
@@ -49,16 +49,16 @@ export function isSameSession(
   return settings.servers.some((other) => connectedMark(other, settings.clientId) === mark)
 }
 
-/** What is to be said to our own broker. Subscriptions by the QoS to which they raise messages. */
+/** Changes for the own broker. Subscriptions by the QoS to which they raise messages. */
 export interface Changes {
   readonly wanted: ReadonlyMap<QoS, readonly SubscriptionRequest[]>
   readonly unwanted: readonly TopicFilter[]
 }
 
-/** The marks that are to be there, and no others; undefined: those that are stay. */
+/** The required marks; undefined: unchanged. */
 export interface Marks {
   readonly joined: TopicFilter
-  /** What the remote broker has granted. */
+  /** Subscriptions that the remote broker has granted. */
   readonly granted: readonly TopicFilter[]
 }
 
@@ -102,11 +102,11 @@ function isUpToDate(there: LocalSubscription | undefined, { qos, raisesTo }: Loc
 }
 
 function requestOf(filter: TopicFilter, qos: QoS): SubscriptionRequest {
-  // What topics remember goes over once, when the rule is new.
+  // Retained messages are forwarded once, when the rule is new.
   return { filter, qos, noLocal: true, retainAsPublished: true, retainHandling: 1 }
 }
 
-/** `isKnown`: the remote broker has the session of the bridge still; what it remembers of topics does not come again. */
+/** `isKnown`: the remote broker has the bridge's session, so retained messages are not sent again. */
 export function remoteRequests(
   { subscriptions, version, mostQoS }: BridgeSettings,
   isKnown: boolean,
@@ -120,7 +120,9 @@ export function remoteRequests(
   }))
 }
 
-/** Of rules for one filter the first says what becomes of a message, so it also says how it comes. */
+/**
+ * The first of several rules for one filter determines what happens to a message, so it also determines its options.
+ */
 function firstOfEach(rules: readonly SubscriptionRule[]): readonly SubscriptionRule[] {
   return rules.filter(({ remoteFilter }, at) => rules.findIndex((rule) => rule.remoteFilter === remoteFilter) === at)
 }
@@ -129,12 +131,12 @@ function handlingOf(asked: RetainHandling, isKnown: boolean): RetainHandling {
   return isKnown && asked === 0 ? 1 : asked
 }
 
-/** Packet ids of SUBSCRIBE and UNSUBSCRIBE: those that no message of the bridge has. */
+/** Packet identifiers for SUBSCRIBE and UNSUBSCRIBE, which no message of the bridge uses. */
 export class SubscribeIds {
   readonly #isTaken: (packetId: number) => boolean
   #last = 0
 
-  /** `isTaken`: it waits for its answer. */
+  /** `isTaken`: the identifier waits for its acknowledgement. */
   constructor(isTaken: (packetId: number) => boolean = () => false) {
     this.#isTaken = isTaken
   }
@@ -148,13 +150,15 @@ export class SubscribeIds {
   }
 }
 
-/** The packet that keeps a mark with the session here. */
+/** Returns the packet that stores a mark in the local session. */
 export function storeMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
   const { qos } = noMark
   return { type: 'subscribe', packetId: ids.next(), subscriptions: [requestOf(mark, qos)], properties: undefined }
 }
 
-/** Gives the number of answers. What is unwanted goes first: of two marks one would be wrong. */
+/**
+ * Returns the number of expected acknowledgements. Subscriptions are removed first: of two marks one would be wrong.
+ */
 export function sendLocal(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
   const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(
     unwanted,
@@ -162,7 +166,7 @@ export function sendLocal(link: PacketLink, { wanted, unwanted }: Changes, ids: 
     ids.next,
   )
   for (const [raisesTo, requests] of wanted) {
-    // What the identifier says to our own core: see `model/bridge-client-id.ts`.
+    // For the meaning of the identifier in the own core see `model/bridge-client-id.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
     packets.push(...subscribePackets(requests, { most: maxLocalFilters, properties }, ids.next))
   }
@@ -170,7 +174,7 @@ export function sendLocal(link: PacketLink, { wanted, unwanted }: Changes, ids: 
   return packets.length
 }
 
-/** The packets that say so, for the remote broker. */
+/** Returns the packets for the remote broker. */
 export function remotePackets(
   settings: BridgeSettings,
   { gone, requests }: RemoteChanges,
@@ -191,7 +195,7 @@ export function remotePackets(
   ]
 }
 
-/** Rules that are gone, and those that are new or other than they were. */
+/** Returns removed rules, and new or changed ones. */
 export function remoteChanges(before: BridgeSettings, after: BridgeSettings): RemoteChanges {
   const old = byFilter(before)
   const present = byFilter(after)

@@ -1,10 +1,10 @@
-// From a topic on one side to a topic on the other.
+// Maps a topic of one side to a topic of the other.
 //
 //   filter   +  / plant / #            'a/plant/b/c'  ->  '+' is a, '#' is b/c
 //   target   in / + / #                               ->  in/a/b/c
 //
-// The first `+` of the target is what the first `+` of the filter stood for, and so on; `#` likewise. A target without
-// wildcards is the same for all, an empty one is the topic as it was. Prefix and suffix are put on last.
+// The first `+` of the target is replaced by what the first `+` of the filter matched, and so on; `#` likewise. A target without wildcards
+// is the same for all topics; an empty one keeps the topic. Prefix and suffix are added last.
 
 import { countLevels, levelsMatch, parseTopicName, type TopicName } from '../protocol/index.ts'
 
@@ -15,10 +15,10 @@ export interface Mapping {
   readonly suffix: string
 }
 
-/** A mapping that is used many times. */
+/** A mapping for repeated use. */
 export class TopicMapping {
   readonly #filter: readonly string[]
-  /** Undefined: the topic stays. */
+  /** Undefined: the topic is unchanged. */
   readonly #target: readonly string[] | undefined
   readonly #prefix: string
   readonly #suffix: string
@@ -34,14 +34,14 @@ export class TopicMapping {
     return levelsMatch(this.#filter, topic)
   }
 
-  /** For a topic that matches; undefined where what comes out is no topic. */
+  /** For a topic that matches; undefined if the result is not a valid topic. */
   map(topic: string, maxTopicLevels: number): TopicName | undefined {
     const inner = this.#target === undefined ? topic : this.#replaced(this.#target, topic.split('/'))
     const name = inner === undefined ? undefined : parseTopicName(this.#prefix + inner + this.#suffix)
     return name === undefined || countLevels(name) > maxTopicLevels ? undefined : name
   }
 
-  /** Undefined where nothing is left. */
+  /** Undefined if the result is empty. */
   #replaced(target: readonly string[], given: readonly string[]): string | undefined {
     const single: string[] = []
     let rest: readonly string[] = []

@@ -1,82 +1,81 @@
-// Subscriptions of clients here that are made at the remote broker as well (`transparent`), together with those of the rules.
+// Subscriptions of clients that are made at the remote broker as well (`transparent`), together with those of the rules.
 //
-//   clients ──take──┬──> wanted, as a tree ──settle──> target: what it comes to ──next──> SUBSCRIBE, UNSUBSCRIBE
+//   clients ──take──┬──> wanted, as a tree ──settle──> target: the result ──next──> SUBSCRIBE, UNSUBSCRIBE
 //   rules ────use───┘
 //
-// What lies within another filter is not asked for beside it, as many brokers send a message once for each subscription that
-// matches; so `a/b` goes when `a/#` is there, and `a/#` is asked for with the highest QoS of both. Filters that the remote
-// broker refuses cover nothing.
+// Filters covered by another one are not subscribed, because many brokers send a message once for each matching subscription. So `a/b` is
+// removed when `a/#` is added, and `a/#` has the highest QoS of both. Filters that the remote broker refuses cover nothing.
 //
-// Whoever gives a filter up may be back in a moment: it is kept for some seconds. What is asked for goes at once, what is not
-// wanted any more when that has been answered, so that nothing is missed between the two. And nothing is given up
-// before all shards have said what their clients want: after a restart that takes a while.
+// A removed filter is kept for some seconds, because its client may return. New subscriptions are sent at once, and unused ones are removed
+// after their acknowledgement, so that no message is missed in between. Nothing is removed before all shards have reported their filters,
+// which takes a while after a restart.
 
 import type { FilterChange } from '../core/index.ts'
 import type { QoS, SubscriptionRequest, TopicFilter } from '../protocol/index.ts'
 import { FilterTree } from './filter-tree.ts'
 import type { RemoteChanges } from './remote-subscriptions.ts'
 
-/** Filters that are passed on at most; the others wait for one of them to go. */
+/** Maximum filters; further ones wait until one is removed. */
 export const maxTransparentFilters = 10_000
-/** What comes together within this is said together. */
+/** Changes within this time are sent together. */
 const gatherMs = 50
-/** A filter that nobody wants any more is kept for so long. */
+/** A filter without subscribers is kept this long. */
 const lingerMs = 5_000
-/** Of one go: the tree may be large. */
+/** Maximum filters in one step, because the tree may be large. */
 const maxFiltersPerTurn = 500
-/** Filters in a packet. */
+/** Maximum filters in a packet. */
 const maxFiltersPerPacket = 64
-/** Packets that wait for their answer. */
+/** Maximum packets without acknowledgement. */
 const maxPendingPackets = 4
 const firstFailure = 0x80
-/** It may be there or not. */
+/** The state is uncertain. */
 const uncertain = 'unsure'
 
-/** What clients want, as far as is known. */
+/** Known filters of clients. */
 export interface ClientFilters {
   readonly changes: readonly FilterChange[]
-  /** All shards have said what they want. */
+  /** All shards have reported their filters. */
   readonly isComplete: boolean
-  /** Filters beyond what shards tell of. */
+  /** Number of filters beyond the maximum of shards. */
   readonly untold: number
 }
 
 export interface TransparentCounts {
-  /** Filters of clients that the bridge asks for, or that lie within those. */
+  /** Filters of clients that the bridge subscribes to, directly or covered by others. */
   readonly passedOn: number
-  /** For which there was no room, or that the remote broker refused. */
+  /** Filters that exceed the limit, or that the remote broker refused. */
   readonly notPassedOn: number
 }
 
 export class TransparentSubscriptions {
-  /** What clients and rules want. */
+  /** Filters of clients and rules. */
   readonly tree = new FilterTree()
-  /** What clients want, those included who have just given it up. */
+  /** Filters of clients, including recently removed ones. */
   readonly #clients = new Map<TopicFilter, QoS>()
   readonly #rules = new Map<TopicFilter, SubscriptionRequest>()
-  /** Filters of rules while this is off: somebody else asks for them. */
+  /** Filters of rules while this is disabled, because the rules are subscribed elsewhere. */
   #others: ReadonlySet<TopicFilter> = new Set()
-  /** What has changed of it and is still to be looked at. */
+  /** Changes that are not handled yet. */
   readonly #changed = new Map<TopicFilter, QoS | undefined>()
   #isAllThere = false
-  /** And all of it has been looked at. */
+  /** All filters were reported and handled. */
   #isComplete = false
   #untold = 0
   #nowMs = 0
   readonly #waiting = new Map<TopicFilter, QoS>()
-  /** Nobody wants it any more since then. */
+  /** Filters without subscribers, with the time since when. */
   readonly #leaving = new Map<TopicFilter, number>()
   readonly #dirty = new Set<TopicFilter>()
   readonly #target = new Map<TopicFilter, QoS>()
   readonly #refused = new Set<TopicFilter>()
-  /** In this connection: what the remote broker has been asked for. Undefined: it is not there. */
+  /** Subscriptions sent on this connection; undefined: not connected. */
   #said: Map<TopicFilter, QoS | typeof uncertain> | undefined
   readonly #unsaid = new Set<TopicFilter>()
-  /** Granted before this connection, and since then not given up: who wanted it may be on his way back. */
+  /** Granted before this connection and not removed: their clients may return. */
   readonly #spared = new Map<TopicFilter, number>()
-  /** By packet id. */
+  /** By packet identifier. */
   readonly #asked = new Map<number, RemoteChanges>()
-  /** Asked for, or given up, in a connection that ended before the answer. */
+  /** Requests whose connection ended before the response. */
   readonly #uncertain = new Set<TopicFilter>()
   #settlesAtMs = Infinity
 
@@ -85,12 +84,12 @@ export class TransparentSubscriptions {
     return { passedOn: this.#clients.size - refused, notPassedOn: refused + this.#waiting.size + this.#untold }
   }
 
-  /** There are more filters than are passed on. */
+  /** There are more filters than the maximum. */
   get isFull(): boolean {
     return this.#waiting.size > 0 || this.#untold > 0
   }
 
-  /** When `tick` is to be called; Infinity: not. */
+  /** When `tick` must be called; Infinity: never. */
   get dueAtMs(): number {
     if (!this.#isComplete) return this.#settlesAtMs
     const [first = Infinity] = this.#leaving.values()
@@ -98,7 +97,7 @@ export class TransparentSubscriptions {
     return Math.min(this.#settlesAtMs, Math.min(first, spared) + lingerMs)
   }
 
-  /** Rules, as they are from now on. While it is off clients want nothing, and nobody asks here for what rules want. */
+  /** Applies rules. While disabled, filters of clients are ignored, and rules are subscribed elsewhere. */
   use(isOn: boolean, rules: readonly SubscriptionRequest[], nowMs: number): void {
     this.#nowMs = nowMs
     const before = new Map(this.#rules)
@@ -124,8 +123,8 @@ export class TransparentSubscriptions {
   }
 
   /**
-   * The remote broker is there. `granted`: what it has granted in an earlier connection of its session, undefined where it may
-   * be there or not; undefined itself: it has no session.
+   * The remote broker is connected. `granted`: subscriptions of its session, undefined as a value if uncertain;
+   * undefined itself: it has no session.
    */
   connect(granted: ReadonlyMap<TopicFilter, QoS | undefined> | undefined, nowMs: number): void {
     this.#nowMs = nowMs
@@ -143,7 +142,7 @@ export class TransparentSubscriptions {
     this.#settleSoon(0)
   }
 
-  /** It is gone. */
+  /** It is disconnected. */
   disconnect(): void {
     for (const { gone, requests } of this.#asked.values()) {
       for (const filter of gone) this.#uncertain.add(filter)
@@ -160,7 +159,7 @@ export class TransparentSubscriptions {
     if (nowMs >= this.#settlesAtMs) this.#settle()
   }
 
-  /** What is to be said now, if anything; it is taken for said. */
+  /** Returns the next changes, which count as sent. */
   next(version: number): RemoteChanges | undefined {
     const isSettled = this.#changed.size === 0 && this.#dirty.size === 0
     if (this.#said === undefined || this.#asked.size >= maxPendingPackets || !isSettled) return undefined
@@ -175,17 +174,17 @@ export class TransparentSubscriptions {
       if (requests.length === maxFiltersPerPacket) break
     }
     if (requests.length > 0) return this.#addChanges({ gone: [], requests })
-    // What is given up may be part of what was asked for and is not there yet.
+    // A filter to be removed may be covered by a subscription that is not acknowledged yet.
     if (gone.length === 0 || this.#asked.size > 0) return undefined
     return this.#addChanges({ gone: gone.slice(0, maxFiltersPerPacket), requests: [] })
   }
 
-  /** What `next` gave goes with this packet id. */
+  /** The changes of `next` have this packet identifier. */
   noteAsked(packetId: number, changes: RemoteChanges): void {
     this.#asked.set(packetId, changes)
   }
 
-  /** SUBACK or UNSUBACK. False: a refusal in it is nothing new. */
+  /** Handles SUBACK or UNSUBACK. Returns false if its refusals are not new. */
   handleRemoteAck({ packetId, reasonCodes }: { packetId: number; reasonCodes: readonly number[] }): boolean {
     const asked = this.#asked.get(packetId)
     if (asked === undefined) return true
@@ -223,7 +222,7 @@ export class TransparentSubscriptions {
     if (this.#clients.has(filter) && !this.#leaving.has(filter)) this.#leaving.set(filter, this.#nowMs)
   }
 
-  /** Those that nobody has wanted since then. */
+  /** Removes filters without subscribers since that time. */
   #expireUnwanted(sinceMs: number): void {
     for (const [filter, sparedAtMs] of this.#spared) {
       if (sparedAtMs > sinceMs) break
@@ -241,14 +240,14 @@ export class TransparentSubscriptions {
     }
   }
 
-  /** As it was asked for it is not right any more, if it was. */
+  /** The sent options of the filter are not correct any more. */
   #resend(filter: TopicFilter): void {
     if (this.#said === undefined) this.#uncertain.add(filter)
     else if (this.#said.has(filter)) this.#said.set(filter, uncertain)
     this.#unsaid.add(filter)
   }
 
-  /** Whether the filter is wanted, and with how much, may have changed. */
+  /** The requirement or QoS of the filter may have changed. */
   #updateFilter(filter: TopicFilter): void {
     const [client, rule] = [this.#clients.get(filter), this.#rules.get(filter)?.qos]
     const qos = client === undefined || (rule !== undefined && rule > client) ? rule : client
@@ -260,7 +259,7 @@ export class TransparentSubscriptions {
     this.#markRelated(filter)
   }
 
-  /** What becomes of these may be something else now. */
+  /** The results for these may have changed. */
   #markRelated(filter: TopicFilter): void {
     this.#mark(filter)
     this.tree.eachCovering(filter, (other) => this.#mark(other))
@@ -286,7 +285,7 @@ export class TransparentSubscriptions {
       else this.#want(filter, qos)
     }
     if (this.#isAllThere && !this.#isComplete) this.#complete()
-    // What this has marked is settled with it, as far as there is time.
+    // Entries marked here are handled in the same pass, as far as time allows.
     this.#settlesAtMs = Infinity
     for (const filter of this.#dirty) {
       if (left-- <= 0) return this.#settleSoon(0)
@@ -299,13 +298,13 @@ export class TransparentSubscriptions {
     }
   }
 
-  /** From here on it is known what nobody wants. */
+  /** From now on unused filters are known. */
   #complete(): void {
     this.#isComplete = true
     for (const held of [this.#leaving, this.#spared]) for (const filter of held.keys()) held.set(filter, this.#nowMs)
   }
 
-  /** Undefined: it is not to be asked for. */
+  /** Undefined: it must not be subscribed. */
   #qosFor(filter: TopicFilter): QoS | undefined {
     let highest = this.tree.get(filter)
     if (highest === undefined || this.#refused.has(filter)) return undefined
@@ -321,7 +320,7 @@ export class TransparentSubscriptions {
     return highest
   }
 
-  /** A rule that wants something else of its messages than others do. */
+  /** A rule with other options than others. */
   #isOfItsOwnKind(filter: TopicFilter): boolean {
     const rule = this.#rules.get(filter)
     return rule !== undefined && rule.noLocal && (!rule.retainAsPublished || rule.retainHandling === 2)
@@ -334,6 +333,6 @@ function isSame(one: SubscriptionRequest | undefined, other: SubscriptionRequest
 
 function requestOf(filter: TopicFilter, version: number): SubscriptionRequest {
   const isVersion5 = version === 5
-  // What topics remember comes with a subscription that is new there.
+  // Retained messages are sent for a subscription that is new at the remote broker.
   return { filter, qos: 0, noLocal: isVersion5, retainAsPublished: isVersion5, retainHandling: isVersion5 ? 1 : 0 }
 }

@@ -1,42 +1,42 @@
-// How each server is spoken to: what the settings say, and what has been learnt of it since they hold.
+// The MQTT version and options for each server: the configured ones, and what was learned since.
 //
-//   as configured --it tells its name--> tries 5.0 --CONNACK with a name--> 5.0
+//   as configured --it sends its name--> tries 5.0 --CONNACK with a name--> 5.0
 //         ^                                 |                               |
 //         '---------anything else-----------'-------CONNACK without---------'
 //
-// Where the remote broker is a Godwit 5.0 is spoken, whatever is configured: only there is room for the marks by which
-// messages that go round are found out. Who promises this and does not keep it is taken at its word five times, with growing
-// pauses, and again only after a connection that lasted: a Godwit that dies in between does not do so five times in a row.
+// If the remote broker is Godwit, 5.0 is used whatever is configured, because loop markers require it. A broker that announces this and
+// fails to accept 5.0 is tried five times, with increasing pauses, and again only after a stable connection: a Godwit broker that fails
+// meanwhile does not do so five times in a row.
 //
-// Before 5.0 the bridge says in CONNECT that it is one, so that what it sent does not come back, and a Godwit tells its
-// name. Some brokers do not know the bit for that, and say so with CONNACK, or just close:
+// Before 5.0 the bridge declares itself in CONNECT, so that it does not receive its own messages, and Godwit sends its name. Some brokers
+// do not know this bit, and refuse or close the connection:
 //
-//   said --refused as unknown--------------------------------------------------> left out
-//   said --closed, at once--> left out once --let in--> said again --closed--> left out
+//   set --refused as unknown---------------------------------------------------> not set
+//   set --closed at once--> not set once --accepted--> set again --closed------> not set
 //     ^                            |                        |
-//     '---closed as well-----------'------------------------'---let in: something else had closed it
+//     '---closed as well-----------'------------------------'---accepted: the cause was another
 
 import type { ProtocolVersion } from '../protocol/index.ts'
 import { saysBridge, type BridgeSettings } from './settings.ts'
 
-/** What a server is spoken to in, and whether it is told that we are a bridge. */
+/** The version for a server, and whether the bridge declares itself. */
 export interface NegotiatedVersion {
   readonly version: ProtocolVersion
   readonly saysBridge: boolean
   readonly language: Language
-  /** It would be told that we are a bridge, and does not bear it. */
+  /** The declaration is intended, but the server does not accept it. */
   readonly lacksBit: boolean
 }
 
-/** The last two: 5.0 is spoken in place of what is configured. */
+/** The last two: 5.0 is used instead of the configured version. */
 export type Language = 'as configured' | 'tries 5.0' | '5.0'
 
 interface ServerVersionState {
   language: Language
-  /** Tries of 5.0 that came to nothing, one after the other. */
+  /** Consecutive failed attempts with 5.0. */
   failedTries: number
   bit: 'said' | 'left out once' | 'said again' | 'left out'
-  /** What it means that the bit is left out has been told. */
+  /** The effect of the missing declaration was reported. */
   isWarnedOf: boolean
 }
 
@@ -58,7 +58,7 @@ export class VersionNegotiation {
     }
   }
 
-  /** It says that it is a Godwit. True: it is to be asked in 5.0. */
+  /** It is a Godwit broker. Returns true if it must be tried with 5.0. */
   recordGodwit(server: string): boolean {
     const servers = this.#of(server)
     if (servers.failedTries >= maxFailedTries) return false
@@ -66,14 +66,14 @@ export class VersionNegotiation {
     return true
   }
 
-  /** It has let in the bridge, which spoke 5.0 in place of what is configured, and is a Godwit. */
+  /** It has accepted 5.0 instead of the configured version, and is Godwit. */
   recordUpgrade(server: string): void {
     const servers = this.#of(server)
     servers.language = '5.0'
     servers.failedTries = 0
   }
 
-  /** It does not take the bit, or so it seems: `isSaid`: it has said so. True: it is to be asked without. */
+  /** It does not accept the bit, or seems not to; `isSaid`: it said so. Returns true if it must be tried without. */
   leaveBitOut(server: string, isSaid: boolean): boolean {
     const servers = this.#of(server)
     if (servers.bit !== 'said' && servers.bit !== 'said again') return false
@@ -81,7 +81,7 @@ export class VersionNegotiation {
     return true
   }
 
-  /** It lets in the bridge, which spoke as configured. True: it is to be asked once more, with the bit. */
+  /** It has accepted the configured version. Returns true if it must be tried again with the bit. */
   recordAccepted(server: string): boolean {
     const servers = this.#of(server)
     if (servers.bit === 'said again') servers.bit = 'said'
@@ -90,7 +90,7 @@ export class VersionNegotiation {
     return true
   }
 
-  /** True: nobody has been told yet that it has the bit left out. */
+  /** Returns true if the missing declaration was not reported yet. */
   isFirstWarning(server: string): boolean {
     const servers = this.#of(server)
     const isFirstWarning = !servers.isWarnedOf
@@ -98,7 +98,7 @@ export class VersionNegotiation {
     return isFirstWarning
   }
 
-  /** An attempt has failed, or a connection. `wasThere`: it has heard CONNECT, and has not let in the bridge. */
+  /** An attempt or a connection failed. `wasThere`: it received CONNECT and did not accept the bridge. */
   recordFailure(server: string, wasThere: boolean): void {
     const servers = this.#of(server)
     if (servers.bit !== 'left out') servers.bit = 'said'
@@ -107,7 +107,7 @@ export class VersionNegotiation {
     servers.language = 'as configured'
   }
 
-  /** A connection with it has lasted: what it would not do before it may do at the next one. */
+  /** A connection was stable: what it refused before may be tried again. */
   recordStable(server: string): void {
     const servers = this.#of(server)
     servers.failedTries = 0

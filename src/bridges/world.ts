@@ -1,48 +1,48 @@
-// What a bridge needs of the world. It has no clock, no timer and no socket of its own.
+// Dependencies of a bridge, which has no clock, timer or socket of its own.
 
 import type { PacketLimits, TopicFilter } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { BridgeEvent, BridgeStatus } from './status.ts'
 
 export interface DialHandlers {
-  /** The connection is there. `onData` and `onClose` of the stream are set before this returns. */
+  /** The connection is open. Must set `onData` and `onClose` of the stream before it returns. */
   onOpen(stream: ByteStream): void
-  /** `message`: a sentence for the operator. It holds no secret. */
+  /** `message`: a sentence for administrators, without secrets. */
   onProblem(problem: { readonly message: string }): void
 }
 
 export interface Dialing {
-  /** Nobody is called any more, and what was open is closed. */
+  /** No handler is called any more, and the connection is closed. */
   abandon(): void
 }
 
-/** Opens connections to other brokers. */
+/** Opens connections to remote brokers. */
 export interface BridgeConnector {
   /**
-   * `server`: a URL of the settings, `link`: what they have for the connector. Exactly one of the handlers is called,
-   * later and never from within the call.
+   * `server`: a URL of the settings, `link`: their data for the connector. Exactly one of the handlers is called, later
+   * and never within the call.
    */
   dial(server: string, link: object, handlers: DialHandlers): Dialing
 }
 
-/** How the session stands that the bridge has in this broker; a look at the core, at once. */
+/** State of the bridge's session in this broker; read from the core at once. */
 export interface LocalSessionStatus {
   readonly subscriptions: ReadonlyMap<TopicFilter, LocalSubscription>
-  /** QoS 2 packet ids from the remote broker that it has not released. */
+  /** QoS 2 packet identifiers from the remote broker without PUBREL. */
   readonly unreleased: readonly number[]
-  /** Messages in the spool, those under way included; 0 where there is no session. */
+  /** Queued and in-flight messages; 0 if there is no session. */
   readonly spooled: number
-  /** When the oldest of them was published; undefined: there is none, or it is still being looked for. */
+  /** When the oldest of them was published; undefined: there is none, or it is being read. */
   readonly oldestAtMs: number | undefined
-  /** Messages that the spool had no room for, or that were too old, since this broker was started. */
+  /** Messages dropped because the queue was full or they expired, since the broker started. */
   readonly dropped: number
-  /** The same by reason. */
+  /** Drops by reason. */
   readonly drops: ReadonlyMap<string, number>
 }
 
 type SpoolStatus = Pick<BridgeStatus, 'spooled' | 'oldestAtMs' | 'spoolDropped' | 'spoolDrops'>
 
-/** As the bridge shows it. */
+/** In the form of the status. */
 export function spoolOf({ spooled, oldestAtMs, dropped, drops }: LocalSessionStatus): SpoolStatus {
   return { spooled, oldestAtMs, spoolDropped: dropped, spoolDrops: Object.fromEntries(drops) }
 }
@@ -51,18 +51,18 @@ export interface LocalSubscription {
   readonly qos: number
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** What is published with less comes with so much. */
+  /** Messages published with a lower QoS have this one. */
   readonly raisesTo: number
 }
 
-/** The broker that the bridge belongs to. */
+/** The broker of the bridge. */
 export interface LocalBroker {
-  /** Our end of a connection of the bridge to its session; the other end is a client of the shard. */
+  /** Opens a connection to the bridge's session; the other end is a client of the shard. */
   open(): ByteStream
   sessionStatus(): LocalSessionStatus
-  /** What is taken from the remote broker as from any client. */
+  /** Limits of messages of the remote broker, as for clients. */
   readonly limits: PacketLimits
-  /** Unacknowledged messages that the core takes from one client. */
+  /** Maximum unacknowledged messages of one client. */
   readonly receiveMaximum: number
 }
 
@@ -72,9 +72,9 @@ export interface BridgeDependencies {
   nowMs(): number
   /** 0 to 1. */
   random(): number
-  /** Soon, and never from within the call: the end of what is done now. */
+  /** Soon, never within the call: at the end of the current callback. */
   later(work: () => void): void
-  /** `Bridge.tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
+  /** `Bridge.tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   wakeAt(timeMs: number): void
   /** For the log and for alarms. */
   emit(event: BridgeEvent): void

@@ -1,52 +1,52 @@
-// One way of showing who one is. The chain asks those that are configured, one after the other.
+// The interface of authenticators. The chain calls the configured ones in order.
 
 import type { Connection } from '../../core/index.ts'
 import type { ReasonCode } from '../../protocol/index.ts'
 
-/** What a client has shown at CONNECT. */
+/** Properties of a CONNECT. */
 export interface Attempt {
   readonly connection: Connection
-  /** Undefined: it belongs to none. */
+  /** Undefined: it has none. */
   readonly namespace?: string | undefined
-  /** As the client calls itself. */
+  /** As the client sends it. */
   readonly clientId: string
-  /** Of the certificate, where the listener says that it counts, or of CONNECT. */
+  /** From the certificate, if the listener is configured so, or from CONNECT. */
   readonly username: string | undefined
   readonly password: Buffer | undefined
   readonly nowMs: number
-  /** AUTH of a client that is connected: its refusal ends the connection, and refuses no CONNECT. */
+  /** AUTH of a connected client: a refusal ends the connection. */
   readonly isReauthentication?: boolean | undefined
 }
 
-/** Somebody is who they say. */
+/** The client is authenticated. */
 export interface Success {
   readonly result: 'success'
-  /** Whom the client may call itself from now on. */
+  /** The user name from now on. */
   readonly username: string | undefined
   readonly isSuperuser: boolean
-  /** It proved its client ID, and no user name. */
+  /** It proved its client ID, not a user name. */
   readonly isByClientId?: boolean | undefined
-  /** When what was shown ceases to hold; undefined: never. */
+  /** When the credentials expire; undefined: never. */
   readonly expiresAtMs?: number | undefined
-  /** For those who decide what the client may do: the rules of a token. */
+  /** For authorization: the rules of a token. */
   readonly grants?: object | undefined
 }
 
-/** It is not true: nobody else is asked. */
+/** The credentials are wrong: no further authenticator is called. */
 export interface Rejection {
   readonly result: 'reject'
   readonly reason: ReasonCode
-  /** For the operator, and without secrets. */
+  /** For administrators, without secrets. */
   readonly why: string
 }
 
-/** Whoever should know does not answer. */
+/** The service does not answer. */
 export interface Failure {
   readonly result: 'failed'
   readonly why: string
 }
 
-/** Nothing is known here of this client: the next one is asked. */
+/** The client is unknown here: the next authenticator is called. */
 export interface Unknown {
   readonly result: 'ignore'
 }
@@ -56,6 +56,6 @@ export type Outcome = Success | Rejection | Failure | Unknown
 export const ignored: Unknown = { result: 'ignore' }
 
 export interface Authenticator {
-  /** At once wherever that is possible: a promise costs every client that connects. */
+  /** Returns at once if possible: a promise costs time for every connecting client. */
   authenticate(attempt: Attempt): Outcome | Promise<Outcome>
 }

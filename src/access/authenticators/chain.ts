@@ -1,6 +1,6 @@
-// The authenticators in their order. The first that knows the client decides.
+// The authenticators in order. The first that knows the client decides.
 //
-//   success -> in        reject -> out        ignore -> next        failed -> hardened: out; legacy: next
+//   success -> accept        reject -> refuse        ignore -> next        failed -> hardened: refuse; legacy: next
 
 import { assert } from '../../protocol/index.ts'
 import type { AuthenticatorName } from '../access-settings.ts'
@@ -20,7 +20,7 @@ export interface ChainLink {
   readonly authenticator: Authenticator
 }
 
-/** With the name of the one that decided. */
+/** With the name of the authenticator. */
 export type Decision = (Success | Rejection | Failure) & { readonly by: AuthenticatorName }
 
 export class AuthenticationChain {
@@ -32,7 +32,7 @@ export class AuthenticationChain {
     this.#failingDenies = options.failingDenies
   }
 
-  /** `ignore`: nobody knows this client. At once as long as nobody has to be asked elsewhere. */
+  /** `ignore`: no authenticator knows the client. Returns at once unless a service must be asked. */
   run(attempt: Attempt): Decision | Unknown | Promise<Decision | Unknown> {
     for (let index = 0; index < this.#links.length; index++) {
       const outcome = this.#links[index].authenticator.authenticate(attempt)

@@ -1,5 +1,5 @@
-// By a password that is known here: of the user name, or of the client id. Either is enough; where one of them is known
-// and no password fits, the client is not who it says.
+// Authenticates by the password of the user name or of the client ID. Either is sufficient. If one of them is known and
+// no password matches, the client is rejected.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { PasswordHash } from '../../records/index.ts'
@@ -9,7 +9,7 @@ import { ignored, type Attempt, type Authenticator, type Outcome } from './authe
 
 export class PasswordAuthenticator implements Authenticator {
   readonly #credentials: CredentialTable
-  /** What strangers are taken for: most credentials are of this kind. */
+  /** Hash for unknown users: that of most credentials. */
   readonly #defaultAlgorithm: PasswordHash
 
   constructor(credentials: CredentialTable, defaultAlgorithm: PasswordHash) {
@@ -25,7 +25,7 @@ export class PasswordAuthenticator implements Authenticator {
     if (fitting?.isRight !== true) {
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
-    // Who knows the password of the client id alone has not shown to be the user, whom rules may be about.
+    // A client that knows only the password of the client ID has not proved its user name, which rules may use.
     const isWhoItSays = byUsername?.isRight !== false || attempt.connection.origin?.username !== undefined
     const username = isWhoItSays ? attempt.username : undefined
     const isByClientId = fitting === byClientId
@@ -33,8 +33,8 @@ export class PasswordAuthenticator implements Authenticator {
   }
 
   /**
-   * Undefined: nobody of this name. As long as there is anybody at all it takes the same time to find that out; who gives no
-   * name has none to find out about.
+   * Undefined if the name is unknown. If there are any credentials, this takes the same time; without a name there is
+   * nothing to hide.
    */
   #compare(
     kind: CredentialKind,

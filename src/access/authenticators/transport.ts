@@ -1,11 +1,11 @@
-// By what the transport has checked already: a certificate, or a key that both sides know. The user name comes from there,
-// so that nobody with a certificate of their own calls themselves by the name of another.
+// Authenticates by credentials that the transport has verified: a certificate or a pre-shared key. The user name comes
+// from there, so a client with a certificate cannot use another's name.
 
 import type { CertificateTraits } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
 
-/** What of a certificate is the user name. */
+/** The part of a certificate that is the user name. */
 export type CertificateName = 'common_name' | 'subject' | 'serial_number' | 'fingerprint'
 
 export class CertificateAuthenticator implements Authenticator {

@@ -1,17 +1,17 @@
-// Who is banned: by client id, by user name, by address or range of addresses. A ban that has run out counts no more,
-// whether it still lies here or not; it is taken out when it is found.
+// Bans by client ID, user name, address or address range. An expired ban has no effect, and is deleted when it is
+// found.
 
 import { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from '../../config/index.ts'
 import type { AccessRecordKey, BanRecord } from '../../records/index.ts'
 
 type BanKey = Extract<AccessRecordKey, { kind: 'ban' }>
 
-/** Who somebody is, as bans see it. */
+/** The properties of a client that bans concern. */
 export interface BanSubject {
   readonly namespace?: string | undefined
   readonly clientId: string
   readonly username: string | undefined
-  /** '' where it is not known. */
+  /** '' if unknown. */
   readonly peerAddress: string
 }
 
@@ -23,9 +23,9 @@ interface RangeBan {
 export class BanList {
   readonly #byClientId = new Map<string, BanRecord>()
   readonly #byUsername = new Map<string, BanRecord>()
-  /** Single addresses, by their bits: two spellings of one are one. */
+  /** Single addresses, by their bits, independent of their spelling. */
   readonly #byAddress = new Map<string, BanRecord>()
-  /** Ranges, by their bits and how many of them count. */
+  /** Ranges, by their bits and length. */
   readonly #byRange = new Map<string, RangeBan>()
 
   get count(): number {
@@ -37,7 +37,7 @@ export class BanList {
     else if (record.as === 'username') this.#byUsername.set(record.who, record)
     else {
       const range = parseAddressRange(record.who)
-      // It was looked at when it came in. What is no address bans nobody.
+      // It was validated when it was stored. An invalid address bans no client.
       if (range === undefined) return
       if (isSingle(range)) this.#byAddress.set(keyOf(range), record)
       else this.#byRange.set(keyOf(range), { range, record })
@@ -55,7 +55,7 @@ export class BanList {
     }
   }
 
-  /** The ban that keeps this client out; undefined: none does. */
+  /** Returns the ban of this client; undefined if there is none. */
   find({ clientId, username, peerAddress }: BanSubject, nowMs: number): BanRecord | undefined {
     if (this.count === 0) return undefined
     const byName =
@@ -84,7 +84,7 @@ function findActive(bans: Map<string, BanRecord>, key: string, nowMs: number): B
   return undefined
 }
 
-/** Whether a ban holds no longer. */
+/** Returns whether a ban has expired. */
 export function hasExpired({ untilMs }: BanRecord, nowMs: number): boolean {
   return untilMs !== undefined && untilMs <= nowMs
 }
@@ -97,7 +97,7 @@ function bitsOf({ family }: Address): number {
   return family === 4 ? 32 : 128
 }
 
-/** The same for every spelling of a range: bits that do not count are left out. */
+/** The same for every spelling of a range: bits beyond its length are omitted. */
 function keyOf({ family, words, prefixBits }: AddressRange): string {
   const counting = words.map((word, index) => {
     const bits = Math.min(32, Math.max(0, prefixBits - index * 32))

@@ -1,36 +1,36 @@
-// Everything that keeps a client out whatever it shows: bans that are stored, and those of clients that flap, which are
-// kept in memory and forgotten at a restart. A ban of a namespace keeps out of that one; one of none, out of all.
+// All bans: stored ones, and those of flapping clients, which are in memory until a restart. A ban of a namespace
+// applies to its clients; one without a namespace applies to all.
 
 import { type Connection, namespacedName } from '../../core/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../../records/index.ts'
 import { BanList, hasExpired, type BanSubject } from './ban-list.ts'
 import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
 
-/** Clients kept out for flapping at one time; beyond them the one that is kept out longest comes in again. */
+/** Maximum clients banned for flapping; beyond it the oldest of these bans ends. */
 const maxFlappers = 10_000
 
 export class Bans {
   /** By namespace. */
   readonly #stored = new Map<string | undefined, BanList>()
   /**
-   * By session, user name and address: a client that connects with the client ID of another cannot get that one banned.
+   * By session, user name and address: a client that connects with another's client ID cannot cause a ban of the other.
    */
   readonly #flappers = new Map<string, BanRecord>()
   readonly #detector: FlappingDetector
-  /** Clients that were let in, by connection, while flapping is detected. */
+  /** Connected clients, by connection, while flapping is detected. */
   readonly #connections = new WeakMap<Connection, BanSubject>()
 
   constructor(settings: FlappingSettings) {
     this.#detector = new FlappingDetector(settings)
   }
 
-  /** Bans in force end with the detector that made them. */
+  /** Flapping bans end with their detector. */
   changeSettings(settings: FlappingSettings): void {
     this.#detector.changeSettings(settings)
     if (!settings.isEnabled) this.#flappers.clear()
   }
 
-  /** Whether any of it is a ban. */
+  /** Returns whether any of the records is a ban. */
   applyRecords(change: {
     readonly put: readonly AccessRecord[]
     readonly delete: readonly AccessRecordKey[]
@@ -39,7 +39,7 @@ export class Bans {
     for (const key of change.delete) {
       if (key.kind !== 'ban') continue
       this.#stored.get(key.namespace)?.delete(key)
-      // Who is let in by hand is let in.
+      // Deleting a ban also ends the flapping ban of the client.
       if (key.as === 'clientid') this.#releaseFlappers(namespacedName(key.namespace, key.who))
       hasChanged = true
     }
@@ -51,7 +51,7 @@ export class Bans {
     return hasChanged
   }
 
-  /** The ban that keeps this client out; undefined: none does. */
+  /** Returns the ban of this client; undefined if there is none. */
   find(subject: BanSubject, nowMs: number): BanRecord | undefined {
     const { namespace } = subject
     const key = this.#flappers.size === 0 ? '' : flapperKey(subject)
@@ -64,7 +64,7 @@ export class Bans {
     return own ?? this.#stored.get(undefined)?.find(subject, nowMs)
   }
 
-  /** Clients of a namespace, or of none, that are kept out for flapping; the oldest ban first. */
+  /** Returns the clients of a namespace, or of none, that are banned for flapping, oldest first. */
   flapping(namespace: string | undefined, nowMs: number): BanRecord[] {
     return [...this.#flappers.values()].filter((ban) => ban.namespace === namespace && !hasExpired(ban, nowMs))
   }
@@ -79,12 +79,12 @@ export class Bans {
     for (const key of this.#flappers.keys()) if (key.startsWith(`${session}${keySeparator}`)) this.#flappers.delete(key)
   }
 
-  /** This client has been let in. */
+  /** The client was accepted. */
   recordConnect(connection: Connection, { namespace, clientId, username, peerAddress }: BanSubject): void {
     if (this.#detector.isEnabled) this.#connections.set(connection, { namespace, clientId, username, peerAddress })
   }
 
-  /** The connection has ended. A ban, if that was once too often. */
+  /** The connection has ended. Returns a ban if that happened too often. */
   recordDisconnect(connection: Connection, nowMs: number): BanRecord | undefined {
     const subject = this.#connections.get(connection)
     if (subject === undefined) return undefined
@@ -113,7 +113,7 @@ export class Bans {
   }
 }
 
-/** A client ID and a user name have no U+0000, and namespaced names have one. */
+/** Client IDs and user names do not contain U+0000, and namespaced names contain one. */
 const keySeparator = '\0\0'
 
 function flapperKey({ namespace, clientId, username, peerAddress }: BanSubject): string {

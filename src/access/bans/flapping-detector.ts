@@ -1,14 +1,15 @@
-// Clients that come and go all the time cost everybody else: each coming is a check of a password, a CONNACK, perhaps a
-// queue from the disk. Whoever goes too often in a while is kept out for a while.
+// Bans clients temporarily that reconnect too often, because each connection costs a password check, a CONNACK and
+// possibly a read of a queue.
 //
-// Only going counts of clients that were let in: a stranger who calls himself like somebody else keeps nobody out.
+// Only disconnections of authenticated clients count, so an unauthenticated client cannot cause a ban of another's
+// client ID.
 
 import { isDeepStrictEqual } from 'node:util'
 
 /** flapping_detect.* of the configuration. */
 export interface FlappingSettings {
   readonly isEnabled: boolean
-  /** So many goings within the window are too many. */
+  /** This number of disconnections within the window is too many. */
   readonly maxCount: number
   readonly windowMs: number
   readonly banMs: number
@@ -21,7 +22,7 @@ export const defaultFlappingSettings: FlappingSettings = {
   banMs: 300_000,
 }
 
-/** Client ids that are watched; beyond them the one that is watched longest is forgotten. */
+/** Maximum client IDs that are counted; beyond it the oldest is dropped. */
 const maxCounts = 10_000
 
 interface DisconnectCount {
@@ -41,14 +42,14 @@ export class FlappingDetector {
     return this.#settings.isEnabled
   }
 
-  /** Counts begin anew, unless it is the same as before. */
+  /** Counters restart, unless the settings are unchanged. */
   changeSettings(settings: FlappingSettings): void {
     if (isDeepStrictEqual(settings, this.#settings)) return
     this.#settings = settings
     this.#counts.clear()
   }
 
-  /** A client has gone. Until when it is to be kept out; undefined: it may come again. */
+  /** A client disconnected. Returns the end of its ban; undefined: none. */
   recordDisconnect(clientId: string, nowMs: number): number | undefined {
     const { isEnabled, maxCount, windowMs, banMs } = this.#settings
     if (!isEnabled) return undefined
@@ -64,7 +65,7 @@ export class FlappingDetector {
     const watch: DisconnectCount = { count: 0, sinceMs: nowMs }
     this.#counts.delete(clientId)
     this.#counts.set(clientId, watch)
-    // A map keeps the order of putting: the first has been watched longest.
+    // A map keeps the order of insertion: the first is the oldest.
     for (const oldest of this.#counts.keys()) {
       if (this.#counts.size <= maxCounts) break
       this.#counts.delete(oldest)

@@ -1,11 +1,11 @@
-// Who is known by a password: two lists, by user name and by client id, that know nothing of each other.
+// Credentials with passwords: two independent lists, by user name and by client ID.
 //
-//              stored (API)        presets (configuration)
-//   username   alice  ......       alice (hidden), bob
+//              stored (API)        configured
+//   username   alice  ......       alice (shadowed), bob
 //   clientid   pump-7              pump-8
 //
-// A stored credential hides the preset of the same name: what was changed at run time stays changed. A namespace has lists
-// of its own before these: who is in them is found there, and others of the same name are not looked at.
+// A stored credential shadows the configured one of the same name: a change at run time stays. Lists of a namespace come first: if they
+// contain the name, others of the same name are ignored.
 
 import { namespacedName } from '../../core/index.ts'
 import type { AccessRecordKey, CredentialRecord } from '../../records/index.ts'
@@ -51,7 +51,7 @@ export class CredentialTable {
     this.#lists[by].stored.delete(namespacedName(namespace, id))
   }
 
-  /** Those of the configuration, in place of those before. */
+  /** Replaces those of the configuration. */
   setConfigured(records: readonly CredentialRecord[]): void {
     for (const kind of ['username', 'clientid'] as const) {
       this.#lists[kind].configured = new Map(

@@ -1,27 +1,27 @@
-// Passwords made unreadable, and compared so that the time it takes says nothing about how much of one was right.
+// Hashes passwords, and compares them in constant time.
 
 import { hash, pbkdf2Sync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type CredentialRecord, maxPbkdf2Iterations, type PasswordHash, pbkdf2HashBytes } from '../../records/index.ts'
 
-/** How new passwords are kept: `auth.password_hash` and `auth.salt_position`. */
+/** For new passwords: `auth.password_hash` and `auth.salt_position`. */
 export interface HashParameters {
   readonly algorithm: NewPasswordHash
   readonly saltPosition: 'prefix' | 'suffix'
 }
 
-/** New passwords are not kept as PBKDF2. */
+/** New passwords do not use PBKDF2. */
 export type NewPasswordHash = Exclude<PasswordHash, 'pbkdf2_sha512'>
 
 export const defaultHashParameters: HashParameters = { algorithm: 'sha256', saltPosition: 'prefix' }
 
-/** The part of a record that a password is compared with. */
+/** The fields of a record that a password is compared with. */
 export type HashedPassword = Pick<CredentialRecord, 'algorithm' | 'saltPosition' | 'salt' | 'hash'>
 
 const saltBytes = 16
 
 const digestNames = { md5: 'md5', sha: 'sha1', sha256: 'sha256', sha512: 'sha512' } as const
 
-/** As it is to be stored: with a new salt each time. `plain` stores it as it is, for those who must. */
+/** Hashes a password with a new salt. `plain` stores it unchanged. */
 export function hashPassword(
   password: string | Uint8Array,
   parameters: HashParameters = defaultHashParameters,
@@ -32,15 +32,15 @@ export function hashPassword(
   return { algorithm, saltPosition, salt, hash: digestOf(bytes, { algorithm, saltPosition, salt }) }
 }
 
-/** Whether this is the password that was hashed. None counts as an empty one. */
+/** Returns whether this is the password. An absent one counts as empty. */
 export function isPassword(password: Uint8Array | undefined, record: HashedPassword): boolean {
   const digest = digestOf(password ?? noBytes, record)
-  // Plain passwords differ in length, and digests of both have the same.
+  // Plain passwords differ in length; digests do not.
   if (record.algorithm === 'plain') return timingSafeEqual(sha256(digest), sha256(record.hash))
   return digest.length === record.hash.length && timingSafeEqual(digest, record.hash)
 }
 
-/** Takes as long as `isPassword` on a record of this kind: whoever is not known is not known by the clock either. */
+/** Takes as long as `isPassword` for such a record, so that the time does not show whether a user exists. */
 export function simulateHashing(password: Uint8Array | undefined, algorithm: PasswordHash): void {
   isPassword(password, placeholderRecords[algorithm])
 }
@@ -55,7 +55,7 @@ function digestOf(password: Uint8Array, salting: Omit<HashedPassword, 'hash'>): 
   return algorithm === 'plain' ? salted : hash(digestNames[algorithm], salted, 'buffer')
 }
 
-/** A record with more iterations matches no password: no archive and no import makes one. */
+/** A record with more iterations matches no password; archives and imports reject it. */
 function pbkdf2Of(password: Uint8Array, salt: Buffer): Uint8Array {
   const iterations = salt.length < iterationBytes ? 0 : salt.readUInt32BE(0)
   if (iterations < 1 || iterations > maxPbkdf2Iterations) return noBytes
@@ -66,7 +66,7 @@ const iterationBytes = 4
 
 const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
 
-/** The passwords of nobody. */
+/** Records without a matching password. */
 const placeholderRecords: Readonly<Record<PasswordHash, HashedPassword>> = {
   plain: placeholderRecordOf('plain'),
   md5: placeholderRecordOf('md5'),

@@ -1,12 +1,11 @@
-// Slows password guesses. A login is delayed before its password is looked at, so that an early answer tells nothing, and
-// only on its own connection.
+// Slows password guesses. A login is delayed before its password is checked, so that the time tells nothing, and only on its own
+// connection.
 //
 //   per address and user name   5 failed logins: no delay; then 200 ms, 400 ms ... 5 s, one login after the other
-//   per address                 200 failed logins, then 20 per second; further logins are refused without a look
+//   per address                 200 failed logins, then 20 per second; further logins are refused without a check
 //
-// Nobody can lock another client out: what fails at one address counts for no other, and a client that logged in from the
-// same address with the same password within a day passes at once. A client without failed logins at its address costs
-// one hash, when it succeeds.
+// A client cannot lock another one out: failures of one address do not count for others, and a client that logged in from the same address
+// with the same password within a day is not delayed. A client without failed logins at its address costs one hash, when it succeeds.
 
 import { hash, randomBytes } from 'node:crypto'
 import { networkOf } from '../../config/index.ts'
@@ -33,20 +32,20 @@ export const defaultFailedLoginSettings: FailedLoginSettings = {
 export interface Login {
   readonly address: string
   readonly namespace: string | undefined
-  /** Undefined: it is not known yet (SCRAM); then only the address counts. */
+  /** Undefined if not known yet (SCRAM); then only the address counts. */
   readonly name: string | undefined
-  /** What is shown as proof. */
+  /** The credentials. */
   readonly secret: Uint8Array | undefined
 }
 
-/** Whether the password is to be looked at, and when the answer may be given. */
+/** Whether to check the password, and when to respond. */
 export interface LoginTurn {
   readonly isRefused: boolean
   readonly afterMs: number
 }
 
 interface AddressFailures {
-  /** Failed logins that are left before the address is refused. */
+  /** Failed logins left before the address is refused. */
   left: number
   atMs: number
 }
@@ -58,7 +57,7 @@ interface NameFailures {
   dueAtMs: number
 }
 
-/** The oldest entry is forgotten when one more is made. */
+/** Beyond these numbers the oldest entry is dropped. */
 const maxAddresses = 8_192
 const maxNames = 8_192
 const maxKnownLogins = 16_384
@@ -72,9 +71,9 @@ export class LoginThrottle {
   #settings: FailedLoginSettings
   readonly #addresses = new Map<string, AddressFailures>()
   readonly #names = new Map<string, NameFailures>()
-  /** Logins that succeeded, by a digest, with the time of the last one. */
+  /** Successful logins by digest, with the time of the last one. */
   readonly #known = new Map<string, number>()
-  /** Makes the digests useless to anyone who reads them. */
+  /** Makes the digests useless outside of this process. */
   readonly #salt = randomBytes(keyBytes)
 
   constructor(settings: FailedLoginSettings) {
@@ -85,12 +84,12 @@ export class LoginThrottle {
     this.#settings = settings
   }
 
-  /** Addresses, names and logins that are remembered. */
+  /** Number of addresses, names and logins in memory. */
   get size(): number {
     return this.#addresses.size + this.#names.size + this.#known.size
   }
 
-  /** Before the password of a login is looked at. */
+  /** Called before the password is checked. */
   begin(login: Login, nowMs: number): LoginTurn {
     const { isEnabled, maxDelayMs } = this.#settings
     if (!isEnabled || this.#addresses.size === 0) return atOnce
@@ -122,7 +121,7 @@ export class LoginThrottle {
 
   noteSucceeded(login: Login, nowMs: number): void {
     if (!this.#settings.isEnabled) return
-    // A client that logs in again and again does not give whoever guesses its password new free attempts.
+    // Repeated logins of a known client must not give new free attempts to an attacker.
     if (!this.#isKnown(login, nowMs) && login.name !== undefined) this.#names.delete(nameKey(login))
     remember(this.#known, this.#digestOf(login), nowMs, maxKnownLogins)
   }
@@ -137,7 +136,7 @@ export class LoginThrottle {
     return hash('sha256', Buffer.concat([this.#salt, Buffer.from(who), secret]), 'base64')
   }
 
-  /** With what has been given back since the last failure. */
+  /** With the recovery since the last failure. */
   #addressOf(network: string, nowMs: number): AddressFailures | undefined {
     const address = this.#addresses.get(network)
     if (address === undefined) return undefined
@@ -145,7 +144,7 @@ export class LoginThrottle {
     const passedMs = nowMs - address.atMs
     address.left = Math.min(addressBurst, address.left + (passedMs * addressRate) / 1_000)
     address.atMs = nowMs
-    // The names at this address are remembered for longer than its rate takes to recover.
+    // The names of this address are kept longer than the recovery of its rate.
     const isForgotten = address.left === addressBurst && passedMs >= failuresForgottenAfterMs
     if (isForgotten) this.#addresses.delete(network)
     return isForgotten ? undefined : address
@@ -168,12 +167,12 @@ export class LoginThrottle {
 
 const noBytes = new Uint8Array(0)
 
-/** Names may be long; what is kept of them is not. */
+/** Names may be long, so digests are stored. */
 function nameKey({ address, namespace = '', name = '' }: Login): string {
   return `${networkOf(address)} ${hash('sha256', `${namespace}\0${name}`, 'base64')}`
 }
 
-/** As the newest of the map; the oldest gives way. */
+/** As the newest entry of the map; beyond the maximum the oldest is dropped. */
 function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.delete(key)
   map.set(key, value)

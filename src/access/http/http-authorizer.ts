@@ -1,9 +1,8 @@
-// What the operator's service says about clients: who they are (auth_req), whether they may do everything (super_req), and
-// what they may do (acl_req).
+// Asks a configured HTTP service about clients: authentication (auth_req), superuser (super_req), and authorization (acl_req).
 //
-//   200, 204   yes; with a JSON body {"result": "allow" | "deny" | "ignore", "is_superuser": true | false} as that says
-//   4xx        no
-//   the rest   the service fails: nobody knows
+//   200, 204   allow; with a JSON body {"result": "allow" | "deny" | "ignore", "is_superuser": true | false} as stated
+//   4xx        deny
+//   others     the service fails: unknown
 
 import { hash, randomBytes } from 'node:crypto'
 import { type Connection, namespaceTopics } from '../../core/index.ts'
@@ -18,11 +17,11 @@ export interface HttpAuthorizerSettings extends HttpClientSettings {
   readonly authRequest: HttpRequestSettings | undefined
   readonly superRequest: HttpRequestSettings | undefined
   readonly aclRequest: HttpRequestSettings | undefined
-  /** 0: every client is asked about each time. */
+  /** 0: responses are not cached. */
   readonly cacheTtlMs: number
 }
 
-/** What a client wants to do. */
+/** An action of a client. */
 export interface HttpAction {
   readonly connection: Connection
   readonly namespace?: string | undefined
@@ -33,7 +32,7 @@ export interface HttpAction {
 }
 
 export type HttpDecision =
-  | { readonly says: 'allow'; /** Undefined: nothing was said about that. */ readonly isSuperuser: boolean | undefined }
+  | { readonly says: 'allow'; /** Undefined: not stated. */ readonly isSuperuser: boolean | undefined }
   | { readonly says: 'deny' | 'ignore' }
   | { readonly says: 'nothing'; readonly why: string }
 
@@ -43,7 +42,7 @@ export class HttpAuthorizer implements Authenticator {
   readonly settings: HttpAuthorizerSettings
   readonly #client: HttpClient
   readonly #cache: ResponseCache<HttpDecision>
-  /** Questions hold passwords: they are remembered by a hash that nobody can make again. */
+  /** Requests contain passwords, so cache keys are salted hashes. */
   readonly #cacheKeySalt = randomBytes(32).toString('base64')
 
   constructor(settings: HttpAuthorizerSettings) {
@@ -65,7 +64,7 @@ export class HttpAuthorizer implements Authenticator {
       : outcomeOf(decision, attempt)
   }
 
-  /** Whether nothing is denied to this client. Where nobody knows, something is. */
+  /** Returns whether all actions are allowed. If the service fails, they are not. */
   async isSuperuser(attempt: Attempt): Promise<boolean> {
     const { superRequest } = this.settings
     if (superRequest === undefined) return false
@@ -77,7 +76,7 @@ export class HttpAuthorizer implements Authenticator {
     return this.settings.superRequest !== undefined
   }
 
-  /** Without a cache: whoever asks has one. */
+  /** Without a cache, because the caller has one. */
   async authorize(action: HttpAction): Promise<HttpDecision> {
     const { aclRequest } = this.settings
     if (aclRequest === undefined) return { says: 'ignore' }
@@ -95,7 +94,7 @@ export class HttpAuthorizer implements Authenticator {
     const known = this.#cache.find(key, nowMs)
     if (known !== undefined) return known
     return this.#ask(ask, connection).then((decision) => {
-      // A service that fails may serve again at the next question.
+      // A service that failed may work at the next request.
       if (decision.says !== 'nothing') this.#cache.put(key, decision, nowMs)
       return decision
     })
@@ -154,7 +153,7 @@ function readBody(contentType: string, body: string): HttpDecision {
   const parsed = parseObject(body)
   if (contentType === 'application/json' && body !== '')
     return parsed === undefined ? malformed : decisionOfBody(parsed)
-  // Many a service says its type wrong, or not at all: what it denies in JSON is denied.
+  // Many services send a wrong content type or none: a JSON denial is honored anyway.
   if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return decisionOfBody(parsed)
   return body.trim() === 'ignore' ? { says: 'ignore' } : plainAllow
 }

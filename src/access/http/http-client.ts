@@ -1,9 +1,9 @@
-// Asks a service over HTTP: so many requests at a time, so many more that wait, and each with an end.
+// An HTTP client with limits for requests in progress and waiting ones, and a timeout for each.
 //
-//   ask -> waiting (maxWaiting) -> under way (poolSize) -> answered
+//   ask -> waiting (maxWaiting) -> in progress (poolSize) -> answered
 //              '------ timeoutMs over both ------'
 //
-// Redirects are not followed: the address in the configuration is the one that is trusted.
+// Redirects are not followed: only the configured address is trusted.
 
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -12,9 +12,9 @@ import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
 export interface HttpClientSettings {
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
-  /** Requests under way. */
+  /** Maximum requests in progress. */
   readonly poolSize: number
-  /** Requests that wait for their turn; one more fails at once. */
+  /** Maximum waiting requests; further ones fail at once. */
   readonly maxWaiting: number
 }
 
@@ -27,7 +27,7 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number
-  /** Lower case, without parameters; '' where there is none. */
+  /** Lower case, without parameters; '' if absent. */
   readonly contentType: string
   readonly body: string
 }
@@ -35,7 +35,7 @@ export interface HttpResponse {
 /** The end of a sentence about the service: "... did not answer in time". */
 export type HttpFailure = { readonly failure: string }
 
-/** More than this is no answer to a question of yes or no. */
+/** A larger response is not a decision. */
 const maxResponseBytes = 65_536
 
 interface PendingRequest {
@@ -52,7 +52,7 @@ export class HttpClient {
   readonly #httpAgent: HttpAgent
   readonly #httpsAgent: HttpsAgent
   readonly #activeCount = new Set<PendingRequest>()
-  /** In order of coming: a set, so that one that has waited too long leaves at once. */
+  /** In order: a set, so that a request is removed at once at its timeout. */
   readonly #waiting = new Set<PendingRequest>()
 
   constructor(settings: HttpClientSettings) {
@@ -62,7 +62,7 @@ export class HttpClient {
     this.#httpsAgent = new HttpsAgent(options)
   }
 
-  /** Never rejects. `isWanted` is asked before a request that has waited is sent: whoever asked may have gone. */
+  /** Never rejects. `isWanted` is called before a waiting request is sent, because its client may have disconnected. */
   ask(parameters: HttpRequest, isWanted: () => boolean): Promise<HttpResponse | HttpFailure> {
     if (isForbiddenAddress(parameters.url.hostname))
       return Promise.resolve({ failure: 'has an address that is not asked' })
@@ -83,7 +83,7 @@ export class HttpClient {
     })
   }
 
-  /** What is under way fails; connections are closed. */
+  /** Requests in progress fail; connections are closed. */
   close(): void {
     for (const job of [...this.#waiting, ...this.#activeCount]) this.#finish(job, { failure: 'is not asked any more' })
     this.#httpAgent.destroy()
@@ -103,7 +103,7 @@ export class HttpClient {
     request.on('response', (response) => this.#read(job, response))
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (job.isSettled) return
-      // A connection that was kept may have been closed by the other side just now: that says nothing about the service.
+      // The service may have just closed a kept connection, which is not a failure.
       if (mayBeRepeated && request.reusedSocket && error.code === 'ECONNRESET') return this.#start(job, false)
       this.#settle(job, { failure: `can not be reached: ${error.code ?? error.message}` })
     })
@@ -150,7 +150,7 @@ export class HttpClient {
     clearTimeout(job.timer)
     this.#waiting.delete(job)
     this.#activeCount.delete(job)
-    // One that has been answered goes back to the pool by itself.
+    // An answered connection returns to the pool by itself.
     if ('failure' in answer) job.request?.destroy()
     job.settle(answer)
   }

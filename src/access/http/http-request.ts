@@ -1,4 +1,4 @@
-// A request of the configuration, filled in for one client.
+// A configured request with the values of one client.
 
 import { fillPlaceholders, type Placeholders } from '../placeholders.ts'
 import type { HttpRequest } from './http-client.ts'
@@ -12,7 +12,7 @@ export interface HttpRequestSettings {
   readonly params: readonly (readonly [name: string, value: string])[]
 }
 
-/** These say how the request is sent, and that is ours. */
+/** Headers that the HTTP client sets itself. */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'content-length',
   'transfer-encoding',
@@ -23,7 +23,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 
 const form = 'application/x-www-form-urlencoded'
 
-/** GET: parameters in the address. POST: as JSON where the content type says so, otherwise as a form. */
+/** GET: parameters in the URL. POST: as JSON if the content type says so, otherwise as a form. */
 export function fillRequest(request: HttpRequestSettings, values: Placeholders): HttpRequest {
   const url = new URL(request.url)
   const headers: Record<string, string> = {}

@@ -1,6 +1,6 @@
-// Answers for a while, and not more than so many: the oldest goes first.
+// Caches responses for a time, up to a number: the oldest is dropped first.
 //
-//   key -> answer, ends at      in the order in which they came, and so in the order in which they end
+//   key -> response, expiry      in the order of insertion, which is that of expiry
 
 export class ResponseCache<T> {
   readonly #entries = new Map<string, { readonly answer: T; readonly endsAtMs: number }>()

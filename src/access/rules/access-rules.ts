@@ -1,9 +1,9 @@
-// What clients may do, as the core asks for it: see `Permissions`. Every question goes the same way, until somebody knows:
+// Authorizes actions of clients, as the core requests it: see `Permissions`. The first step with a decision ends the check:
 //
-//   superuser -> namespaces -> token -> stored rules -> rules of the configuration -> a service elsewhere -> no_match
-//                                                                         (bridges of this broker: allowed)
+//   superuser -> namespaces -> token -> stored rules -> configured rules -> a remote service -> no_match
+//                                                                (bridges of this broker: allowed)
 //
-// and `explain` tells at which station it ended.
+// `explain` returns the deciding step.
 
 import type { AclRule } from '../../config/index.ts'
 import {
@@ -26,25 +26,25 @@ import { principalOf, type Caller, type Principal } from './principal.ts'
 import { StoredRules } from './stored-rules.ts'
 import { TokenGrants } from './token-grants.ts'
 
-/** What of the configuration decides what clients may do. Plain data. */
+/** Settings of authorization. Plain data. */
 export interface RuleSettings {
-  /** auth.acl.rules and behind them those of auth.acl.file. */
+  /** auth.acl.rules, followed by those of auth.acl.file. */
   readonly rules: readonly AclRule[]
-  /** auth.no_match, with what holds where it is not set. */
+  /** auth.no_match, with its default. */
   readonly noMatch: 'allow' | 'deny'
   /** auth.deny_action */
   readonly denyAction: 'ignore' | 'disconnect'
-  /** A service is asked where no rule says anything (auth.http_auth.acl_req). */
+  /** A service is asked if no rule matches (auth.http_auth.acl_req). */
   readonly asksService: boolean
-  /** Where the service fails: denied (`hardened`), or as if it was not there. */
+  /** If the service fails: denied (`hardened`), or skipped. */
   readonly failingDenies: boolean
-  /** Clients may bring tokens with rules in them. */
+  /** Tokens of clients may contain rules. */
   readonly hasTokens: boolean
-  /** Some clients belong to namespaces: what lies there is theirs alone. */
+  /** Some clients have namespaces: the topics of a namespace are for its clients only. */
   readonly hasNamespaces: boolean
-  /** auth.cache.max_size: answers of the service that are kept for one client. */
+  /** auth.cache.max_size: cached decisions of the service for one client. */
   readonly maxVerdicts: number
-  /** How long such an answer holds. */
+  /** Lifetime of such a decision. */
   readonly verdictTtlMs: number
 }
 
@@ -62,11 +62,11 @@ export const defaultRuleSettings: RuleSettings = {
 
 export interface RuleDependencies {
   nowMs(): number
-  /** Whether this client may be here at all. */
+  /** Returns whether this client may be connected. */
   mayStay(who: Identity): boolean
 }
 
-/** What a client has to do with rules; made once, and again when the rules have changed. */
+/** Rules that concern one client; computed once, and again after changes. */
 interface ClientRules {
   readonly principal: Principal
   readonly stored: readonly RuleList[]
@@ -84,7 +84,7 @@ const nothingDenies: Decision = { allows: false, because: 'no-match', rule: unde
 
 export class AccessRules implements Permissions {
   epoch = 0
-  /** No rule, nobody to ask, no token, and what nobody speaks of is allowed. */
+  /** There are no rules, services or tokens, and no_match allows. */
   allowsEverything: boolean
   readonly #dependencies: RuleDependencies
   readonly #stored = new StoredRules()
@@ -92,7 +92,7 @@ export class AccessRules implements Permissions {
   #settings: RuleSettings
   #configured: RuleSet
   #clientRules = new WeakMap<Identity, ClientRules>()
-  /** Lists of the configuration by client: a change of what is stored leaves them as they are. */
+  /** Lists of the configuration by client: changes of stored rules do not affect them. */
   #configuredLists = new WeakMap<Identity, readonly RuleList[]>()
 
   constructor(settings: RuleSettings, dependencies: RuleDependencies) {
@@ -103,7 +103,7 @@ export class AccessRules implements Permissions {
     this.allowsEverything = this.#isOpen()
   }
 
-  /** Answers of a service come to their end without any word: they are not to be kept by others. */
+  /** Decisions of a service expire without notice, so other modules must not cache them. */
   get isUncacheable(): boolean {
     return this.#settings.asksService
   }
@@ -116,16 +116,16 @@ export class AccessRules implements Permissions {
     return this.#permission(who, this.#decide(who, 'subscribe', filter))
   }
 
-  /** For a session whose client is not there it is asked again when the client is: then it is known who that is. */
+  /** For a session without a connected client it is checked again at CONNECT, when the identity is complete. */
   canReceive(who: Identity, topic: Topic): boolean {
     if (who.peerAddress === '') return true
-    // The service was asked about the subscription. What the rules at hand say nothing about is covered by that.
+    // The service authorized the subscription, which covers topics without a rule.
     return this.#decide(who, 'receive', topic.name)?.allows ?? true
   }
 
   /**
-   * By the rules alone: what its publisher showed when it published is not known any more, nor where it was. What may have
-   * been allowed to it, at some address, may still be.
+   * By rules only: credentials and address of the publisher at that time are unknown. What was allowed at some address
+   * counts as allowed.
    */
   canRetain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
     if (publisher.clientId === '' || this.allowsEverything) return true
@@ -142,7 +142,7 @@ export class AccessRules implements Permissions {
     return this.#dependencies.mayStay(who)
   }
 
-  /** Which rule decides, or what else does; undefined: the service has to be asked. */
+  /** Returns the deciding rule or step; undefined: the service decides. */
   explain(who: Identity, action: Action, topic: string): Decision | undefined {
     return this.#decide(who, action, topic)
   }
@@ -155,7 +155,7 @@ export class AccessRules implements Permissions {
     this.noteChange()
   }
 
-  /** Whether any of it is a rule: then the epoch has grown. */
+  /** Returns whether any of the records is a rule, in which case the epoch has grown. */
   applyRecords(change: {
     readonly put: readonly AccessRecord[]
     readonly delete: readonly AccessRecordKey[]
@@ -175,12 +175,12 @@ export class AccessRules implements Permissions {
     return hasChanged
   }
 
-  /** What the service has said: the same question has this answer for a while. */
+  /** Caches the response of the service. */
   recordResponse(who: Identity, action: 'publish' | 'subscribe', topic: string, answer: ServiceResponse): void {
     this.#serviceDecisions.recordResponse(who, { action, topic, answer }, this.#dependencies.nowMs())
   }
 
-  /** Answers may be others than before. */
+  /** Decisions may change. */
   noteChange(): void {
     this.epoch++
     this.#clientRules = new WeakMap()
@@ -193,7 +193,9 @@ export class AccessRules implements Permissions {
     return noMatch === 'allow' && !asksService && !hasTokens && !hasNamespaces && !hasRules
   }
 
-  /** A bridge only carries what others publish: sent away for one message it would be given that one again, for ever. */
+  /**
+   * A bridge forwards messages of others: if it were disconnected for one message, it would send that again, forever.
+   */
   #permission({ clientId }: Identity, decision: Decision | undefined): Permission {
     if (decision === undefined) return 'ask'
     if (decision.allows) return 'allow'
@@ -222,7 +224,7 @@ export class AccessRules implements Permissions {
       list.search(search)
       if (search.decision !== undefined) return search.decision
     }
-    // Lists of the configuration are about different clients and share one order.
+    // Lists of the configuration concern different clients and share one order.
     for (const list of configured) list.search(search)
     return search.decision
   }
@@ -255,27 +257,30 @@ export class AccessRules implements Permissions {
     return { principal: principalOf(caller), stored, configured }
   }
 
-  /** What is said about everybody is not said about the bridges of this broker: what they carry, their own rules say. */
+  /** Rules for all clients do not apply to the bridges of this broker: they forward what their own rules say. */
   #configuredListsFor(caller: Caller): readonly RuleList[] {
     return isBridgeClient(caller.clientId) ? this.#configured.listsNaming(caller) : this.#configured.listsFor(caller)
   }
 }
 
 /**
- * What lies in the namespaces is not for those of none, be it that there are namespaces no longer; and what the broker tells
- * of all its clients is not for those of one.
+ * Topics of namespaces are not for clients without one, even if namespaces were disabled since; events of the broker
+ * about all clients are not for clients of a namespace.
  */
 function isForeignNamespace({ namespace, clientId }: Identity, topic: string): boolean {
   if (namespace !== undefined) return topic.startsWith('$SYS/')
   return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)
 }
 
-/** What a bridge keeps with its session is no traffic: without it the remote broker would be made to forget the bridge. */
+/**
+ * The state that a bridge stores in its session is not traffic: without it the remote broker would have to forget the
+ * bridge.
+ */
 function isBridgeMarker({ clientId }: Identity, action: Action, topic: string): boolean {
   return action === 'subscribe' && topic.startsWith(bridgeMarksRoot) && isBridgeClient(clientId)
 }
 
-/** As the clients of the namespace know it: whoever has it from elsewhere has it with its whole name. */
+/** Returns the topic as clients of the namespace know it; others see its complete name. */
 function namespacedTopic(namespace: string | undefined, topic: string): string {
   const prefix = namespaceTopics(namespace)
   return topic.startsWith(prefix) ? topic.slice(prefix.length) : topic

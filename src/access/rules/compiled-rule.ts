@@ -1,4 +1,4 @@
-// A rule ready to be asked, and the question that it is asked.
+// A compiled rule, and a search for the deciding one.
 //
 //   Search { publish | subscribe | receive, topic } --> rules, in any order --> the decision of the first in *their* order
 
@@ -6,33 +6,33 @@ import type { AclRule, AclTopic } from '../../config/index.ts'
 import type { Principal } from './principal.ts'
 import { coversFilter, hasPlaceholder, matchesTopic, patternOf, type TopicPattern } from './topic-patterns.ts'
 
-/** `receive`: at delivery, whichever subscription a message comes by. */
+/** `receive`: at delivery, whichever subscription matches. */
 export type Action = 'publish' | 'subscribe' | 'receive'
 
-/** What was decided, and what decided it. One object for each rule: nothing is made when it is found. */
+/** A decision and its reason. One object per rule, so that a search allocates nothing. */
 export interface Decision {
   readonly allows: boolean
   readonly because:
     | 'superuser'
-    /** It lies in a namespace, and the client elsewhere. */
+    /** The topic is in a namespace, and the client is not. */
     | 'namespace'
     | 'token'
     | 'stored-rule'
     | 'configured-rule'
-    /** The client is called something that must not stand in the rule. */
+    /** The client ID or user name must not be inserted into the rule. */
     | 'unusable-placeholder'
     /** It is a bridge of this broker, which no rule names. */
     | 'bridge'
     | 'service'
     | 'no-match'
-  /** The rule, as it is written; undefined where none decided. */
+  /** The rule as it is written; undefined if no rule decided. */
   readonly rule: string | undefined
-  /** Where it is written: `acl.conf:12`; undefined for rules that are in no file. */
+  /** Its position: `acl.conf:12`; undefined for rules that are in no file. */
   readonly place: string | undefined
 }
 
 export interface CompiledRule {
-  /** The place among all rules of its source: the lowest that matches decides. */
+  /** The index among all rules of its source: the lowest matching one decides. */
   readonly order: number
   readonly allows: boolean
   readonly appliesToPublish: boolean
@@ -73,14 +73,14 @@ export function compileRule(source: RuleSource, order: number): CompiledRule {
   }
 }
 
-/** One question on its way through the rules, with the best answer so far. */
+/** One search with the best decision so far. */
 export class Search {
   readonly principal: Principal
   readonly action: Action
-  /** A topic name, or where the action is subscribe a filter. */
+  /** A topic name; for subscribe, a filter. */
   readonly topic: string
   readonly levels: readonly string[]
-  /** Of the rule that has decided so far; Infinity: none. */
+  /** Of the deciding rule so far; Infinity: none. */
   order = Infinity
   decision: Decision | undefined = undefined
 
@@ -91,7 +91,7 @@ export class Search {
     this.levels = topic.split('/')
   }
 
-  /** `rule` matches, or cannot be asked without a value that this client has not got. */
+  /** `rule` matches, or needs a value that this client does not have. */
   note(rule: CompiledRule): void {
     if (rule.order >= this.order) return
     this.order = rule.order
@@ -99,14 +99,14 @@ export class Search {
   }
 }
 
-/** The rule stands for something that this client must not be called: it denies, whatever the topic. */
+/** The rule uses a name of this client that must not be inserted: it denies all topics. */
 export function lacksValue(rule: CompiledRule, principal: Principal): boolean {
   return (
     (rule.needsClientId && principal.clientId === undefined) || (rule.needsUsername && principal.username === undefined)
   )
 }
 
-/** Whether the rule decides. Slow and plain: what the index must agree with. */
+/** Returns whether the rule decides. Slow and simple; the index must agree with it. */
 export function matchesRule(rule: CompiledRule, search: Search): boolean {
   if (!(search.action === 'publish' ? rule.appliesToPublish : rule.appliesToSubscribe)) return false
   if (rule.patterns === undefined || lacksValue(rule, search.principal)) return true
@@ -114,9 +114,8 @@ export function matchesRule(rule: CompiledRule, search: Search): boolean {
 }
 
 /**
- * A leading wildcard that denies means `$SYS` and its like too: what is shut must not be open by a letter. What is
- * literal is compared as it is. But a filter that somebody may subscribe to literally would be worth nothing if what it
- * matches were held back at delivery.
+ * A leading wildcard that denies also includes `$SYS` and other topics with `$`, so that a denial has no gap. Literal
+ * text is compared exactly. An allowed literal filter would be useless if its messages were denied at delivery.
  */
 function matchesPattern(pattern: TopicPattern, allows: boolean, search: Search): boolean {
   const { levels, principal, topic, action } = search

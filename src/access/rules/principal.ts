@@ -1,19 +1,19 @@
-// Who asks, as rules see it.
+// The client of a request, as rules see it.
 
 import { isInRange, parseAddress, type AclSubject, type Address } from '../../config/index.ts'
 
-/** What of an identity rules look at. */
+/** The parts of an identity that rules use. */
 export interface Caller {
   readonly namespace?: string | undefined
   readonly clientId: string
   readonly username: string | undefined
-  /** '' where it is not known. */
+  /** '' if unknown. */
   readonly peerAddress: string
 }
 
 /** A client with its values for placeholders. */
 export interface Principal {
-  /** Undefined: the client is called something that must not be put into a rule. */
+  /** Undefined if the client ID must not be inserted into a rule. */
   readonly clientId: string | undefined
   readonly username: string | undefined
 }
@@ -23,19 +23,19 @@ export function principalOf({ clientId, username }: Pick<Caller, 'clientId' | 'u
 }
 
 /**
- * A client chooses what it is called: wildcards and separators in it would make a rule match what it was not written
- * for, and so would a name that turns the first level into one of the broker's own (`$SYS`).
+ * A client chooses its names: wildcards and separators in them would make a rule match other topics, and so would a
+ * name that turns the first level into a topic of the broker (`$SYS`).
  */
 function placeholderValue(value: string | undefined): string | undefined {
   return value === undefined || value === '' || /[+#/\0]/.test(value) || value.startsWith('$') ? undefined : value
 }
 
-/** The address in numbers; undefined where it is not known. */
+/** Returns the parsed address; undefined if unknown. */
 export function addressOf({ peerAddress }: Caller): Address | undefined {
   return parseAddress(peerAddress)
 }
 
-/** Whether a rule for `who` is about this client. Of an address that is not known what `ifUnknown` says: that nothing holds. */
+/** Returns whether a rule for `who` concerns this client. For an unknown address the result is `ifUnknown`. */
 export function appliesTo(who: AclSubject, caller: Caller, address: Address | undefined, ifUnknown = false): boolean {
   switch (who.is) {
     case 'anybody':

@@ -1,12 +1,11 @@
-// Many rules by what they are about, so that a question costs what its topic has of levels and not what there are of rules.
+// An index of rules by topic: a search costs time for the levels of its topic, not for the number of rules.
 //
 //   root -- text 'a' --> node -- one --> node       a/+
 //      |                   \--- rest: lowest orders  a/#
 //      \--- one --> ...     \-- templates            a/${clientid}
 //
-// At each end stand the lowest orders of rules that end there: one for each action, and those of rules that deny beside
-// them, as leading wildcards of these match topics with a `$` in front. Each node knows the lowest order below it: what
-// cannot decide any more is not gone into.
+// Each end has the lowest orders of its rules: one for each action, and separately those of denying rules, because leading wildcards of
+// these match topics with `$`. Each node has the lowest order below it: branches that cannot decide are skipped.
 
 import type { Action, CompiledRule, Search } from './compiled-rule.ts'
 import { fillTemplate, type FilterPattern, type TemplatePart } from './topic-patterns.ts'
@@ -22,7 +21,7 @@ class LowestOrders {
   }
 }
 
-/** Where filters end. */
+/** The end of filters. */
 class FilterEnd {
   readonly all = new LowestOrders()
   readonly denying = new LowestOrders()
@@ -132,11 +131,11 @@ function templateChild(node: TreeNode, parts: readonly TemplatePart[]): TreeNode
   return child
 }
 
-/** One way through the tree. */
+/** One search in the tree. */
 class TreeSearch {
   order = Infinity
   readonly #search: Search
-  /** The first level begins with `$`: of leading wildcards only those that deny count. */
+  /** The first level starts with `$`: of leading wildcards only denying ones count. */
   readonly #isHidden: boolean
 
   constructor(search: Search) {
@@ -153,7 +152,7 @@ class TreeSearch {
     if (end !== undefined) this.noteOrder((denyingOnly ? end.denying : end.all)[this.#search.action])
   }
 
-  /** The filters below `node` that match the topic from level `at` on. */
+  /** Visits the filters below `node` that match the topic from level `at` on. */
   matchFrom(node: TreeNode, at: number, denyingOnly: boolean): void {
     if (node.lowest >= this.order) return
     const level = this.#search.levels[at]
@@ -166,7 +165,7 @@ class TreeSearch {
     for (const template of this.#templatesFor(node, level)) this.matchFrom(template, at + 1, denyingOnly)
   }
 
-  /** The filters below `node` that cover the wanted one from level `at` on. */
+  /** Visits the filters below `node` that cover the requested one from level `at` on. */
   coverFrom(node: TreeNode, at: number, denyingOnly: boolean): void {
     if (node.lowest >= this.order) return
     const level = this.#search.levels[at]

@@ -1,14 +1,14 @@
-// Rules about the same clients, in their order. A few are gone through one by one; many get an index.
+// Rules for the same clients, in order. Short lists are searched linearly; long ones have an index.
 
 import { matchesRule, type CompiledRule, type Search } from './compiled-rule.ts'
 import { RuleIndex } from './rule-index.ts'
 
-/** Beyond so many going through costs more than looking up. */
+/** Beyond this length the index is faster. */
 const maxScannedRules = 8
 
 export class RuleList {
   readonly #rules: readonly CompiledRule[]
-  /** Made when it is first needed: most lists of most clients never are. */
+  /** Created when needed: most lists of most clients are never used. */
   #index: RuleIndex | undefined
 
   /** `rules` in ascending order. */
@@ -24,7 +24,7 @@ export class RuleList {
   }
 }
 
-/** The first of the rules that decides. */
+/** Finds the first deciding rule. */
 export function scanRules(rules: readonly CompiledRule[], search: Search): void {
   for (const rule of rules) {
     if (rule.order >= search.order) return

@@ -1,10 +1,9 @@
-// The rules of the configuration, by whom they are about. A client is asked for the lists that are about it once; after
-// that a question goes through these lists only.
+// Configured rules by the clients that they concern. The lists of a client are selected once; later searches visit only these.
 //
-//   everybody                                  one list
+//   all clients                                one list
 //   user u / client c                          found by the name
-//   {'and', [{user, u}, {ipaddr, ...}]}        found by the name, then looked at
-//   {ipaddr, ...} and what has no name in it   looked at for each client
+//   {'and', [{user, u}, {ipaddr, ...}]}        found by the name, then checked
+//   {ipaddr, ...} and others without a name    checked for each client
 
 import type { AclRule, AclSubject } from '../../config/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
@@ -13,13 +12,13 @@ import { addressOf, appliesTo, type Caller } from './principal.ts'
 
 interface RuleGroup {
   readonly who: AclSubject
-  /** Of all its rules, where it is asked for addresses. */
+  /** Of all its rules, if it is for addresses. */
   readonly permit: AclRule['permit']
   readonly rules: CompiledRule[]
   readonly list: RuleList
 }
 
-/** A name without which a rule is not about a client. */
+/** A name that a client must have for the rule. */
 interface RequiredName {
   readonly by: 'username' | 'clientid'
   readonly name: string
@@ -47,19 +46,19 @@ export class RuleSet {
     }
   }
 
-  /** The lists that are about this client, in no order: the rules in them know theirs. */
+  /** Returns the lists for this client, in no order: their rules have an order. */
   listsFor(caller: Caller): RuleList[] {
     return listsAbout(caller, this.#groupsFor(caller))
   }
 
-  /** Those of them in which its client id is named. */
+  /** Returns those of them that name its client ID. */
   listsNaming(caller: Caller): RuleList[] {
     return listsAbout(caller, this.#groupsNaming(caller))
   }
 
   /**
-   * The same for a client that was here at some time, and nobody knows any more from where: what is allowed at some address
-   * may have been allowed to it, and what is denied at one need not have been denied. `isNamed`: as in `listsNaming`.
+   * Does the same for a client whose address is unknown: what is allowed at some address counts as allowed, and what is
+   * denied at one does not count. `isNamed`: as in `listsNaming`.
    */
   listsForOffline(caller: Omit<Caller, 'peerAddress'>, isNamed: boolean): RuleList[] {
     const candidates = isNamed ? this.#groupsNaming(caller) : this.#groupsFor(caller)
@@ -91,7 +90,7 @@ export class RuleSet {
     for (const { by, name } of anchors) {
       const known = this.#byName[by].get(name)
       if (known === undefined) this.#byName[by].set(name, [group])
-      // Groups are filed one after the other: a name that the group has twice has it last.
+      // Groups are added one after the other, so a repeated name of the group has it last.
       else if (known.at(-1) !== group) known.push(group)
     }
   }
@@ -106,7 +105,7 @@ function needsAddress(who: AclSubject): boolean {
   return who.is === 'address' || ('parts' in who && who.parts.some(needsAddress))
 }
 
-/** Names of which a client must have one; undefined: it may be called anything. */
+/** Names of which a client must have one; undefined: any client. */
 function requiredNamesOf(who: AclSubject): readonly RequiredName[] | undefined {
   switch (who.is) {
     case 'username':

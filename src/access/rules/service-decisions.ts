@@ -1,23 +1,22 @@
-// What a service elsewhere has said about single clients, for as long as it holds. Bounded for each client; what is kept
-// of a client goes with it.
+// Cached decisions of a remote service for single clients. Limited for each client; removed with the client.
 
 import type { Identity } from '../../core/index.ts'
 
-/** `ignore`: it leaves it to others. `failed`: it did not answer, or not as it should. */
+/** `ignore`: other rules decide. `failed`: no answer, or an invalid one. */
 export type ServiceResponse = 'allow' | 'deny' | 'ignore' | 'failed'
 
 export interface DecisionLimits {
-  /** auth.cache.max_size: verdicts of one client. */
+  /** auth.cache.max_size: decisions of one client. */
   readonly maxPerClient: number
   readonly ttlMs: number
 }
 
 /**
- * However short verdicts hold, the one that has just come is there when the core asks again for what it had asked for;
- * and no client makes more than one request a second about one topic.
+ * Minimum lifetime, so that a new decision is valid when the core repeats its check, and a client causes at most one
+ * request per second for one topic.
  */
 const minTtlMs = 1_000
-/** Verdicts of one client that are not older than that: one SUBSCRIBE with very many filters needs them all. */
+/** Maximum decisions of one client within the minimum lifetime: one SUBSCRIBE with many filters needs all of them. */
 const maxRecentDecisions = 4_096
 
 interface CachedDecision {
@@ -34,13 +33,13 @@ export class ServiceDecisions {
     this.#limits = limits
   }
 
-  /** New limits; what was learned before is forgotten. */
+  /** Applies new limits and empties the cache. */
   changeLimits(limits: DecisionLimits): void {
     this.#limits = limits
     this.#decisions = new WeakMap()
   }
 
-  /** Undefined: nobody knows, or not any more. */
+  /** Undefined if unknown or expired. */
   find(who: Identity, action: 'publish' | 'subscribe', topic: string, nowMs: number): ServiceResponse | undefined {
     const decision = this.#decisions.get(who)?.get(keyOf(action, topic))
     return decision === undefined || decision.untilMs <= nowMs ? undefined : decision.response
@@ -55,14 +54,14 @@ export class ServiceDecisions {
     const own = this.#decisions.get(who) ?? new Map<string, CachedDecision>()
     this.#decisions.set(who, own)
     const key = keyOf(what.action, what.topic)
-    // What failed is asked again soon: a service that is back is not to be taken for one that says no.
+    // A failed request is repeated soon, because a failure is not a denial.
     const holdsMs = response === 'failed' ? minTtlMs : Math.max(minTtlMs, this.#limits.ttlMs)
     own.delete(key)
     own.set(key, { response, receivedAtMs: nowMs, untilMs: nowMs + holdsMs })
     this.#removeOldest(own, nowMs)
   }
 
-  /** A map keeps the order of learning: the first is the oldest. */
+  /** A map keeps the order of insertion: the first is the oldest. */
   #removeOldest(own: Map<string, CachedDecision>, nowMs: number): void {
     for (const [key, { receivedAtMs }] of own) {
       const isYoung = nowMs - receivedAtMs < minTtlMs

@@ -1,6 +1,5 @@
-// The rules that are stored, by whom they are about. They are asked in three steps: those about the client id, those
-// about the user name, those about everybody; within a step the oldest first. Those of the client's namespace come before
-// those of none.
+// Stored rules by the clients that they concern. They are checked in three steps: those for the client ID, for the user
+// name, for all clients; within a step the oldest first. Rules of the client's namespace come before those without one.
 
 import { readAclTopic } from '../../config/index.ts'
 import { namespacedName } from '../../core/index.ts'
@@ -11,10 +10,10 @@ import type { Caller } from './principal.ts'
 
 type RuleKey = Extract<AccessRecordKey, { kind: 'rule' }>
 
-/** Rules about one name. */
+/** Rules for one name. */
 interface NamedRules {
   readonly records: Map<string, RuleRecord>
-  /** Made when it is asked; undefined since the last change. */
+  /** Created when needed; undefined after a change. */
   list: RuleList | undefined
 }
 
@@ -48,14 +47,14 @@ export class StoredRules {
     if (namedRules.records.size === 0) rulesByName.delete(name)
   }
 
-  /** The lists about this client, in the order in which they are asked. */
+  /** Returns the lists for this client, in order. */
   listsFor(caller: Caller): RuleList[] {
     const { namespace } = caller
     const own = namespace === undefined ? [] : this.#namedRulesOf(caller, namespace)
     return [...own, ...this.#namedRulesOf(caller, undefined)].map(listOf)
   }
 
-  /** The rules about this client id alone. */
+  /** Returns the lists for this client ID only. */
   listsNaming(clientId: string): RuleList[] {
     const namedRules = this.#rulesByName.clientid.get(namespacedName(undefined, clientId))
     return namedRules === undefined ? [] : [listOf(namedRules)]
@@ -81,7 +80,7 @@ function listOf(namedRules: NamedRules): RuleList {
   return namedRules.list
 }
 
-/** Rules of the same moment have an order too, the same on every shard and after each start. */
+/** Rules with the same time have a defined order too, the same on every shard and after each start. */
 function byAge(a: RuleRecord, b: RuleRecord): number {
   return a.createdAtMs - b.createdAtMs || (keyOf(a) < keyOf(b) ? -1 : 1)
 }
@@ -91,7 +90,7 @@ function compileRecord(record: RuleRecord, order: number): CompiledRule {
   const read = readAclTopic(topic)
   const whom = about === 'all' ? 'all' : `${about} ${JSON.stringify(who)}`
   const text = `${permit} ${whom} ${action} ${JSON.stringify(topic)}`
-  // What is no filter was refused when it came in; should it lie there all the same, it means itself only.
+  // Invalid filters are refused when they are stored; one that exists anyway is taken literally.
   const topics = ['problem' in read ? { kind: 'literal' as const, text: topic } : read]
   return compileRule({ permit, action, topics, text, place: undefined, because: 'stored-rule' }, order)
 }

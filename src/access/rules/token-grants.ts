@@ -1,5 +1,4 @@
-// What a token says its bearer may do. It says all of it: what is not among it is denied, whatever the other rules say.
-// Two forms are read:
+// Permissions in a token. They are complete: everything else is denied, whatever other rules say. Two forms are supported:
 //
 //   {"pub": ["a/${clientid}"], "sub": ["eq a/+"], "all": ["b/#"]}
 //   [{"permission": "allow", "action": "publish", "topic": "a/#"}, ...]            action: publish, subscribe, all
@@ -8,10 +7,10 @@ import { readAclTopic, readLiteral, type AclTopic } from '../../config/index.ts'
 import { compileRule, type CompiledRule, type RuleSource, type Search } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
 
-/** More than these nobody writes into a token, and each costs memory as long as the client is there. */
+/** Maximum number of rules, because each uses memory while the client is connected. */
 const maxTokenRules = 1_000
 
-/** Stands in `Identity.grants`. */
+/** Stored in `Identity.grants`. */
 export class TokenGrants {
   readonly #list: RuleList
 
@@ -24,7 +23,7 @@ export class TokenGrants {
   }
 }
 
-/** Reads the claim. Undefined: it is not of a form that we know, and its bearer must not be let in by it. */
+/** Parses the claim. Undefined if its form is unknown, so that the client must be refused. */
 export function tokenGrants(claim: unknown): TokenGrants | undefined {
   const sources = Array.isArray(claim) ? readRules(claim) : readLists(claim)
   if (sources === undefined || sources.length > maxTokenRules) return undefined
@@ -62,7 +61,7 @@ function readRules(claim: readonly unknown[]): RuleSource[] | undefined {
     const { permission, topic } = rule
     const action = actionNames.get(rule.action)
     if ((permission !== 'allow' && permission !== 'deny') || action === undefined) return undefined
-    // What narrows a rule further must not be passed over: an allowance would be wider than it was meant.
+    // An unknown restriction must not be ignored, because the rule would allow too much.
     if (Object.keys(rule).some((key) => !['permission', 'topic', 'action'].includes(key))) return undefined
     const source = sourceOf(permission, action, topic)
     if (source === undefined) return undefined

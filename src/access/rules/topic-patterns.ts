@@ -1,7 +1,7 @@
-// Topics of rules, taken apart, and what they match. Slow and plain: what the index must agree with.
+// Parsed topics of rules, and what they match. Slow and simple; the index must agree with it.
 //
-// A rule covers a filter only if it covers everything that the filter can match: what is allowed for `a/+` is not
-// allowed for `a/#`.
+// A rule covers a filter only if it covers everything that the filter matches: a rule that allows `a/+` does not allow
+// `a/#`.
 
 import { readAclTopic, type AclTopic } from '../../config/index.ts'
 import type { Principal } from './principal.ts'
@@ -25,7 +25,7 @@ export interface FilterPattern {
 export interface LiteralPattern {
   readonly kind: 'literal'
   readonly text: string
-  /** What it matches where it is read as a filter; undefined where it has no wildcards in their places. */
+  /** What it matches as a filter; undefined if its wildcards are not valid for a filter. */
   readonly asFilter: FilterPattern | undefined
 }
 
@@ -33,7 +33,7 @@ export type TopicPattern = FilterPattern | LiteralPattern
 
 const placeholder = /(\$\{clientid\}|\$\{username\})/
 
-/** Takes a rule's topic apart. */
+/** Parses a rule's topic. */
 export function patternOf(topic: AclTopic): TopicPattern {
   return topic.kind === 'filter' ? filterPattern(topic.text) : literalPattern(topic.text)
 }
@@ -44,7 +44,7 @@ function filterPattern(text: string): FilterPattern {
 
 function literalPattern(text: string): LiteralPattern {
   const isFilter = /[+#]/.test(text) && !text.startsWith('@') && !('problem' in readAclTopic(text))
-  // Without templates: in what is literal `%c` is two letters.
+  // Without templates: in literal text `%c` is two characters.
   const levels = isFilter ? text.split('/').map(plainLevel) : []
   return { kind: 'literal', text, asFilter: isFilter ? { kind: 'filter', levels } : undefined }
 }
@@ -67,7 +67,7 @@ function templatePart(piece: string): TemplatePart {
   return piece === '${username}' ? { value: 'username' } : { text: piece }
 }
 
-/** Whether some level stands for what this client is called. */
+/** Returns whether a level contains this value of the client. */
 export function hasPlaceholder(pattern: TopicPattern, value: 'clientId' | 'username'): boolean {
   if (pattern.kind === 'literal') return false
   return pattern.levels.some(
@@ -75,7 +75,7 @@ export function hasPlaceholder(pattern: TopicPattern, value: 'clientId' | 'usern
   )
 }
 
-/** The level with the client's values in it. The values have been looked at: see `speakerOf`. */
+/** Inserts the client's values into the level. The values were checked: see `principal.ts`. */
 export function fillTemplate(parts: readonly TemplatePart[], principal: Principal): string {
   return parts.map((part) => ('text' in part ? part.text : (principal[part.value] ?? ''))).join('')
 }
@@ -86,13 +86,13 @@ function matchesLevel(pattern: LevelPattern | undefined, level: string, principa
   return pattern.is === 'one' || (pattern.is === 'text' && pattern.text === level)
 }
 
-/** Topics that begin with `$` are not meant by a leading wildcard [MQTT-4.7.2-1], unless `isWide`. */
+/** A leading wildcard does not match topics that start with `$` [MQTT-4.7.2-1], unless `isWide`. */
 function isHidden(pattern: FilterPattern, firstLevel: string | undefined, isWide: boolean): boolean {
   const first = pattern.levels[0]?.is
   return !isWide && firstLevel?.startsWith('$') === true && (first === 'one' || first === 'rest')
 }
 
-/** Whether the pattern matches a topic name. `isWide`: leading wildcards match what begins with `$` as well. */
+/** Returns whether the pattern matches a topic name. `isWide`: leading wildcards match topics with `$` as well. */
 export function matchesTopic(
   pattern: FilterPattern,
   topic: readonly string[],
@@ -108,7 +108,7 @@ export function matchesTopic(
   return pattern.levels.length === topic.length
 }
 
-/** Whether the pattern matches every topic that `filter` matches. `isWide` as above. */
+/** Returns whether the pattern matches every topic that `filter` matches. `isWide` as above. */
 export function coversFilter(
   pattern: FilterPattern,
   filter: readonly string[],
@@ -120,7 +120,7 @@ export function coversFilter(
     if (level.is === 'rest') return true
     const wanted = filter[index]
     if (wanted === undefined) return false
-    // Every topic has a first level, so `#` alone is no more than `+/#`. Further down it matches what has no such level.
+    // Every topic has a first level, so `#` alone is no more than `+/#`. At lower levels it also matches the parent.
     if (wanted === '#') return index === 0 && level.is === 'one' && pattern.levels[1]?.is === 'rest'
     const isCovered = wanted === '+' ? level.is === 'one' : matchesLevel(level, wanted, principal)
     if (!isCovered) return false

@@ -1,4 +1,4 @@
-// Users who come by SCRAM, and the conversations that are under way: one for each connection, forgotten with it.
+// SCRAM users, and exchanges in progress: one per connection, deleted with it.
 
 import { type Connection, namespacedName } from '../../core/index.ts'
 import type { AccessRecordKey, ScramRecord } from '../../records/index.ts'
@@ -8,9 +8,9 @@ import { scramAlgorithms, scramNameOf, type ScramAlgorithm } from './scram-recor
 type ScramKey = Extract<AccessRecordKey, { kind: 'scram' }>
 
 export interface ScramSettings {
-  /** Users of the configuration. A stored one of the same name counts instead. */
+  /** Users of the configuration. A stored one of the same name replaces one. */
   readonly users: readonly ScramRecord[]
-  /** For the salts of those whom nobody knows: the same on every shard and over restarts. */
+  /** For the salts of unknown users: the same on every shard and after restarts. */
   readonly secret: Uint8Array
   readonly iterations: number
 }
@@ -21,10 +21,10 @@ export class ScramAuthenticator {
   readonly #stored = new Map<string, ScramRecord>()
   #configured: ReadonlyMap<string, ScramRecord> = new Map()
   readonly #exchanges = new WeakMap<Connection, ScramExchange>()
-  /** Who was let in: the name may not change with a re-authentication. */
+  /** Authenticated user names, which a re-authentication must not change. */
   readonly #authenticated = new WeakMap<Connection, string>()
 
-  /** Undefined: it is not offered. Conversations that are under way go on where their user is one still. */
+  /** Undefined: not offered. Exchanges in progress continue if their user still exists. */
   changeSettings(settings: ScramSettings | undefined): void {
     this.#settings = settings
     this.#configured = new Map(settings?.users.map((user) => [user.username, user]))
@@ -38,18 +38,18 @@ export class ScramAuthenticator {
     this.#stored.delete(namespacedName(namespace, username))
   }
 
-  /** Whether the method is offered: it is one of ours, and there is anybody who could come in by it. */
+  /** Returns whether the method is supported and has any users. */
   isOffered(method: string): method is ScramAlgorithm {
     if (this.#settings === undefined || this.#stored.size + this.#configured.size === 0) return false
     return scramAlgorithms.some((algorithm) => algorithm === method)
   }
 
-  /** Whether somebody of this name comes in by SCRAM: nobody else is called so. */
+  /** Returns whether this name belongs to a SCRAM user: other clients must not use it. */
   isUser(username: string, namespace: string | undefined): boolean {
     return this.#settings !== undefined && this.#userOf(scramNameOf(username), namespace) !== undefined
   }
 
-  /** The conversation begins: with CONNECT, or anew with a re-authentication. */
+  /** Starts an exchange at CONNECT, or at a re-authentication. */
   startExchange(
     connection: Connection,
     algorithm: ScramAlgorithm,

@@ -1,5 +1,5 @@
-// One conversation in which a client shows that it knows a password, and the broker that it knows what is kept of it
-// (RFC 5802, section 3, and RFC 7677).
+// One SCRAM exchange: the client proves that it knows a password, and the broker that it has the stored record (RFC 5802, section 3,
+// and RFC 7677).
 //
 //   awaiting-first --client-first--> awaiting-final --client-final--> over
 //                   <--server-first--                <--server-final--
@@ -16,11 +16,11 @@ export type ScramStep =
   | { readonly step: 'failed'; readonly why: string }
 
 export interface ScramDependencies {
-  /** As things are at this moment; undefined: nobody of this name may come in by this method. */
+  /** Returns the current record; undefined if no user of this name may use this method. */
   find(username: string): ScramRecord | undefined
-  /** For the salts of those whom nobody knows. */
+  /** For the salts of unknown users. */
   readonly secret: Uint8Array
-  /** What they are said to have. */
+  /** Iterations that are sent for unknown users. */
   readonly iterations: number
 }
 
@@ -48,7 +48,7 @@ export class ScramExchange {
     this.#dependencies = dependencies
   }
 
-  /** What the client has sent, and what is to be answered. Nothing at first is an invitation to begin. */
+  /** Handles a message of the client and returns the response. No data at first requests the start. */
   handleMessage(data: Uint8Array | undefined): ScramStep {
     const phase = this.#phase
     this.#phase = { phase: 'over' }
@@ -101,14 +101,14 @@ export class ScramExchange {
     const isRight = shown.length === record.storedKey.length && timingSafeEqual(shown, record.storedKey)
     if (!isKnown) return failed('nobody knows this user')
     if (!isRight) return failed('the password is wrong')
-    // What holds now counts, and not what held when the conversation began.
+    // The current record is used, which may differ from that at the start.
     const present = this.#dependencies.find(record.username)
     if (present === undefined || !isSameKey(present, record)) return failed('the user has changed meanwhile')
     const verifier = keyed(algorithm, record.serverKey, authMessage).toString('base64')
     return { step: 'done', data: Buffer.from(`v=${verifier}`), record: present }
   }
 
-  /** Whoever is not known is asked the same as everybody, and fails at the end. */
+  /** An unknown user gets the same messages as others, and fails at the end. */
   #placeholderUser(username: string): ScramRecord {
     const { algorithm } = this
     return {

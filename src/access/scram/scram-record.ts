@@ -1,4 +1,4 @@
-// What is kept of a password for SCRAM: enough to check that a client knows it, and too little to be taken for the client
+// The stored record of a SCRAM user: sufficient to verify that a client knows the password, but not to log in as the client
 // (RFC 5802, section 3).
 //
 //   password --PBKDF2(salt, iterations)--> salted --HMAC "Client Key"--> clientKey --H--> storedKey
@@ -15,7 +15,7 @@ export type ScramAlgorithm = ScramRecord['algorithm']
 
 export const scramAlgorithms = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
-/** Of a kind of SCRAM: the name of its hash. */
+/** Names of the hashes. */
 export const hashNames = { 'SCRAM-SHA-256': 'sha256', 'SCRAM-SHA-512': 'sha512' } as const
 export const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64 } as const
 
@@ -25,29 +25,29 @@ export interface NewScramUser {
   readonly username: string
   readonly password: string
   readonly algorithm: ScramAlgorithm
-  /** RFC 7677 asks for 4,096 at least. */
+  /** RFC 7677 requires at least 4,096. */
   readonly iterations: number
   readonly isSuperuser: boolean
   readonly createdAtMs: number
-  /** A new one where none is given. */
+  /** Default: a new one. */
   readonly salt?: Uint8Array
 }
 
-/** Takes time on purpose: some milliseconds for each 10,000 iterations. Throws where a name or password can not be used. */
+/** Slow by design: some milliseconds per 10,000 iterations. Throws if a name or password is invalid. */
 export function makeScramRecord(user: NewScramUser): ScramRecord {
   const { password, salt } = prepare(user)
   const { algorithm, iterations } = user
   return recordOf(user, salt, pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
 }
 
-/** The same, with the time taken on another thread. */
+/** Does the same on another thread. */
 export async function makeScramRecordAsync(user: NewScramUser): Promise<ScramRecord> {
   const { password, salt } = prepare(user)
   const { algorithm, iterations } = user
   return recordOf(user, salt, await pbkdf2(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
 }
 
-/** By which name a user is kept and found: two spellings of one name are one. What can be no name is nobody's: ''. */
+/** Returns the canonical form of a user name, independent of its spelling; '' for an invalid name. */
 export function scramNameOf(username: string): string {
   return prepareText(username) ?? ''
 }
@@ -72,8 +72,8 @@ export function keyed(algorithm: ScramAlgorithm, key: Uint8Array, text: string):
 }
 
 /**
- * The salt of somebody who is not known: always the same one for a name, so that asking twice tells nothing. Users of the
- * configuration have it as well. `secret` is known to nobody outside and stays the same over restarts.
+ * Returns the salt of an unknown user: always the same for a name, so that repeated requests tell nothing. Configured
+ * users have it as well. `secret` is unknown outside of the broker and stays the same after restarts.
  */
 export function saltFor(username: string, algorithm: ScramAlgorithm, secret: Uint8Array): Buffer {
   return createHmac('sha256', secret)

@@ -1,7 +1,7 @@
 // Messages of SCRAM as text: `n,,n=alice,r=abc` (RFC 5802, section 7).
 
 export interface ClientFirst {
-  /** The beginning up to and with the second comma, which comes back in the last message. */
+  /** The start up to and including the second comma, which the last message repeats. */
   readonly header: string
   /** The rest, which is signed. */
   readonly bare: string
@@ -10,7 +10,7 @@ export interface ClientFirst {
 }
 
 export interface ClientFinal {
-  /** base64 of the header of the first message. */
+  /** Base64 of the header of the first message. */
   readonly channelBinding: string
   readonly nonce: string
   readonly proof: Buffer
@@ -18,10 +18,10 @@ export interface ClientFinal {
   readonly withoutProof: string
 }
 
-/** No message of an honest client is longer: a nonce and a user name of MQTT. */
+/** Maximum size of valid messages: a nonce and a user name of MQTT. */
 const maxMessageBytes = 4_096
 
-/** The text of a message; undefined: it is no text, or too long to be one. */
+/** Returns the text of a message; undefined if it is not text or too long. */
 export function readText(data: Uint8Array): string | undefined {
   if (data.length > maxMessageBytes) return undefined
   try {
@@ -32,8 +32,8 @@ export function readText(data: Uint8Array): string | undefined {
 }
 
 /**
- * `n` and `y` say that the channel is not bound, and we never offer to bind it, so both are true; `p=` asks for what was
- * not offered [RFC5802-6]. Somebody may come in the name of another (`a=`) only where it is their own.
+ * `n` and `y` mean no channel binding, which the broker never offers, so both are correct; `p=` requires what was not
+ * offered [RFC5802-6]. An authorization name (`a=`) must equal the user name.
  */
 export function readClientFirst(text: string): ClientFirst | { readonly problem: string } {
   const parts = /^([ny],(?:a=([^,]*))?,)((?:n=([^,]*)),r=([!-+\--~]+))$/.exec(text)
@@ -56,15 +56,16 @@ export function readClientFinal(text: string): ClientFinal | undefined {
   return { channelBinding, nonce, proof: Buffer.from(proof, 'base64'), withoutProof }
 }
 
-/** `=2C` is a comma and `=3D` an equals sign; any other use of `=` is malformed. */
+/** `=2C` is a comma and `=3D` an equals sign; any other `=` is malformed. */
 function unescapeName(text: string): string | undefined {
   if (/=(?!2C|3D)/.test(text)) return undefined
   return text.replace(/=2C/g, ',').replace(/=3D/g, '=')
 }
 
 /**
- * A password or user name as it is hashed, by SASLprep (RFC 4013) as far as texts of today need it: wide spaces become
- * spaces, invisible characters go, compatible forms become one. Undefined: it holds control characters.
+ * Prepares a password or user name for hashing, by SASLprep (RFC 4013) as far as current texts need it: special spaces
+ * become spaces, invisible characters are removed, compatible forms become one. Undefined if it contains control
+ * characters.
  */
 export function prepareText(text: string): string | undefined {
   const prepared = text

@@ -1,4 +1,4 @@
-// By a token that somebody we trust has signed. What does not look like a token is passed on; what does is decided here.
+// Authenticates by a signed token of a trusted issuer. Other passwords are left to the next authenticator.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import {
@@ -13,24 +13,24 @@ import { checkToken, readTokenHeader, tokenPrefix, type Claims, type TokenCheck 
 import type { TokenKey, TokenKeySource } from './token-keys.ts'
 
 export interface TokenSettings {
-  /** Where in CONNECT the token stands. */
+  /** The field of CONNECT with the token. */
   readonly from: 'password' | 'username'
   readonly key: TokenKeySource
   readonly leewayMs: number
-  /** Claims with the values that they must have; `%c` or `${clientid}` and `%u` or `${username}` are filled in. */
+  /** Required values of claims; `%c` or `${clientid}` and `%u` or `${username}` are replaced. */
   readonly claims: readonly (readonly [claim: string, pattern: string])[]
-  /** The claim that is the user name; undefined: the user name of CONNECT, unless the token stands there. */
+  /** The claim that is the user name; undefined: the user name of CONNECT, unless it is the token. */
   readonly usernameClaim: string | undefined
-  /** The claim that says what the client may do. */
+  /** The claim with permissions. */
   readonly aclClaim: string
-  /** The client is sent away when the token ends. */
+  /** The client is disconnected when the token expires. */
   readonly endsWithToken: boolean
 }
 
-/** What `Identity.grants` is made of; undefined: the claim is not of a form that is known. */
+/** Returns the value for `Identity.grants`; undefined if the form of the claim is unknown. */
 export type ReadGrants = (claim: unknown) => object | undefined
 
-/** Longer ones are not even decoded. */
+/** Longer ones are not decoded. */
 const maxTokenBytes = 16_384
 
 export class TokenAuthenticator implements Authenticator {
@@ -66,7 +66,7 @@ export class TokenAuthenticator implements Authenticator {
     for (const key of keys) {
       checked = await checkToken(token, key, { nowMs: attempt.nowMs, leewayMs })
       if (!('claims' in checked)) continue
-      // A clock that is so far ahead makes tokens that end too late as well.
+      // An issuer's clock that is so far ahead also issues tokens that expire too late.
       const isOfTheFuture = (checked.claims.iat ?? 0) * 1_000 > latestMs
       return isOfTheFuture ? reject('the token is issued in the future') : this.#admit(checked.claims, attempt)
     }
@@ -86,7 +86,7 @@ export class TokenAuthenticator implements Authenticator {
     const acl = ownClaim(claims, aclClaim)
     const grants = acl === undefined ? undefined : this.#readGrants(acl)
     if (acl !== undefined && grants === undefined) return reject(`the claim ${aclClaim} is not of a form that is known`)
-    // The library has seen to it that `exp` is a number.
+    // The library has verified that `exp` is a number.
     const expiresAtMs = endsWithToken ? (claims.exp ?? 0) * 1_000 + leewayMs : undefined
     return { result: 'success', username: named as string | undefined, isSuperuser: false, expiresAtMs, grants }
   }
@@ -96,7 +96,7 @@ function ownClaim(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined
 }
 
-/** A claim with several values fits by one of them, as `aud` does. Nothing fits where what is filled in is empty. */
+/** A claim with several values matches if one of them does, as `aud`. Nothing matches if an inserted value is empty. */
 function matchesClaim(claim: unknown, expected: string): boolean {
   if (expected === '') return false
   if (Array.isArray(claim)) return claim.some((value) => matchesClaim(value, expected))
@@ -105,7 +105,7 @@ function matchesClaim(claim: unknown, expected: string): boolean {
     : false
 }
 
-/** The same answer as to a wrong password. */
+/** The same response as for a wrong password. */
 function reject(why: string): Rejection {
   return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why }
 }

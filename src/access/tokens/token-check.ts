@@ -1,5 +1,4 @@
-// Whether a token is good: signed by the key that we know, begun and not ended; and tokens of our own, for tests. The
-// only place that knows the library.
+// Verifies tokens: signature by a known key, and times; and signs tokens for tests. Only this file uses the library.
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { compactVerify, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, SignJWT } from 'jose'
@@ -11,7 +10,7 @@ export type TokenCheck =
   | { readonly claims: Claims }
   | {
       readonly problem: string
-      /** It is good but for that. */
+      /** The token is valid except for its expiry. */
       readonly hasEnded: boolean
     }
 
@@ -19,17 +18,17 @@ export interface TokenTimes {
   /** The time for `exp` and `nbf`. */
   readonly nowMs: number
   readonly leewayMs: number
-  /** Times may be text that holds a number, as some issuers write them. Unsaid: they may not. */
+  /** Times may be texts with a number, as some issuers write them. Default: false. */
   readonly allowsTextTimes?: boolean
 }
 
-/** Looks like a token: three parts, of which the first says how it is signed. */
+/** The form of a token: three parts, of which the first is the header. */
 const tokenForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
-/** What begins like a token is not taken for a password, however long it is. */
+/** A value with this prefix is never taken for a password, whatever its length. */
 export const tokenPrefix = 'eyJ'
 
-/** The header of what looks like a token; undefined: it is something else. */
+/** Returns the header of a token; undefined if the text is none. */
 export function readTokenHeader(
   text: string,
 ): { readonly algorithm: string; readonly keyId: string | undefined } | undefined {
@@ -42,7 +41,7 @@ export function readTokenHeader(
   }
 }
 
-/** Checks signature and times with one key. A token that never ends is none. */
+/** Verifies signature and times with one key. A token without expiry is invalid. */
 export async function checkToken(
   token: string,
   { key, algorithms }: TokenKey,
@@ -64,7 +63,7 @@ export async function checkToken(
   }
 }
 
-/** The library takes numbers only. Throws JOSEError. */
+/** The library accepts numbers only. Throws JOSEError. */
 async function checkWithTimesAsText(
   token: string,
   { key, algorithms }: Pick<TokenKey, 'key' | 'algorithms'>,
@@ -104,7 +103,7 @@ function wordsFor(error: errors.JOSEError): string {
   return 'the token is malformed'
 }
 
-/** The token with these claims, or the end of a sentence about the private key (PEM) that says what is wrong with it. */
+/** Returns a token with these claims, or the end of a sentence that says what is wrong with the private key (PEM). */
 export async function signToken(
   claims: Claims,
   privateKey: string,

@@ -1,9 +1,9 @@
-// Keys that tokens are checked with. Each key serves the algorithms of its own kind and no others: a token can not choose
-// that a public key is taken for a secret [RFC8725-3.1].
+// Keys that verify tokens. Each key is used only with algorithms of its kind: a token cannot make the broker use a
+// public key as a secret [RFC8725-3.1].
 
 import { createPublicKey, type KeyObject } from 'node:crypto'
 
-/** What a key file holds, or the secret itself. */
+/** The content of a key file, or the secret itself. */
 export type TokenKeySource =
   | { readonly kind: 'secret'; readonly secret: Uint8Array }
   /** PEM. */
@@ -14,17 +14,17 @@ export type TokenKeySource =
 export interface TokenKey {
   readonly algorithms: readonly string[]
   readonly key: KeyObject | Uint8Array
-  /** Undefined: it may be the key of any token. */
+  /** Undefined: any token may use it. */
   readonly keyId: string | undefined
 }
 
-/** A token without a key id is tried with each key of its kind. */
+/** A token without a key ID is verified with each key of its kind. */
 const maxKeys = 16
 const minRsaBits = 2_048
 
 const secretAlgorithms = ['HS256', 'HS384', 'HS512']
 
-/** The keys, or the end of a sentence about the file that says what is wrong with it. */
+/** Returns the keys, or the end of a sentence that says what is wrong with the file. */
 export function readTokenKeys(
   source: TokenKeySource,
 ): { readonly keys: readonly TokenKey[] } | { readonly problem: string } {
@@ -73,11 +73,11 @@ function entriesOf(text: string): readonly unknown[] | undefined {
   }
 }
 
-/** Undefined: a key for something else. */
+/** Undefined: a key for another purpose. */
 function readEntry(entry: unknown): TokenKey | string | undefined {
   if (!isObject(entry)) return 'it is not a key'
   if (entry.use !== undefined && entry.use !== 'sig') return undefined
-  // A set of public keys may be known to everybody: a secret in it is one no more.
+  // A set of public keys may be published, so a secret in it is not secret.
   if (entry.kty === 'oct' || entry.k !== undefined) return 'it is a secret; secrets go into auth.jwt.secret'
   if (entry.d !== undefined) return 'it is a private key, which belongs to the issuer alone'
   const key = publicKeyOf(entry)
