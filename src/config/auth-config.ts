@@ -1,4 +1,4 @@
-// Who may come in, in the names and units of the house, and whether what was written of it fits together.
+// Typed settings of authentication, and checks across several of them.
 
 import { configErrorAt, quoteForMessage, type ConfigError } from './config-errors.ts'
 import type { Position } from './hocon/values.ts'
@@ -24,12 +24,12 @@ export interface ConfiguredScramUser {
 
 export interface JwtConfig {
   readonly from: 'password' | 'username'
-  /** One of them; of a file what it holds. */
+  /** One of these; for a file, its content. */
   readonly key:
     | { readonly kind: 'secret'; readonly secret: Uint8Array }
     | { readonly kind: 'public-key' | 'jwks'; readonly text: string }
   readonly leewayMs: number
-  /** Claims with the values that they must have, placeholders and all. */
+  /** Claims with their required values, with placeholders. */
   readonly claims: readonly (readonly [claim: string, pattern: string])[]
   readonly usernameClaim: string | undefined
   readonly aclClaim: string
@@ -61,26 +61,26 @@ export interface FailedLoginConfig {
   readonly freeAttempts: number
   readonly firstDelayMs: number
   readonly maxDelayMs: number
-  /** Failed logins per second from one address, and as many at once. */
+  /** Failed logins per second from one address, and maximum at once. */
   readonly addressRate: number
   readonly addressBurst: number
 }
 
 export interface AuthConfig {
   readonly failedLogins: FailedLoginConfig
-  /** undefined: it depends on the profile and on where the client comes from. */
+  /** Undefined: it depends on the profile and on the address of the client. */
   readonly allowAnonymous: boolean | undefined
-  /** As written; undefined: nobody wrote it. What is in it may be switched off. */
+  /** As written; undefined: not written. Its entries may be disabled. */
   readonly chain: readonly AuthenticatorWord[] | undefined
   readonly credentials: readonly ConfiguredCredential[]
   readonly passwordHash: 'sha256' | 'sha512' | 'sha' | 'md5' | 'plain'
   readonly saltPosition: 'prefix' | 'suffix'
-  /** Undefined: switched off. */
+  /** Undefined: disabled. */
   readonly certificate: { readonly username: 'common_name' | 'subject' | 'serial_number' | 'fingerprint' } | undefined
   readonly isPskEnough: boolean
-  /** Undefined: switched off. */
+  /** Undefined: disabled. */
   readonly scram: { readonly iterations: number; readonly users: readonly ConfiguredScramUser[] } | undefined
-  /** Undefined: switched off, or nothing set up. */
+  /** Undefined: disabled, or not configured. */
   readonly jwt: JwtConfig | undefined
   readonly http: HttpAuthConfig | undefined
 }
@@ -88,7 +88,7 @@ export interface AuthConfig {
 type AuthValues = SettingValues['auth']
 type RequestValues = AuthValues['http_auth']['auth_req']
 
-/** `tokenKeys`: what the file holds that is named for them. Of what is at fault (see `checkAuth`) the rest is made all the same. */
+/** `tokenKeys`: content of the file for token keys. Invalid parts (see `checkAuth`) do not affect the others. */
 export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): AuthConfig {
   return {
     allowAnonymous: auth.allow_anonymous,
@@ -172,7 +172,7 @@ function jwtKeyOf(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig['
   return jwt.secret === undefined ? undefined : { kind: 'secret', secret: secretBytes(jwt) }
 }
 
-/** The setting that says what tokens are checked with; undefined: none of them. */
+/** Returns the setting with the keys of tokens; undefined: none. */
 function tokenKeySetting(jwt: AuthValues['jwt']): 'secret' | 'public_key_file' | 'jwks_file' | undefined {
   return (['public_key_file', 'jwks_file', 'secret'] as const).find((setting) => jwt[setting] !== undefined)
 }
@@ -202,13 +202,13 @@ function toRequestConfig({ url, method, headers, params }: RequestValues): HttpR
   return url === undefined ? undefined : { url, method, headers: [...headers], params: [...params] }
 }
 
-/** HS256 with less than its own length of key is no more than a password that can be guessed at home [RFC7518-3.2]. */
+/** A secret shorter than the hash of HS256 can be guessed offline, like a password [RFC7518-3.2]. */
 const minSecretBytes = 32
 
 type Places = ReadonlyMap<string, Position>
 type ReportError = (key: string, message: string, hint: string) => void
 
-/** What no setting of `auth` can say alone. `places`: where each written setting stands. */
+/** Checks across several settings of `auth`. `places`: positions of the written settings. */
 export function checkAuth(auth: AuthValues, places: Places): readonly ConfigError[] {
   const faults: ConfigError[] = []
   const complain: ReportError = (key, message, hint) => {
@@ -222,7 +222,7 @@ export function checkAuth(auth: AuthValues, places: Places): readonly ConfigErro
   return faults
 }
 
-/** Of a group, where anything in it stands. */
+/** Returns the position of a group: that of any setting in it. */
 function placeOf(key: string, places: Places): Position {
   const exact = places.get(key)
   if (exact !== undefined) return exact
@@ -263,7 +263,7 @@ function checkDuplicate(
 function checkJwt({ jwt }: AuthValues, complain: ReportError): void {
   const keys = [jwt.secret, jwt.public_key_file, jwt.jwks_file].filter((key) => key !== undefined)
   if (keys.length > 1) {
-    // A public key is known to everybody: taken for a secret it would let everybody sign.
+    // A public key is not secret: used as a secret it would let every client sign tokens.
     const hint = 'keep one of secret, public_key_file and jwks_file'
     complain('auth.jwt', 'tokens are signed in one way, and more than one key is given', hint)
   }
@@ -294,7 +294,7 @@ function checkHttp({ http_auth: http }: AuthValues, complain: ReportError): void
   }
 }
 
-/** As HTTP has it: a token, and text without line breaks [RFC9110-5]. */
+/** As in HTTP: a token, and text without line breaks [RFC9110-5]. */
 function isHeader(name: string, value: string): boolean {
   return /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }

@@ -1,5 +1,5 @@
-// Bridges to AWS IoT are bridges like others, with TLS, of which less can be said. They have names of their own kind: no bridge
-// of `bridges.mqtt` can be called so.
+// Bridges to AWS IoT: TLS bridges with fewer settings. Their names have a prefix that names in `bridges.mqtt` cannot
+// have.
 
 import { checkSettings } from './check/check-settings.ts'
 import type { BridgesConfig, MqttBridgeConfig } from './godwit-config.ts'
@@ -17,23 +17,23 @@ export function bridgesOfAws({ aws }: BridgesConfig): ReadonlyMap<string, MqttBr
   return new Map(
     [...aws.named].map(([name, { server, ...own }]) => {
       const url = server === undefined || server === '' ? undefined : `${scheme}${server}`
-      // Its brokers know nobody who says that he is a bridge.
+      // AWS IoT does not know the declaration of a bridge in CONNECT.
       return [awsPrefix + name, { ...usual, ...own, server: url, no_local_v4: false }] as const
     }),
   )
 }
 
-/** The name in the configuration of a bridge that is called so; undefined: it is none to AWS IoT. */
+/** Returns the name in the configuration of an AWS bridge; undefined for other bridges. */
 export function nameAtAws(bridge: string): string | undefined {
   return bridge.startsWith(awsPrefix) ? bridge.slice(awsPrefix.length) : undefined
 }
 
-/** A bridge to AWS IoT has a setting of that name. */
+/** Returns whether a bridge to AWS IoT has this setting. */
 export function isAwsSetting(key: string): boolean {
   return Object.hasOwn(awsBridge.entries, key)
 }
 
-/** What is to be written for the URL of one. Another URL than it is shown with is left as it is, for whoever checks it. */
+/** Returns the value for the URL. A URL in another form is left unchanged for the check. */
 export function addressAtAws(server: unknown): unknown {
   return typeof server === 'string' && server.startsWith(scheme) ? server.slice(scheme.length) : server
 }

@@ -1,18 +1,18 @@
 import type { Position } from './hocon/values.ts'
 
-/** One thing that is wrong with a configuration, and what to do about it. Line 0: not in a file. */
+/** An error in a configuration with its remedy. Line 0: not in a file. */
 export interface ConfigError {
   readonly file: string
   readonly line: number
   readonly column: number
-  /** Dotted key of the setting; empty where the fault is in no setting. */
+  /** Dotted key of the setting; empty if the error is in no setting. */
   readonly key: string
   readonly message: string
-  /** What to do; may be empty. */
+  /** The remedy; may be empty. */
   readonly hint: string
 }
 
-/** Something that is accepted but will not do what its writer may expect. */
+/** A setting that is accepted but may not do what is expected. */
 export type Warning = ConfigError
 
 const maxKeyLength = 200
@@ -23,8 +23,8 @@ export function configErrorAt(at: Position, key: string, message: string, hint =
 }
 
 /**
- * The fault on one line: place, setting, what is wrong, what to do. Whatever came from outside is escaped, so a key
- * with a line break or a terminal's control sequence in it stays on the line.
+ * Formats an error as one line: position, setting, problem, remedy. External text is escaped, so line breaks and
+ * control sequences in it have no effect.
  */
 export function formatConfigError(fault: ConfigError): string {
   const place = fault.line === 0 ? fault.file : `${fault.file}:${fault.line}:${fault.column}`
@@ -33,15 +33,14 @@ export function formatConfigError(fault: ConfigError): string {
   return escapeControls(`${place}: ${subject}${fault.message}${hint}`)
 }
 
-/** A value for a message: quoted, short, on one line. */
+/** Quotes a value for a message: short, on one line. */
 export function quoteForMessage(text: string): string {
   const longest = 60
   const shown = text.length > longest ? `${text.slice(0, longest)}...` : text
   return escapeControls(`"${shown}"`)
 }
 
-// Control characters of both sets, line and paragraph separators, marks that turn the direction of writing, and halves
-// of surrogate pairs.
+// Control characters, line and paragraph separators, marks that change the writing direction, and lone surrogates.
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu
 
 function escapeControls(text: string): string {

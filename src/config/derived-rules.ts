@@ -1,4 +1,4 @@
-// Rules and actions that are not configured as such, but by sections that other brokers have for them.
+// Rules and actions derived from sections of other brokers' configurations.
 
 import { checkSettings } from './check/check-settings.ts'
 import type { ActionsConfig, ConnectorsConfig } from './godwit-config.ts'
@@ -7,9 +7,9 @@ import type { RuleActionConfig } from './schema/rule-action.ts'
 import type { Section, ValueOf } from './schema/setting.ts'
 
 export interface DerivedRule {
-  /** No configured rule has it: it begins with `$`. */
+  /** Starts with `$`, as no configured rule does. */
   readonly id: string
-  /** Where it is configured. */
+  /** Key of the section. */
   readonly key: string
   readonly sql: string
   readonly actions: readonly RuleActionConfig[]
@@ -33,7 +33,7 @@ export interface DerivedRules {
 
 const nowhere = { file: '', line: 0, column: 0 }
 
-/** The values of a section in which nothing is written. */
+/** Returns the values of an empty section. */
 export function defaultsOf<Node extends Section>(node: Node): ValueOf<Node> {
   return checkSettings(node, emptyObject(nowhere)).values
 }

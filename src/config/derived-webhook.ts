@@ -1,4 +1,4 @@
-// The section webhook as rules with one action over HTTP, so that it has the spool and the promises of actions.
+// Converts the section webhook into rules with one HTTP action, so that it has the queue and guarantees of actions.
 
 import { defaultsOf, quoted, type DerivedRule, type DerivedRules } from './derived-rules.ts'
 import type { WebhookConfig } from './godwit-config.ts'
@@ -7,7 +7,7 @@ import { httpAction, httpConnector } from './settings/sinks/http-settings.ts'
 const actionId = 'http:$webhook'
 const maxPoolSize = 1_024
 const timeoutMs = { min: 10, max: 3_600_000 }
-/** The largest payload that is written as base62. */
+/** Maximum payload that is encoded as base62. */
 const maxBase62Bytes = 16_384
 
 export function derivedWebhook(webhook: WebhookConfig): DerivedRules {
@@ -53,7 +53,7 @@ function rule(name: string, sql: string): DerivedRule {
   return { id: `$webhook_${name}`, key: 'webhook.events', sql, actions: [{ kind: 'action', id: actionId }] }
 }
 
-/** Several filters that match one message send it once. */
+/** A message that matches several filters is sent once. */
 function messageSql(filters: readonly string[], encoding: 'plain' | 'base64' | 'base62'): string {
   const payload = {
     plain: 'payload',

@@ -4,23 +4,25 @@ import type { Engine, AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { toPlain, type PlainValue } from './hocon/values.ts'
 
-/** What stands in the place of a secret. */
+/** Replaces a secret. */
 export const mask = '******'
 
-/** One setting that two configurations differ in. Values are as in a file; secrets are masked; undefined: not there. */
+/**
+ * A setting that differs between two configurations. Values are as in a file; secrets are masked; undefined: absent.
+ */
 export interface Difference {
   readonly key: string
   readonly old: string | undefined
   readonly new: string | undefined
-  /** When the new value begins to count. */
+  /** When the new value applies. */
   readonly takes: AppliesOn
-  /** Whether something works on it yet. */
+  /** Whether the setting has an effect. */
   readonly engine: Engine
-  /** False: the default of something that is new, or gone. */
+  /** False: the default of a new or removed item. */
   readonly isSaid: boolean
 }
 
-/** The settings that `after` has otherwise than `before`, in the order of the reference. */
+/** Returns the settings of `after` that differ from `before`, in the order of the reference. */
 export function differences(before: GodwitConfig, after: GodwitConfig): readonly Difference[] {
   const keys = new Set([...before.held.keys(), ...after.held.keys()])
   const found: Difference[] = []
@@ -35,10 +37,10 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
   return found
 }
 
-/** Of a listener or a bridge as a whole. */
+/** Enables or disables a whole listener or bridge. */
 const enabledKeys = /^(?:listeners|bridges)\.\w+\.[^.]+\.enable$/
 
-/** What becomes of differences, as an operator is told. */
+/** The effect of differences, for administrators. */
 export interface ApplyResult {
   readonly changed: readonly Difference[]
   readonly needsRestart: readonly Difference[]
@@ -46,8 +48,8 @@ export interface ApplyResult {
 }
 
 /**
- * `live`: those of `found` that hold now. Of a listener or a bridge that is new or gone is told whether it was on, and what
- * was said of it, and none of its many defaults.
+ * `live`: those of `found` that apply now. For a new or removed listener or bridge only `enable` and written settings
+ * are reported, not its many defaults.
  */
 export function applyResultOf(found: readonly Difference[], live: readonly Difference[]): ApplyResult {
   const told = found.filter(({ isSaid, engine, key }) => isSaid || (engine === 'present' && enabledKeys.test(key)))
@@ -60,12 +62,12 @@ export function applyResultOf(found: readonly Difference[], live: readonly Diffe
   }
 }
 
-/** Every setting of a configuration with its value, secrets masked. */
+/** Returns every setting of a configuration with its value, secrets masked. */
 export function describeConfig(config: GodwitConfig): ReadonlyMap<string, string> {
   return new Map([...config.held].map(([key, setting]) => [key, show(setting) ?? '']))
 }
 
-/** A value as JSON knows it; durations, sizes and the like are text as in a file. Objects have no prototype. */
+/** A value as JSON; durations, sizes and so on are text as in a file. Objects have no prototype. */
 export type DescribedValue = PlainValue
 
 interface Description {
@@ -73,8 +75,8 @@ interface Description {
 }
 
 /**
- * The whole configuration as one object, each section an object in it, secrets masked. Read as a configuration it is the
- * same again, but for what is masked.
+ * Returns the whole configuration as one object, each section an object in it, secrets masked. Except for these it can
+ * be read as a configuration.
  */
 export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
   const whole: Description = Object.create(null) as Description
@@ -90,7 +92,7 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
   return whole
 }
 
-/** Where a listener is described there is one: settings of those that nobody has asked for are not shown. */
+/** Default settings of listeners that are not configured are omitted. */
 function isUnusedListener(
   { path: [section, kind, name], isDefault }: HeldSetting,
   listeners: ReadonlySet<string>,
@@ -108,6 +110,6 @@ function valueOf(setting: HeldSetting): DescribedValue {
 }
 
 function show(setting: HeldSetting | undefined): string | undefined {
-  // A secret that is not set is not a secret: it may be seen that there is none.
+  // A secret that is not set is shown as such.
   return setting === undefined || !setting.isSecret || setting.isDefault ? setting?.text : mask
 }

@@ -1,4 +1,4 @@
-// The configuration as the rest of the program uses it: names and units of the house, nothing left to parse.
+// The typed configuration that other modules use.
 
 import {
   type AutoSubscribeConfig,
@@ -23,24 +23,24 @@ import type { root, SettingValues } from './settings/root.ts'
 export type SecurityProfile = 'hardened' | 'legacy'
 
 export interface NodeConfig {
-  /** undefined: the name kept in the data directory, or one made of the host name at the first start. */
+  /** Undefined: the name in the data directory, or one derived from the host name at the first start. */
   readonly name: string | undefined
-  /** undefined: it depends on how the program is installed. */
+  /** Undefined: depends on the installation. */
   readonly dataDir: string | undefined
-  /** undefined: the number of cores. */
+  /** Undefined: the number of processor cores. */
   readonly shards: number | undefined
   readonly securityProfile: SecurityProfile
-  /** Address of listeners that are given as a port only; undefined: it depends on the profile. */
+  /** Address of listeners with only a port; undefined: depends on the profile. */
   readonly defaultListenerAddress: string | undefined
-  /** Where nothing is asked: `loopback`, `private`, or networks. */
+  /** Addresses that are not called: `loopback`, `private`, or networks. */
   readonly deniedAddresses: readonly string[]
-  /** Undefined: a part of what the machine or its control group has. */
+  /** Undefined: a part of the memory of the machine or control group. */
   readonly memoryLimitBytes: number | undefined
-  /** Directories in which a configuration that comes over the API may name files. */
+  /** Directories in which a configuration from the API may name files. */
   readonly allowedDirectories: readonly string[]
 }
 
-/** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
+/** Settings of the core. The core defines the same shape itself and does not depend on this module. */
 export interface CoreConfig {
   /** Undefined: none. */
   readonly topicRewrites: readonly RewriteConfig[] | undefined
@@ -57,7 +57,7 @@ export interface CoreConfig {
   readonly receiveMaximum: number
   readonly maxAwaitingRelease: number
   readonly awaitReleaseTimeoutMs: number
-  /** 0: nothing is sent again before the client comes back. */
+  /** 0: packets are sent again only after a reconnect. */
   readonly retryIntervalMs: number
   readonly keepAliveMultiplier: number
   readonly serverKeepAliveSeconds: number | undefined
@@ -90,7 +90,7 @@ export interface CoreConfig {
   readonly maxRetainedMessages: number | undefined
   readonly maxRetainedPayloadBytes: number
   readonly maxRetainedBytesInMemory: number
-  /** 0: retained messages without an expiry of their own stay for ever. */
+  /** 0: retained messages without their own expiry do not expire. */
   readonly retainedExpiryMs: number
 }
 
@@ -104,31 +104,31 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
 export interface LogConfig {
   readonly to: readonly ('console' | 'file')[]
-  /** Undefined: `info` on a terminal, `warn` elsewhere. */
+  /** Undefined: `info` on a terminal, otherwise `warn`. */
   readonly level: LogLevel | undefined
-  /** undefined: `log` in the data directory. */
+  /** Undefined: `log` in the data directory. */
   readonly dir: string | undefined
   readonly file: string
   readonly rotationSizeBytes: number
   readonly rotationCount: number
 }
 
-/** What clients may do once they are in. */
+/** Authorization of clients. */
 export interface AclConfig {
-  /** Those of the configuration, and behind them those of the file. */
+  /** Rules of the configuration, followed by those of the file. */
   readonly rules: readonly AclRule[]
-  /** As it was written. */
+  /** As written. */
   readonly file: string | undefined
   readonly noMatch: 'allow' | 'deny'
   readonly denyAction: 'ignore' | 'disconnect'
-  /** A service decides where no rule does. */
+  /** A service decides if no rule matches. */
   readonly asksService: boolean
-  /** Answers of the service remembered for one client. */
+  /** Cached decisions of the service for one client. */
   readonly maxVerdicts: number
   readonly verdictTtlMs: number
 }
 
-/** When a client comes and goes too often, and what it comes to. */
+/** When a client is banned because it reconnects too often. */
 export interface FlappingConfig {
   readonly isEnabled: boolean
   readonly maxCount: number
@@ -136,13 +136,13 @@ export interface FlappingConfig {
   readonly banMs: number
 }
 
-/** How clients are told to belong to namespaces. */
+/** How the namespace of a client is determined. */
 export interface NamespacesConfig {
   readonly sources: readonly ('listener' | 'username' | 'certificate')[]
   readonly usernamePattern: NamespacePattern | undefined
   readonly certificateField: 'cn' | 'o' | 'ou' | undefined
   readonly isRequired: boolean
-  /** Of each that has none of its own; undefined: any number. */
+  /** Limits of namespaces without their own; undefined: no limit. */
   readonly limits: {
     readonly clients: number | undefined
     readonly retainedMessages: number | undefined
@@ -153,7 +153,7 @@ export interface NamespacesConfig {
 export interface LimitsConfig {
   /** For the whole node; undefined: no limit. */
   readonly maxConnections: number | undefined
-  /** New connections of the whole node in a second; undefined: no limit. */
+  /** New connections of the whole node per second; undefined: no limit. */
   readonly maxConnectionRate: number | undefined
 }
 
@@ -161,16 +161,16 @@ export interface LimitsConfig {
 export interface HttpServerConfig {
   readonly isEnabled: boolean
   readonly port: number
-  /** undefined: as of listeners that are given as a port only. */
+  /** Undefined: as for listeners with only a port. */
   readonly host: string | undefined
-  /** Requests that are worked on at one time. */
+  /** Maximum requests at the same time. */
   readonly maxRequests: number
   readonly maxBodyBytes: number
   readonly maxUploadBytes: number
   /** Of the first administrator. */
   readonly username: string
   readonly password: string | undefined
-  /** The web page; undefined: not served. */
+  /** The dashboard; undefined: not served. */
   readonly dashboard:
     | {
         readonly allowedOrigins: readonly string[]
@@ -180,9 +180,9 @@ export interface HttpServerConfig {
     | undefined
   readonly authType: 'basic' | 'jwt' | 'no_auth'
   readonly jwt: {
-    /** As it was written. */
+    /** As written. */
     readonly keyFile: string | undefined
-    /** What stands in the file. */
+    /** Content of the file. */
     readonly keyText: string | undefined
     readonly issuer: string | undefined
     readonly leewayMs: number
@@ -190,12 +190,12 @@ export interface HttpServerConfig {
 }
 
 export interface SysTopicsConfig {
-  /** 0: nothing is said at intervals. */
+  /** 0: not repeated. */
   readonly intervalMs: number
   readonly clientEvents: boolean
 }
 
-/** As the settings have them: names of the configuration, durations in milliseconds. */
+/** As in the settings: their names, durations in milliseconds. */
 export type RuleEngineConfig = SettingValues['rule_engine']
 export type EventMessageConfig = SettingValues['event_message']
 
@@ -208,17 +208,17 @@ export type SourcesConfig = SettingValues['sources']
 export type GatewaysConfig = SettingValues['gateway']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
-/** The section that was written; `ssl` is the older name. */
+/** Returns the section that is written; `ssl` is the older name. */
 export function tlsOfBridge(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
   return bridge.tls.isSet ? bridge.tls : bridge.ssl
 }
 
-/** Messages that wait for each bridge that says nothing of it itself; undefined: nothing is said here either. */
+/** Default queue limit of bridges; undefined: not set. */
 export function spoolMessagesIn({ disk_cache_size: size }: DiskCacheConfig): number | undefined {
   return size === 0 ? undefined : size
 }
 
-/** What becomes of one message more. Of a cache the oldest makes room, as other brokers have it. */
+/** Returns the policy of a full queue. With a cache the oldest message is dropped, as in other brokers. */
 export function spoolPolicyOf(
   { spool_max_messages: own, spool_full_policy: policy }: MqttBridgeConfig,
   spoolMessages: number | undefined,
@@ -228,7 +228,7 @@ export function spoolPolicyOf(
 
 export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
 
-/** Archives that the broker makes by itself. */
+/** Automatic backups. */
 export interface BackupConfig {
   /** `03:30` or `sun 03:30`; undefined: never. */
   readonly when: string | undefined
@@ -239,7 +239,7 @@ export interface GodwitConfig {
   readonly node: NodeConfig
   readonly sysTopics: SysTopicsConfig
   readonly backup: BackupConfig
-  /** How much is kept of who has changed what. */
+  /** Maximum size of the audit log. */
   readonly maxAuditBytes: number
   readonly http: HttpServerConfig
   readonly core: CoreConfig
@@ -247,12 +247,12 @@ export interface GodwitConfig {
   /** `topic_metrics`. */
   readonly countedTopics: readonly string[]
   readonly storage: StorageConfig
-  /** The listeners that are enabled. */
+  /** The enabled listeners. */
   readonly listeners: readonly ListenerConfig[]
   readonly log: LogConfig
   readonly auth: AuthConfig & { readonly acl: AclConfig }
   readonly flapping: FlappingConfig
-  /** undefined: nobody belongs to one. */
+  /** Undefined: there are none. */
   readonly namespaces: NamespacesConfig | undefined
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
@@ -264,28 +264,28 @@ export interface GodwitConfig {
   readonly sources: SourcesConfig
   readonly gateways: GatewaysConfig
   readonly webhook: WebhookConfig
-  /** The properties section of one packet. */
+  /** Maximum size of the properties of one packet. */
   readonly maxPropertyBytes: number
-  /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
+  /** Maximum unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
   readonly maxUnsentBytesTotal: number | undefined
-  /** Bytes of packets that have begun and not ended, of all connections together; undefined: an eighth of node.memory_limit. */
+  /** Maximum bytes of incomplete packets of all connections together; undefined: an eighth of node.memory_limit. */
   readonly maxUnfinishedBytesTotal: number | undefined
-  /** Both limits that make the core's. */
+  /** Both limits from which the core's is derived. */
   readonly packetLimits: { readonly maxPacketBytes: number; readonly clientMaxPacketBytes: number }
-  /** Every setting as text, by its dotted key: what `differences` compares. */
+  /** Every setting as text by its dotted key, for `differences`. */
   readonly held: ReadonlyMap<string, HeldSetting>
-  /** Where each setting stands that was written, for those who find something wrong with one later. */
+  /** Positions of the written settings, for later errors. */
   readonly places: ReadonlyMap<string, Position>
 }
 
 const bytesPerKibibyte = 1_024
 const msPerSecond = 1_000
 
-/** What files hold that settings name, read by `loadConfig`. */
+/** Contents of files that settings name, read by `loadConfig`. */
 export interface NamedFiles {
   /** Of `auth.acl.file`. */
   readonly aclRules: readonly AclRule[]
-  /** Of `auth.jwt.public_key_file` or `auth.jwt.jwks_file`; undefined: none is named, or it can not be read. */
+  /** Of `auth.jwt.public_key_file` or `auth.jwt.jwks_file`; undefined: not set, or unreadable. */
   readonly tokenKeys: string | undefined
   /** Of `http_server.jwt.public.keyfile`, likewise. */
   readonly apiTokenKey: string | undefined
@@ -293,7 +293,7 @@ export interface NamedFiles {
 
 type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'held' | 'places'>
 
-/** Makes the typed configuration of checked values. */
+/** Creates the typed configuration from checked values. */
 export function toGodwitConfig({ values, held, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
   const { node, auth, limits, mqtt, storage, sys_topics: sysTopics } = values
   return {
@@ -347,8 +347,9 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
 }
 
 /**
- * A packet of the standard takes 268,435,460 bytes at most. A message goes on with more than it came with (identifiers of
- * subscriptions, an alias, a mount point, the marks of a bridge), and is to be a packet for everybody who gets it.
+ * Maximum packet size of the standard is 268,435,460 bytes. A forwarded message may have more than the received one
+ * (subscription identifiers, an alias, a mount point, markers of a bridge), and must be a valid packet for each
+ * receiver.
  */
 const maxPacketBytes = 255 * 1_048_576
 
@@ -410,7 +411,7 @@ function toCoreConfig(values: SettingValues): CoreConfig {
 function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
   const { acl, cache, http_auth: service } = auth
   const asksService = service.enable && service.acl_req.url !== undefined
-  // Whoever has begun to say what is allowed has not allowed the rest by leaving it out.
+  // If any rule is configured, actions without a rule are denied.
   const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
   const unsaid = node.security_profile === 'hardened' && isAnythingSaid ? 'deny' : 'allow'
   return {

@@ -1,4 +1,4 @@
-// Entry point of the module config: settings as text, as checked values, and their documentation. It reads no files.
+// Entry point of the module config: parsing, checked values, and documentation of settings. It reads no files.
 
 export { networkOf } from './acl/network-of.ts'
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from './acl/acl-rule.ts'

@@ -1,32 +1,32 @@
-// Listeners as the rest of the program uses them. The transports describe the parts that they need in the same shape and
-// know nothing of this room.
+// Typed settings of listeners. The transports define the parts that they need in the same shape and do not depend on
+// this module.
 
 import type { AccessRule } from './schema/access-rule.ts'
 import type { SettingValues } from './settings/root.ts'
 
 interface CommonListenerConfig {
   readonly name: string
-  /** undefined: given as a port only; profile and node.defaultListenerAddress decide. */
+  /** Undefined: only a port is set; profile and node.defaultListenerAddress decide. */
   readonly host: string | undefined
   /** 0: any free port. */
   readonly port: number
-  /** undefined: no limit. */
+  /** Undefined: no limit. */
   readonly maxConnections: number | undefined
-  /** New connections in a second; undefined: no limit. */
+  /** New connections per second; undefined: no limit. */
   readonly maxConnectionRate: number | undefined
-  /** In order; the first that fits decides. */
+  /** In order; the first match decides. */
   readonly accessRules: readonly AccessRule[]
-  /** undefined: connections begin with what they are for. */
+  /** Undefined: connections have no PROXY header. */
   readonly proxyProtocol: ProxyProtocolConfig | undefined
-  /** What one client may publish and send in a second: the less of the listener's and the node's. undefined: no limit. */
+  /** Messages per second that one client may publish: the lower limit of listener and node. Undefined: no limit. */
   readonly messagesPerSecond: number | undefined
   readonly bytesPerSecond: number | undefined
   /** What one client is sent, and subscribes to, in a second; undefined: no limit. */
   readonly deliveriesPerSecond: number | undefined
   readonly subscriptionsPerSecond: number | undefined
-  /** Put before every topic of its clients; may be empty. */
+  /** Prefix of every topic of its clients; may be empty. */
   readonly mountpoint: string
-  /** Where its clients belong; undefined: it says nothing of that. */
+  /** Namespace of its clients; undefined: not set by the listener. */
   readonly namespace: string | undefined
   /** Of a listener that another one passes its connections to: whether only this machine reaches that. Undefined: its host says it. */
   readonly isOnlyReachedLocally?: boolean
@@ -34,7 +34,7 @@ interface CommonListenerConfig {
 
 export interface ProxyProtocolConfig {
   readonly timeoutMs: number
-  /** Addresses and networks that are believed; empty: everybody is. */
+  /** Trusted addresses and networks; empty: all. */
   readonly trusted: readonly string[]
 }
 
@@ -47,9 +47,9 @@ export interface CertificateFilesConfig {
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
 
 export interface TlsConfig {
-  /** undefined: for clients with a pre-shared key only. */
+  /** Undefined: for clients with a pre-shared key only. */
   readonly certificate: CertificateFilesConfig | undefined
-  /** `name`: by which the configuration calls it. */
+  /** `name`: its name in the configuration. */
   readonly byServerName: readonly (CertificateFilesConfig & { readonly name: string; readonly serverName: string })[]
   readonly caFile: string | undefined
   readonly crlFile: string | undefined
@@ -58,13 +58,16 @@ export interface TlsConfig {
   readonly minVersion: TlsVersion
   readonly maxVersion: TlsVersion
   readonly ciphers: string | undefined
-  /** Whether clients may come in by pre-shared keys: those of the file, and those that are stored. */
+  /** Clients may use pre-shared keys: those of the file, and stored ones. */
   readonly takesKeys: boolean
   readonly pskFile: string | undefined
   readonly handshakeTimeoutMs: number
 }
 
-/** A part of a certificate that counts as a name: CN, the whole subject, the certificate itself (DER in base64, PEM), its MD5. */
+/**
+ * The part of a certificate that is a name: CN, the whole subject, the certificate itself (DER in base64, PEM), its
+ * MD5.
+ */
 export type CertificateField = 'cn' | 'dn' | 'crt' | 'pem' | 'md5'
 
 interface SecureListenerConfig extends CommonListenerConfig {
@@ -75,10 +78,10 @@ interface SecureListenerConfig extends CommonListenerConfig {
 
 export interface WebSocketConfig {
   readonly path: string
-  /** Empty: all, but pages of this machine alone where only this machine reaches the listener. */
+  /** Empty: all, but for a loopback listener only pages of this machine. */
   readonly allowedOrigins: readonly string[]
   readonly failsWithoutSubprotocol: boolean
-  /** Lower-case; undefined: there is no proxy that is believed. */
+  /** Lower-case; undefined: no proxy is trusted. */
   readonly addressHeader: string | undefined
   readonly maxMessageBytes: number
   readonly upgradeTimeoutMs: number
@@ -90,7 +93,7 @@ export interface QuicConfig {
   /** 0: never. */
   readonly keepAliveMs: number
   readonly checksAddresses: boolean
-  /** Beside the first one. */
+  /** In addition to the first one. */
   readonly maxDataStreams: number
   readonly streamTimeoutMs: number
   readonly maxPacketBytes: number
@@ -119,8 +122,8 @@ type TlsValues = CommonValues &
   Omit<SslValues, 'bind' | 'sni'> & { readonly sni: { readonly named: SslValues['sni']['named'] } }
 
 /**
- * Listeners that are described and enabled, or, where none is described, the one that everybody expects.
- * `listeners.tcp.bind` and its neighbours describe the listener `default`.
+ * Returns the enabled listeners or, if none is configured, the default one. `listeners.tcp.bind` and other settings
+ * next to it are those of the listener `default`.
  */
 export function toListeners({ listeners, limits, mqtt }: SettingValues): ListenerConfig[] {
   const { tcp, ssl, ws, wss, quic } = listeners
@@ -151,7 +154,7 @@ export function toListeners({ listeners, limits, mqtt }: SettingValues): Listene
   ]
 }
 
-/** Those that are enabled. `itself`: what stands beside the names, where it describes a listener. */
+/** Returns the enabled ones. `itself`: the settings next to the names, if they describe a listener. */
 function described<V extends { readonly enable: boolean }>(
   itself: V | undefined,
   named: ReadonlyMap<string, V>,
@@ -199,7 +202,7 @@ export function toDashboardListener({ listeners, limits, mqtt }: SettingValues):
 }
 
 function hasDefaultListener({ tcp, ssl, ws, wss, quic }: Listeners): boolean {
-  // Whoever describes only TLS does not want an open port beside it.
+  // If only TLS listeners are configured, an unencrypted default listener must not be opened.
   const isAnyDescribed = [tcp, ssl, ws, wss, quic].some((kind) => kind.isSet)
   return !isAnyDescribed || tcp.isSetItself
 }
@@ -230,8 +233,8 @@ function lowerLimit(one: number | undefined, other: number | undefined): number 
 }
 
 /**
- * A wss listener without a certificate has what stands at ssl. Whoever asks for client certificates there means it for
- * every way in, so the stricter of the two counts.
+ * A wss listener without a certificate uses the settings of ssl. If ssl requires client certificates, they are required
+ * for wss as well: the stricter setting applies.
  */
 function inheritCertificate(ssl: SslValues, wss: WssValues): WssValues {
   if (wss.certfile !== undefined || wss.keyfile !== undefined || wss.psk_file !== undefined) return wss
@@ -249,19 +252,19 @@ function inheritCertificate(ssl: SslValues, wss: WssValues): WssValues {
     fail_if_no_peer_cert: wss.fail_if_no_peer_cert || ssl.fail_if_no_peer_cert,
     tls_versions: commonVersions(wss.tls_versions, ssl.tls_versions),
     ciphers: wss.ciphers ?? ssl.ciphers,
-    // Nor is it a way around the name that a certificate gives.
+    // It must not bypass the user name of a certificate.
     peer_cert_as_username: wss.peer_cert_as_username ?? ssl.peer_cert_as_username,
     peer_cert_as_clientid: wss.peer_cert_as_clientid ?? ssl.peer_cert_as_clientid,
   }
 }
 
-/** The first where they have none in common: somebody has written it. */
+/** The first if they have none in common, because it is configured. */
 function commonVersions<T>(one: readonly T[], other: readonly T[]): readonly T[] {
   const common = one.filter((each) => other.includes(each))
   return common.length > 0 ? common : one
 }
 
-/** QUIC is TLS 1.3 and nothing else. */
+/** QUIC always uses TLS 1.3. */
 function asTlsValues(values: QuicValues): TlsValues {
   return {
     ...values,
@@ -273,7 +276,7 @@ function asTlsValues(values: QuicValues): TlsValues {
   }
 }
 
-/** Clients put several packets into one message, so one of the largest is not all that there is room for. */
+/** Clients may put several packets into one message, so a message may be larger than the largest packet. */
 const extraMessageBytes = 65_536
 const minMessageBytes = 1_048_576
 
@@ -308,7 +311,7 @@ function secureConfig(name: string, values: TlsValues, limits: SettingValues['li
   }
 }
 
-/** Of the settings of a listener that speaks TLS. */
+/** From the settings of a TLS listener. */
 export function toTlsConfig(values: Omit<TlsValues, keyof CommonValues>): TlsConfig {
   const { tls_versions: versions } = values
   return {
@@ -333,7 +336,7 @@ export function toTlsConfig(values: Omit<TlsValues, keyof CommonValues>): TlsCon
   }
 }
 
-/** What of a pair is missing is told by `checkListeners`. */
+/** `checkListeners` reports a missing part of a pair. */
 function toCertificate(
   values: Pick<SslValues, 'certfile' | 'keyfile' | 'key_password'>,
 ): CertificateFilesConfig | undefined {

@@ -1,5 +1,4 @@
-// Text, changes and overrides in, a whole configuration out: defaults, under the file, under what was changed since,
-// under `--set`.
+// Creates a configuration from its layers: defaults, the file, later changes, `--set`.
 
 import type { AclRule } from './acl/acl-rule.ts'
 import { readAclFile } from './acl/read-acl-file.ts'
@@ -19,35 +18,37 @@ import { root, type SettingValues } from './settings/root.ts'
 export interface ConfigSources {
   /** HOCON; absent: defaults only. */
   readonly text?: string | undefined
-  /** The name by which faults call the text. */
+  /** Name of the text in errors. */
   readonly file?: string | undefined
-  /** In place of a text: what was read of one already. */
+  /** Instead of a text: values that were parsed before. */
   readonly values?: ConfigObject | undefined
-  /** What lies over the text and under the overrides, each over the one before it. */
+  /** Layers above the text and below the overrides, each above the one before. */
   readonly changes?: readonly ConfigObject[]
-  /** `KEY=VALUE` each, in the order given; they win over the text. */
+  /** `KEY=VALUE` each, in order; they have priority over the text. */
   readonly overrides: readonly string[]
-  /** Reads included files, and decides which may be read. Without it includes are refused. */
+  /** Reads included files, and decides which may be read. If absent, includes are refused. */
   readonly readInclude?: IncludeReader | undefined
-  /** Reads files that settings name, from the folder of the configuration on. Without it a file that is named is a fault. */
+  /**
+   * Reads files that settings name, relative to the folder of the configuration. If absent, naming a file is an error.
+   */
   readonly readFile?: FileReader | undefined
-  /** What substitutions may fall back to. Without it nothing outside the text is seen. */
+  /** Values for substitutions. If absent, there are none. */
   readonly environment?: Environment | undefined
 }
 
-/** The text of a file that the setting `key` names, or a sentence that says why there is none. */
+/** Returns the text of a file that the setting `key` names, or an error text. */
 export type FileReader = (path: string, key: string) => { readonly text: string } | { readonly error: string }
 
 export type LoadedConfig =
   | {
       readonly config: GodwitConfig
       readonly warnings: readonly Warning[]
-      /** Everything that is written, all layers together. */
+      /** All layers together. */
       readonly written: ConfigObject
     }
   | { readonly faults: readonly ConfigError[] }
 
-/** Makes the configuration that the sources describe, or tells every fault in them. Throws nothing, whatever the text. */
+/** Creates the configuration of the sources, or returns all errors. Throws nothing, whatever the text. */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const faults: ConfigError[] = []
   const file = sources.file ?? 'configuration'
@@ -71,7 +72,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const tokenKeys = readTokenKeyFile(auth.jwt, checked.places, sources.readFile)
   const apiTokenKey = readApiTokenKeyFile(checked, sources.readFile)
   faults.push(...aclFile.faults, ...tokenKeys.faults)
-  // Where tokens are one of two ways in, the API is served without them: files of other brokers name keys that nobody made.
+  // If passwords are accepted as well, the API is served without tokens: files of other brokers name key files that do
+  // not exist.
   const needsApiTokens = checked.values.http_server.auth_type === 'jwt'
   if (needsApiTokens) faults.push(...apiTokenKey.faults)
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
@@ -90,7 +92,7 @@ interface NamedAclFile {
   readonly faults: readonly ConfigError[]
 }
 
-/** A file of rules that is named counts whole or the configuration does not: nobody is let do more by a slip in it. */
+/** An invalid file of rules makes the configuration invalid: an error must not allow more. */
 function readNamedAclFile(
   path: string | undefined,
   places: ReadonlyMap<string, Position>,
@@ -103,7 +105,7 @@ function readNamedAclFile(
   return 'faults' in read ? { rules: [], faults: read.faults } : { rules: read.rules, faults: [] }
 }
 
-/** The keys that tokens are checked with, as text: whether they are keys is for those to say who know what keys are. */
+/** Returns the keys of tokens as text; another module validates them. */
 function readTokenKeyFile(
   { public_key_file: keyFile, jwks_file: setFile }: SettingValues['auth']['jwt'],
   places: ReadonlyMap<string, Position>,
@@ -153,14 +155,14 @@ function readNamedFile(
   return { fault: configErrorAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
 }
 
-/** By line: those of the main file first, then those of included files; what stands in no file goes last. */
+/** By line: errors of the main file first, then of included files, then those without a file. */
 function sortByPosition(faults: readonly ConfigError[], mainFile: string): readonly ConfigError[] {
   const files = [...new Set([mainFile, ...faults.map((fault) => fault.file)])]
   const place = ({ file, line }: ConfigError): number => (line === 0 ? files.length : files.indexOf(file))
   return faults.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
 }
 
-/** Files of other brokers may count on a bridge that runs because it is there. */
+/** In other brokers a configured bridge runs without `enable`. */
 function warnOfIdleBridges(
   { bridges }: GodwitConfig,
   { held, places }: { held: ReadonlyMap<string, HeldSetting>; places: ReadonlyMap<string, Position> },

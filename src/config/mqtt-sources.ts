@@ -1,4 +1,5 @@
-// A source of MQTT is a bridge with one subscription, whose messages go to rules: they come below `$bridges/mqtt:NAME/`.
+// Converts a source of MQTT into a bridge with one subscription, whose messages go to rules, with topics below
+// `$bridges/mqtt:NAME/`.
 
 import { checkSettings } from './check/check-settings.ts'
 import type { ConnectorsConfig, MqttBridgeConfig, SourcesConfig } from './godwit-config.ts'
@@ -16,7 +17,7 @@ export interface MqttSource {
   readonly connector: MqttConnectorConfig
 }
 
-/** `prefix`: in front of the topics that messages have at the remote broker. */
+/** `prefix`: prefix of the topics of the remote broker. */
 export function bridgeOfSource({ name, source, connector }: MqttSource, prefix: string): MqttBridgeConfig {
   const { values: usual } = checkSettings(mqttBridge, { kind: 'object', entries: new Map(), at })
   const { clientid_prefix: clientIdPrefix } = connector
@@ -44,7 +45,7 @@ export function bridgeOfSource({ name, source, connector }: MqttSource, prefix: 
   }
 }
 
-/** With a scheme as bridges have it. */
+/** With a scheme, as for bridges. */
 export function mqttUrlOf({ server = '', ssl }: Pick<MqttConnectorConfig, 'server' | 'ssl'>): string | undefined {
   if (server === '') return undefined
   if (server.includes('://')) return server

@@ -1,4 +1,4 @@
-// Where another broker is, as people write it: `mqtt-tcp://broker.example:1883`.
+// URLs of remote brokers: `mqtt-tcp://broker.example:1883`.
 
 import type { SettingType } from './schema/setting-type.ts'
 import { notA, scalarText, showText } from './schema/setting-type.ts'
@@ -8,7 +8,7 @@ export interface ServerUrl {
   /** A name or an address, without brackets. */
   readonly host: string
   readonly port: number
-  /** For WebSocket, with a slash in front; '' for others. */
+  /** For WebSocket, with a leading slash; '' for others. */
   readonly path: string
 }
 
@@ -31,7 +31,7 @@ const maxHostLength = 253
 const maxPort = 65_535
 const defaultPorts = 'mqtt-tcp://broker.example:1883'
 
-/** The problem completes a sentence that begins with the URL. It never repeats what stands in front of an `@`. */
+/** The problem completes a sentence that starts with the URL. It never repeats credentials before `@`. */
 export function parseServerUrl(text: string): { readonly url: ServerUrl } | { readonly problem: string } {
   if (text.length > maxUrlLength) return { problem: `is longer than ${maxUrlLength} characters` }
   if (text.includes('@')) return { problem: 'may hold no credentials: use username and password' }
@@ -55,7 +55,7 @@ export const serverUrl: SettingType<string> = {
   read(value) {
     const text = scalarText(value)
     if (text === undefined) return notA(this.name, value)
-    // Sample files write "" for what is not wanted.
+    // Sample files contain "" for unused settings.
     if (text === '') return { value: text }
     const parsed = parseServerUrl(text)
     return 'problem' in parsed ? { problem: `the URL ${parsed.problem}` } : { value: text }
@@ -63,7 +63,7 @@ export const serverUrl: SettingType<string> = {
   show: showText,
 }
 
-/** Host and port of a broker that is reached by TLS, as they are written. */
+/** Host and port of a broker with TLS. */
 export const serverAddress: SettingType<string> = {
   name: 'host:port of a broker, such as endpoint.example:8883',
   jsonSchema: { type: 'string' },

@@ -1,4 +1,4 @@
-// rewrite and auto_subscribe, as the broker works with them.
+// Typed settings of rewrite and auto_subscribe.
 
 import type { SettingValues } from './settings/root.ts'
 
@@ -55,7 +55,7 @@ function actionOf(value: unknown): RewriteConfig['action'] {
   return value === 'publish' || value === 'subscribe' ? value : 'all'
 }
 
-/** As the schema has checked it: '0', '1' or '2', or nothing. */
+/** The schema has checked it: '0', '1' or '2', or absent. */
 function levelOf(value: unknown): 0 | 1 | 2 {
   return value === '2' ? 2 : value === '1' ? 1 : 0
 }

@@ -1,5 +1,5 @@
-// The contract from the other side: a function for each endpoint, with the types of the endpoint, over HTTP or over the
-// socket in a data directory. What goes wrong is a value, as everywhere in the house.
+// A typed client of the API: a function for each endpoint, over HTTP or over the socket in a data directory. Failures
+// are returned values.
 
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -13,26 +13,26 @@ import { type AnyCall, type Failure, pathOfCall, readAnswer, type Result, unreac
 import type { Static, TSchema } from './schema.ts'
 
 export interface ClientOptions {
-  /** `http://` or `https://` with host and port and nothing behind; or the path of a Unix socket. */
+  /** `http://` or `https://` with host and port only; or the path of a Unix socket. */
   readonly at: { readonly url: string } | { readonly socketPath: string }
-  /** Value of the header, see `basicAuthorization`. Over the socket nobody asks. */
+  /** Value of the header, see `basicAuthorization`. The socket needs none. */
   readonly authorization?: string
-  /** Which namespace is meant, by what is for namespaces; undefined: all of the broker. */
+  /** Namespace for endpoints with namespaces; undefined: the whole broker. */
   readonly namespace?: string | undefined
-  /** How long an answer may take. */
+  /** Timeout of a response. */
   readonly timeoutMs?: number
 }
 
 type Part<Name extends string, Schema> = Schema extends TSchema ? { readonly [key in Name]: Static<Schema> } : unknown
 
-/** A query may be left out where nothing in it must be there. */
+/** A query may be omitted if none of its keys is required. */
 type QueryPart<Query> = Query extends TSchema
   ? Partial<Static<Query>> extends Static<Query>
     ? { readonly query?: Static<Query> }
     : { readonly query: Static<Query> }
   : unknown
 
-/** A file to send, and what it is called there. */
+/** A file to upload, and its name. */
 export interface FileToSend {
   readonly filename: string
   readonly content: AsyncIterable<Uint8Array>
@@ -46,7 +46,7 @@ type BodyPart<E extends Endpoint> = E['body'] extends 'text'
       ? Partial<Part<'body', E['body']>>
       : Part<'body', E['body']>
 
-/** What a call of an endpoint takes. */
+/** Parameters of a call of an endpoint. */
 export type CallOf<E extends Endpoint> = Part<'params', E['params']> & QueryPart<E['query']> & BodyPart<E>
 
 type Argument<E extends Endpoint> =
@@ -61,10 +61,10 @@ export type ApiClient<Set extends Record<string, Endpoint> = typeof endpoints> =
 }
 
 const defaultTimeoutMs = 30_000
-/** Of what may take long. */
+/** For long operations. */
 const longTimeoutMs = 3_600_000
 
-/** A client of the API. It keeps no connection: each call makes its own. */
+/** A client of the API. Each call opens its own connection. */
 export function createClient(options: ClientOptions): ApiClient {
   const calls = Object.entries<Endpoint>(endpoints).map(([name, endpoint]) => {
     const call = (given: AnyCall = {}): Promise<Result<unknown>> => callEndpoint(options, endpoint, given)
@@ -73,7 +73,7 @@ export function createClient(options: ClientOptions): ApiClient {
   return Object.fromEntries(calls) as unknown as ApiClient
 }
 
-/** The Authorization header for a name and a password. */
+/** Returns the Authorization header for a name and a password. */
 export function basicAuthorization(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 }
@@ -131,7 +131,7 @@ interface Sent {
   readonly body: Body
 }
 
-/** Resolves when the answer begins. */
+/** Resolves when the response starts. */
 function exchange(
   options: ClientOptions & { readonly timeoutMs: number },
   { method, path, body }: Sent,
@@ -149,7 +149,7 @@ function exchange(
     request.on('error', fail)
     request.on('timeout', () => request.destroy(new Error(`no answer within ${timeoutMs / 1_000} s`)))
     if (body === undefined || 'bytes' in body) request.end(body?.bytes)
-    // An answer that comes before all is sent is an answer; without one, `request` says what went wrong.
+    // A response that arrives before the request is complete is valid; without one, `request` reports the error.
     else
       Readable.from(body.pieces)
         .on('error', (error) => request.destroy(error))

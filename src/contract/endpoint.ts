@@ -1,5 +1,5 @@
-// What an operation of the API is: one object, from which routes, types of handlers, the client, the listing, the
-// OpenAPI document and the command line are made.
+// Definition of an operation of the API: one object, from which routes, handler types, the client, the listing, the
+// OpenAPI document and the command line are derived.
 
 import type { Readable } from 'node:stream'
 import type { ReasonName } from './reasons.ts'
@@ -9,63 +9,65 @@ import { type Static, type TObject, type TSchema, Type } from './schema.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /**
- * What a caller must be to ask for something. Who may is decided in one place of the management room.
+ * Required rights of the caller. The module management decides about them in one place.
  *
- * `open`: anybody; nobody is asked who they are. `signed-in`: whoever came in. `read`: whoever may look. `publish`:
- * whoever may publish. `change`: whoever may change things. `accounts`: whoever may say who else may come in.
- * `own-account`: the same, and whom the `username` of the path or body names.
+ * `open`: no authentication. `signed-in`: any authenticated caller. `read`: may read. `publish`: may publish. `change`:
+ * may change. `accounts`: may manage accounts. `own-account`: the same, or the user that `username` of path or body
+ * names.
  */
 export type Access = 'open' | 'signed-in' | 'read' | 'publish' | 'change' | 'accounts' | 'own-account'
 
 export interface Endpoint {
-  /** Unsaid: the fourth. In the fifth refusals carry a `reason` beside the code. */
+  /** Default: version 4. In version 5 refusals have a `reason` in addition to the code. */
   readonly version?: 'v5'
   readonly method: Method
-  /** Below `/api/v4` or that of its version, with `:name` for a segment that is a parameter: `/clients/:clientid`. */
+  /** Below `/api/v4` or the prefix of its version, with `:name` for a parameter: `/clients/:clientid`. */
   readonly path: string
-  /** Served without `/api/v4` as well (`also`), or only there (`only`). Unsaid: below the prefix only. */
+  /** Served without `/api/v4` as well (`also`), or only there (`only`). Default: below the prefix only. */
   readonly atRoot?: 'also' | 'only'
-  /** Of HTTP where all went well. Unsaid: 200. With 204 the reply is null, and there is no body. */
+  /** HTTP status of success. Default: 200. With 204 the reply is null, without a body. */
   readonly status?: 201 | 204
   /** One sentence, for the listing and the documents. */
   readonly summary: string
   readonly params?: TObject
-  /** Values are text; a schema of integer, number or Boolean takes the text that stands for one. */
+  /** Values are text; a schema of integer, number or Boolean converts the text. */
   readonly query?: TObject
-  /** Query keys that are not in `query`: refused with 108 or not looked at. Unsaid: not looked at. */
+  /** Query keys that are not in `query`: refused with 108. Default: ignored. */
   readonly unknownQuery?: 'refuse'
   /**
-   * What the JSON body must be. With `text` it is taken as it came, and with `upload` it is a file in a form, which the
-   * handler reads while it comes. Unsaid: the body is not looked at.
+   * Schema of the JSON body. `text`: the body as text; `upload`: a file in a form, which the handler reads as it
+   * arrives. Default: the body is ignored.
    */
   readonly body?: TSchema | 'text' | 'upload'
-  /** No body at all is as good as `{}`. */
+  /** A missing body counts as `{}`. */
   readonly bodyMayBeAbsent?: true
-  /** Any JSON goes to the handler, which looks at it piece by piece: of a batch each item fares by itself. */
+  /** Any JSON is passed to the handler, which checks each item of a batch separately. */
   readonly bodyCheckedBy?: 'handler'
-  /** The whole body of the answer, `{code, data}` and all; `text`: plain text; `bytes`: a file, in pieces. */
+  /** The complete body of the response, with `{code, data}`; `text`: plain text; `bytes`: a file in chunks. */
   readonly reply: TSchema | 'text' | 'bytes'
-  /** Content type of a `text` reply that is not plain. */
+  /** Content type of a `text` reply that is not plain text. */
   readonly replyType?: string
-  /** What may go wrong beyond what may go wrong everywhere (101 to 104, 116). */
+  /** Possible failures in addition to the general ones (101 to 104, 116). */
   readonly failures?: readonly ResultCodeName[]
-  /** What goes wrong with a status of HTTP that is not the one of its code. */
+  /** Failures with an HTTP status that is not the default of their code. */
   readonly otherStatuses?: readonly (readonly [ResultCodeName, number])[]
-  /** The same of the fifth version, beyond what may go wrong everywhere there. */
+  /** The same for version 5, in addition to its general reasons. */
   readonly reasons?: readonly ReasonName[]
   readonly access: Access
   /**
-   * Whether it stands in the audit log. Unsaid: where it is no GET, somebody had to sign in for it, and it is more than
-   * publishing.
+   * Whether it is in the audit log. Default: if it is not a GET, requires authentication, and does more than publish.
    */
   readonly audit?: 'always' | 'when-done' | 'never'
-  /** The request or the answer may take many minutes. */
+  /** The request or the response may take many minutes. */
   readonly isLong?: true
-  /** Who is kept to a namespace may ask for it as well; others say by the query which one they mean. Unsaid: it is about what all of them share. */
+  /**
+   * Callers of a namespace may use it; others select a namespace with the query. Default: it concerns what all
+   * namespaces share.
+   */
   readonly isForNamespaces?: boolean | undefined
 }
 
-/** In the query of an endpoint that is for namespaces: which one is meant. Who is kept to one means that one. */
+/** Query key that selects a namespace. A caller of a namespace always has its own. */
 export const namespaceKey = 'namespace'
 
 /** Keeps the literal types of an endpoint. */
@@ -73,20 +75,20 @@ export function endpoint<const E extends Endpoint>(definition: E): E {
   return definition
 }
 
-/** Of an endpoint that takes no parameters: there is nothing to read. */
+/** For endpoints without parameters. */
 type Nothing = Readonly<Record<string, unknown>>
 
 type StaticOr<Schema, Else> = Schema extends TSchema ? Static<Schema> : Else
 
-/** What the handler of an endpoint is given: all of it checked. */
+/** The checked request that a handler gets. */
 export interface RequestOf<E extends Endpoint> {
   readonly params: StaticOr<E['params'], Nothing>
   readonly query: StaticOr<E['query'], Nothing>
   readonly body: BodyOf<E>
   readonly caller: Caller
-  /** What part of the broker it is about; undefined: all of it. */
+  /** The selected namespace; undefined: the whole broker. */
   readonly namespace?: string | undefined
-  /** Aborted when the client has left: nobody hears the answer. */
+  /** Aborted when the client has disconnected. */
   readonly gone?: AbortSignal
 }
 
@@ -98,40 +100,40 @@ type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'
       ? Upload
       : StaticOr<E['body'], undefined>
 
-/** A file that is being sent. */
+/** A file that is being uploaded. */
 export interface Upload {
-  /** As the sender has it: it may be anything. */
+  /** As sent; any text. */
   readonly filename: string
-  /** Ends with an error where the sender breaks off. */
+  /** Ends with an error if the sender stops. */
   readonly content: Readable
 }
 
-/** What it answers where nothing went wrong. */
+/** The reply of a successful request. */
 export type ReplyOf<E extends Endpoint> = E['reply'] extends 'text'
   ? string
   : E['reply'] extends 'bytes'
     ? Readable
     : StaticOr<E['reply'], never>
 
-/** Who asks. */
+/** The caller of a request. */
 export interface Caller {
-  /** Account, application id, or who the token is about. */
+  /** Account, application ID, or subject of the token. */
   readonly name: string
-  /** `socket`: somebody on this machine who may read the data directory. */
+  /** `socket`: a user of this machine who may read the data directory. */
   readonly by: 'account' | 'api-key' | 'token' | 'socket' | 'nobody'
   readonly role: Role
-  /** undefined: of no namespace, so that all of them and what is global is theirs. */
+  /** undefined: of no namespace, with access to all of them and to global settings. */
   readonly namespace: string | undefined
   /** '' over the socket. */
   readonly address: string
-  /** The number of the login that was shown; undefined: another way was taken. */
+  /** Number of the login; undefined: other credentials were used. */
   readonly login: number | undefined
 }
 
-/** An administrator may change things, a viewer may look, a publisher may publish and nothing else. */
+/** An administrator may change, a viewer may read, a publisher may only publish. */
 export type Role = 'administrator' | 'viewer' | 'publisher'
 
-/** `{code: 0}`: it is done. */
+/** `{code: 0}`: success. */
 export const noContent = Type.Object({ code: Type.Literal(0) })
 
 /** `{code: 0, data}` */
@@ -141,10 +143,10 @@ export function answer<Data extends TSchema>(
   return Type.Object({ code: Type.Literal(0), data })
 }
 
-/** What every answer about something that went wrong looks like. */
+/** The body of every failure. */
 export const failure = Type.Object({ code: Type.Integer(), message: Type.String() })
 
-/** The same in the fifth version. */
+/** The same in version 5. */
 export const failureWithReason = Type.Object({
   code: Type.Integer(),
   reason: Type.String(),

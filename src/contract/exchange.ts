@@ -1,5 +1,5 @@
-// What a call of the API and its response look like, for every transport of the typed client. This file is used in a browser as
-// well: it imports no `node:` module.
+// Calls and responses of the API, for every transport of the typed client. This file also runs in browsers: it imports
+// no `node:` module.
 
 /** Why there is no reply. */
 export interface Failure {

@@ -1,5 +1,5 @@
-// The typed client of the API over `fetch`, for a page in a browser. It imports no `node:` module and no schema: what it must know
-// of the endpoints is a small table, made when the page is built (see `operation-table.ts`).
+// The typed client of the API over `fetch`, for a page in a browser. It imports no `node:` module and no schema: a
+// small table of endpoints is created when the page is built (see `operation-table.ts`).
 
 import type { CallOf } from './client.ts'
 import type { Access, Endpoint, Method, ReplyOf } from './endpoint.ts'
@@ -8,10 +8,10 @@ import { type AnyCall, type Failure, pathOfCall, readAnswer, type Result, unreac
 
 export type { Failure, Result } from './exchange.ts'
 
-/** What a call needs to know of its endpoint. */
+/** Properties of an endpoint that a call needs. */
 export interface Operation {
   readonly method: Method
-  /** From the root on, with `:name` for a parameter. */
+  /** Absolute, with `:name` for a parameter. */
   readonly url: string
   readonly access: Access
   readonly body?: 'text' | 'upload'
@@ -34,11 +34,11 @@ type BrowserCall<E extends Endpoint> = E['body'] extends 'upload'
 
 type BrowserReply<E extends Endpoint> = E['reply'] extends 'bytes' ? Response : ReplyOf<E>
 
-/** Of one call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Not an act of the user: it does not keep the login alive. */
+  /** Not an action of the user: it does not extend the login. */
   readonly isIdle?: boolean
-  /** Namespace that is meant; undefined: that of `FetchClientOptions`. null: none. */
+  /** Selected namespace; undefined: that of `FetchClientOptions`. null: none. */
   readonly namespace?: string | null
   readonly signal?: AbortSignal
 }
@@ -54,11 +54,11 @@ export type FetchClient<Set extends Record<string, Endpoint> = typeof endpoints>
 
 export interface FetchClientOptions {
   readonly operations: OperationTable
-  /** Of the API, relative to the page: `..` where the page is `/dashboard/`. */
+  /** Base of the API, relative to the page: `..` if the page is `/dashboard/`. */
   readonly base: string
   /** Value of the Authorization header; undefined: none. */
   authorization(): string | undefined
-  /** Namespace that is meant; undefined: the whole broker. */
+  /** Selected namespace; undefined: the whole broker. */
   namespace(): string | undefined
   /** Called with each failure. */
   onFailure(failure: Failure): void

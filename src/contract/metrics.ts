@@ -1,9 +1,9 @@
-// The metrics of `GET /prometheus`, in their order. The help of the first ones, which other brokers have as well, is only
-// the unit.
+// The metrics of `GET /prometheus`, in order. The help of the first ones, which other brokers have as well, is only the
+// unit.
 
 export interface Metric {
   readonly type: 'gauge' | 'counter' | 'histogram'
-  /** What the help line says behind the name. */
+  /** The text after the name in the help line. */
   readonly help: string
 }
 

@@ -1,4 +1,4 @@
-// What a page in a browser must know of the endpoints to call them: a small table in place of the schemas.
+// Properties of the endpoints that a page in a browser needs: a small table instead of the schemas.
 
 import { urlsOf } from './documents/urls.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -17,7 +17,7 @@ function operationOf(endpoint: Endpoint): Operation {
     method,
     url,
     access,
-    // Schemas are objects; what is left is a word.
+    // Schemas are objects; other bodies are words.
     ...(typeof body === 'string' ? { body: body as 'text' | 'upload' } : {}),
     ...(typeof reply === 'string' ? { reply: reply as 'text' | 'bytes' } : {}),
     ...(isForNamespaces === true ? { isForNamespaces } : {}),

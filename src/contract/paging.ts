@@ -1,15 +1,15 @@
-// Lists that are too long to be read at once.
+// Pages of long lists.
 
 import { type TSchema, Type } from './schema.ts'
 
-/** Rows of one page at most. */
+/** Maximum rows of one page. */
 export const maxRowsPerPage = 10_000
 
 const page = Type.Integer({ minimum: 1, description: 'Which page, from 1.' })
 const limit = Type.Integer({ minimum: 1, maximum: maxRowsPerPage, description: 'Rows of a page.' })
 const cursor = Type.String({ description: 'Where to go on: `first`, then what the last answer gave.' })
 
-/** In the query of a list, in both spellings. Without any of them all of it is answered. */
+/** Query keys of a list, in both spellings. Without them the complete list is returned. */
 export const pageQuery = {
   _page: Type.Optional(page),
   _limit: Type.Optional(limit),
@@ -17,10 +17,10 @@ export const pageQuery = {
   limit: Type.Optional(limit),
 }
 
-/** The same for a list that can be read by cursor as well. */
+/** The same for a list that also has cursors. */
 export const pagingQuery = { ...pageQuery, _cursor: Type.Optional(cursor), cursor: Type.Optional(cursor) }
 
-/** Beside `data`, where pages were asked for: by number, or by cursor. */
+/** Added to `data` if a page was requested: by number, or by cursor. */
 const pagingMeta = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1 })),
   limit: Type.Integer({ minimum: 1 }),
@@ -29,12 +29,12 @@ const pagingMeta = Type.Object({
   cursor: Type.Optional(Type.String({ description: 'Where the next page begins.' })),
 })
 
-/** `{code: 0, data}`, and `meta` where pages were asked for. */
+/** `{code: 0, data}`, and `meta` if a page was requested. */
 export function listOf<Item extends TSchema>(item: Item) {
   return Type.Object({ code: Type.Literal(0), data: Type.Array(item), meta: Type.Optional(pagingMeta) })
 }
 
-/** What the ways to one list have in common. The path of each says a part of what must hold, and `query` the rest. */
+/** Common parts of the endpoints of one list. The path contains some conditions, and `query` the others. */
 export function listing<Query extends TSchema, Item extends TSchema>(query: Query, item: Item) {
   return {
     method: 'GET',
@@ -54,7 +54,7 @@ const numberedMeta = Type.Object({
   hasnext: Type.Boolean({ description: 'Whether there is another page.' }),
 })
 
-/** `{code: 0, data, meta}` of a list that always has pages; `mostRowsOfPage` are on one unless told. */
+/** `{code: 0, data, meta}` of a list that always has pages; default page size `mostRowsOfPage`. */
 export function pageOf<Item extends TSchema>(item: Item) {
   return Type.Object({ code: Type.Literal(0), data: Type.Array(item), meta: numberedMeta })
 }

@@ -1,16 +1,16 @@
-// The words by which the fifth version of the API says what went wrong, beside the number that the fourth has for it.
+// Reasons of failures in version 5 of the API, in addition to the code of version 4.
 
 import type { ResultCodeName } from './result-codes.ts'
 
 export interface Reason {
-  /** The number that comes with it. */
+  /** The code of version 4. */
   readonly result: ResultCodeName
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number
   readonly sentence: string
 }
 
-/** By the word itself. */
+/** By their names. */
 export const reasons = {
   BAD_REQUEST: { result: 'invalidParameter', status: 400, sentence: 'invalid request' },
   TEST_FAILED: { result: 'invalidParameter', status: 400, sentence: 'the service cannot be reached' },
@@ -41,7 +41,7 @@ export const reasons = {
 
 export type ReasonName = keyof typeof reasons
 
-/** Of a refusal that is said in the words of the fourth version. */
+/** Returns the reason for a failure with a code of version 4. */
 export function reasonOf(result: ResultCodeName, status: number): ReasonName {
   if (status === 401) return result === 'tokenExpired' ? 'TOKEN_TIME_OUT' : 'AUTHORIZATION_HEADER_ERROR'
   if (status === 403) return 'FORBIDDEN'

@@ -1,11 +1,11 @@
-// The numbers that answers of the API carry, beside the HTTP status. Specification, "Errors"; settled in what the
-// house knows of the broker interfaces that share them.
+// Result codes in API responses, in addition to the HTTP status. They are those of other brokers with the same
+// interface.
 
 export interface ResultCode {
   readonly code: number
-  /** Of the answer, unless the operation says another. */
+  /** Default HTTP status. */
   readonly status: number
-  /** What went wrong, for readers who see the number only. */
+  /** Description, for clients that see only the number. */
   readonly sentence: string
 }
 

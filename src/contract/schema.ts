@@ -1,25 +1,25 @@
-// The library that says what JSON looks like: schemas that are JSON Schema, types made of them, and checks of values.
+// Schemas, with the library for JSON Schema: types and checks of values are derived from them.
 
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 
 export { Type, type Static, type TObject, type TSchema }
 
-/** What is wrong with a value: where (`/data/qos`, empty for the whole) and in words. */
+/** What is wrong with a value: its path (`/data/qos`, empty for the whole) and a text. */
 export interface ShapeError {
   readonly path: string
   readonly message: string
-  /** A key that must be there is not. */
+  /** A required key is missing. */
   readonly isMissing: boolean
 }
 
 /** Checks values against one schema. */
 export interface Shape {
-  /** undefined: nothing is wrong. */
+  /** undefined: the value is valid. */
   faultOf(value: unknown): ShapeError | undefined
 }
 
-/** Compiles the check of a schema when it is first asked: there are hundreds, and a start needs none. */
+/** Compiles the check of a schema at its first use: there are hundreds, and a start needs none. */
 export function shapeOf(schema: TSchema): Shape {
   let validator: Validator | undefined
   return {
@@ -41,7 +41,7 @@ type SchemaError = ReturnType<Validator['Errors']>[number]
 
 const wordsOfChoices: ReadonlySet<string> = new Set(['enum', 'const', 'type', 'anyOf', 'boolean'])
 
-/** The library has a sentence for each part of a choice; here the whole choice is said. */
+/** The library has a sentence for each part of a choice; here the whole choice is described. */
 function wordsOf(first: SchemaError, errors: readonly SchemaError[]): string {
   const atSamePlace = errors.filter(({ instancePath }) => instancePath === first.instancePath)
   const narrower = atSamePlace.find(({ keyword }) => !wordsOfChoices.has(keyword))

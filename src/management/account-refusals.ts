@@ -1,5 +1,5 @@
-// Why something is not done with an account or a key, as the two versions of the API say it: in the same words, with a code
-// of the fourth and a reason of the fifth.
+// Refusals for accounts and keys in both versions of the API: the same text, with a code of version 4 and a reason of
+// version 5.
 
 import type { ReasonName, ResultCodeName } from '../contract/index.ts'
 import type { AccountRefusal } from './operations/accounts.ts'
@@ -36,22 +36,22 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
   },
 }
 
-/** In the fourth version. */
+/** In version 4. */
 export function refuseAccount(refused: AccountRefusal, name: string): ApiError {
   const { code, words } = accountErrors[refused]
   return markGuess(refuse(code, words(JSON.stringify(name))), refused, name)
 }
 
-/** In the fifth version. */
+/** In version 5. */
 export function refuseAccountFor(refused: AccountRefusal, name: string): ApiError {
   const { code, reason, words } = accountErrors[refused]
   const said = words(JSON.stringify(name))
-  // A user that exists has one number in both versions, as clients of both look at it.
+  // An existing user has one code in both versions, because clients of both check it.
   if (code === 'userExists') return refuse(code, said).withReason(reason)
   return markGuess(refuseFor(reason, said), refused, name)
 }
 
-/** Whoever has a login and not the password waits as those do who guess at the door. */
+/** A caller with a login and a wrong password is delayed like a failed login. */
 function markGuess(refusal: ApiError, refused: AccountRefusal, name: string): ApiError {
   return refused === 'wrong-password' ? refusal.withGuessedAccount(name) : refusal
 }

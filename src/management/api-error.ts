@@ -1,18 +1,18 @@
-// Why a request is not carried out, as a value: handlers give it back in place of an answer.
+// A refusal as a value, which handlers return instead of a reply.
 
 import { type ReasonName, reasonOf, reasons, type ResultCodeName, resultCodes } from '../contract/index.ts'
 
 export interface ApiErrorFields {
   readonly code: number
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number
-  /** What is wrong, with what, and what to do. */
+  /** What is wrong, with which value, and what to do. */
   readonly message: string
-  /** As the fifth version of the API says it. */
+  /** The reason of version 5. */
   readonly reason: ReasonName
-  /** Of what was carried out in parts: what failed, by part. The rest is in force. */
+  /** For a change that was applied partly: the failures by part. */
   readonly parts?: Readonly<Record<string, string>> | undefined
-  /** Whose password was shown wrongly, by somebody who is in: the answer waits as at the door. */
+  /** The account whose password was wrong in an authenticated request: the response is delayed like a failed login. */
   readonly guessedAccount?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export class ApiError implements ApiErrorFields {
     this.guessedAccount = guessedAccount
   }
 
-  /** The same, where the fifth version has a word of its own for it. */
+  /** Returns the same refusal with a reason of version 5. */
   withReason(reason: ReasonName): ApiError {
     return new ApiError({ code: this.code, status: this.status, message: this.message, reason })
   }
@@ -53,31 +53,31 @@ export class ApiError implements ApiErrorFields {
   }
 }
 
-/** Characters of a value that a message repeats. */
+/** Maximum characters of a value in a message. */
 const maxRepeatedCharacters = 100
 
-/** A value of a request in quotes, for a message. */
+/** Quotes a value of a request for a message. */
 export function shortened(value: string): string {
   const isLong = value.length > maxRepeatedCharacters
   return JSON.stringify(isLong ? `${value.slice(0, maxRepeatedCharacters)}...` : value)
 }
 
-/** `status`: where it is not the one that goes with the code. */
+/** `status`: if it is not the default of the code. */
 export function refuse(name: ResultCodeName, message: string, status?: number): ApiError {
   const { code, status: usual } = resultCodes[name]
   return new ApiError({ code, status: status ?? usual, message, reason: reasonOf(name, status ?? usual) })
 }
 
-/** The same in the words of the fifth version. */
+/** Does the same for a reason of version 5. */
 export function refuseFor(reason: ReasonName, message: string): ApiError {
   const { result, status } = reasons[reason]
   return new ApiError({ code: resultCodes[result].code, status, message, reason })
 }
 
-/** Reasons that version 4 says as well. */
+/** Reasons that version 4 returns as well. */
 const reasonsOfBoth: ReadonlySet<ReasonName> = new Set<ReasonName>(['NOT_MATCH'])
 
-/** As it is sent to who asked for `url`. */
+/** Returns the response body for `url`. */
 export function bodyOfError({ code, reason, message, parts }: ApiError, url: string): string {
   const hasReason = /^\/api\/v5(?![^/?#])/.test(url) || reasonsOfBoth.has(reason)
   return JSON.stringify(hasReason ? { code, reason, message, parts } : { code, message })

@@ -1,33 +1,33 @@
-// What is noted of a request that changes something: who asked for what from where, and what came of it. Secrets are left
-// out by the names of their keys, and whatever is long is cut.
+// The audit log entry of a request that changes something: caller, operation, address, result. Secrets are removed by
+// the names of their keys, and long values are truncated.
 
 import type { Caller, Endpoint } from '../contract/index.ts'
 import type { AuditEntry } from './operations/audit.ts'
 import { ApiError } from './api-error.ts'
 
 export interface AuditedRequest {
-  /** Of the operation. */
+  /** Name of the operation. */
   readonly name: string
   readonly endpoint: Endpoint
   readonly caller: Caller
   readonly namespace: string | undefined
   readonly url: string
-  /** As it came, where it was gathered. */
+  /** As received. */
   readonly body: unknown
   readonly atMs: number
 }
 
-/** Whether a request is noted that came to this. */
+/** Returns whether a request with this result is logged. */
 export function isAudited({ endpoint: { audit, method, access } }: AuditedRequest, result: unknown): boolean {
   if (audit !== undefined) return audit === 'always' || (audit === 'when-done' && !(result instanceof ApiError))
   return method !== 'GET' && access !== 'open' && access !== 'publish'
 }
 
-/** `result` is what the handler gave, or what it threw. */
+/** `result`: returned or thrown by the handler. */
 export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEntry {
   const { name, endpoint, caller, namespace = null, url, atMs } = request
   const sent = sentFields(request)
-  // Who logs in is nobody yet.
+  // A login has no authenticated caller.
   const isLogin = caller.by === 'nobody' && name === 'login'
   const who = isLogin ? { name: shortenText(nameIn(sent)), by: 'account' } : { name: caller.name, by: caller.by }
   return {
@@ -60,7 +60,7 @@ function outcomeOf(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outco
   return { status: successStatus, code: 0, outcome: 'done', message: '' }
 }
 
-/** Texts are not noted: a whole configuration is full of secrets that have no name of their own. */
+/** Text bodies are not logged: a whole configuration contains secrets without keys of their own. */
 function sentFields({ endpoint: { body: wanted }, body }: AuditedRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return null
   if (typeof wanted !== 'object' || body.length > maxReadBytes) return { bytes: body.length }
@@ -98,7 +98,7 @@ function maskSecrets(value: unknown, depth = 0): unknown {
   )
 }
 
-/** A flag or a number says nothing; `disable_password: true` stays as it is. */
+/** A flag or a number is not a secret, such as `disable_password: true`. */
 function isSecret(key: string, value: unknown): boolean {
   return secretKey.test(key) && typeof value !== 'boolean' && value !== null
 }

@@ -1,21 +1,21 @@
-// Who may ask for what. Decided here and nowhere else, for every way in and every version.
+// Authorizes API requests, for every transport and version.
 
 import type { Access, Caller, Endpoint, Role } from '../contract/index.ts'
 import { type ApiError, refuse, refuseFor } from './api-error.ts'
 
-/** What the decision is made of, beside who asks. */
+/** Facts for the decision, in addition to the caller. */
 export interface Wanted {
   readonly endpoint: Pick<Endpoint, 'access' | 'version' | 'isForNamespaces'>
-  /** Whose account it is about, where it is about one. */
+  /** The account that it concerns, if any. */
   readonly username?: unknown
 }
 
-/** undefined: it may be carried out. */
+/** undefined: allowed. */
 export function authorizeCaller({ endpoint, username }: Wanted, caller: Caller): ApiError | undefined {
   const { access, version, isForNamespaces = false } = endpoint
   if (isOwn(access, username, caller)) return undefined
   if (isAboutAccounts(access) && caller.by === 'api-key') {
-    // A secret that leaks must not become more secrets.
+    // A leaked secret must not be able to create further secrets.
     const words = 'a program may not look after accounts'
     return version === undefined ? refuse('wrongCredentials', words, 403) : refuseFor('API_KEY_NOT_ALLOW', words)
   }

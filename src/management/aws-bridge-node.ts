@@ -1,12 +1,12 @@
-// What somebody sends for a bridge to AWS IoT. It is shown like any other bridge and has fewer settings: those that it has not may
-// be sent back as they are shown, and otherwise not at all.
+// Settings in requests for a bridge to AWS IoT, which has fewer settings than other bridges. Settings that it does not
+// have may be sent back unchanged.
 
 import { isDeepStrictEqual } from 'node:util'
 import { addressAtAws, isAwsSetting } from '../config/index.ts'
 import type { BridgeNode } from './bridge-node.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
-/** What is sent, without what such a bridge has not and is sent as it is shown. */
+/** Returns the sent settings without unchanged ones that such a bridge does not have. */
 export function removeUnchanged({ connector, ...outer }: Sent, shown: BridgeNode): Sent {
   const own = changedIn(outer, shown)
   if (connector === undefined) return own
@@ -19,13 +19,13 @@ function changedIn(sent: Sent, shown: Sent): Sent {
   )
 }
 
-/** `settings`: as those of other bridges. What is named beside the settings that there are stays, for whoever checks it. */
+/** `settings`: as those of other bridges. Unknown settings stay, for the check. */
 export function awsSettingsOf(settings: Sent): Sent {
   const own = Object.entries(settings).filter(([key, value]) => isAwsSetting(key) || !isDefault(value))
   return { ...Object.fromEntries(own), server: addressAtAws(settings['server']) }
 }
 
-/** Null, or a group of which nothing else is said. */
+/** Null, or a group of nulls. */
 function isDefault(value: unknown): boolean {
   return value === null || (isSentObject(value) && Object.values(value).every((one) => isDefault(one)))
 }

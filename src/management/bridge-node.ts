@@ -1,4 +1,4 @@
-// A bridge as the API shows it: secrets masked, certificates as PEM, durations with their unit.
+// A bridge in API responses: secrets masked, certificates as PEM, durations with their unit.
 
 import { mask, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { bridgeEndpoints, ReplyOf } from '../contract/index.ts'
@@ -11,14 +11,14 @@ type Rule = MqttBridgeConfig['forwards'][number]
 type ReadPem = (file: string) => Promise<string | undefined>
 
 const msPerSecond = 1_000
-/** Messages on their way where no setting says how many: see `usuallyInFlight` of bridges. */
+/** Default of in-flight messages: see `defaultInFlightOf` of bridges. */
 const defaultQueue = 1_024
 const defaultQueueBefore5 = 20
 
 export interface BridgeNodeContext {
   readonly readPem: ReadPem
   readonly report: BridgeReport | undefined
-  /** Of each bridge that says nothing of it itself; undefined: nothing is said of it. */
+  /** Default for bridges; undefined: not set. */
   readonly spoolMessages: number | undefined
 }
 
@@ -54,7 +54,7 @@ export async function bridgeNodeOf(
     hybrid_servers: [...bridge.hybrid_servers],
     quic_qos_priority: bridge.quic_qos_priority,
     quic_0rtt: bridge.quic_0rtt,
-    // What holds where nothing is set.
+    // Values that apply if the setting is absent.
     max_send_queue_len:
       bridge.max_send_queue_len ?? (activeVersion(bridge, report) === 5 ? defaultQueue : defaultQueueBefore5),
     max_recv_queue_len: bridge.max_recv_queue_len ?? bridge.conn_properties.receive_maximum,
@@ -111,7 +111,7 @@ function connectPropertiesOf({ conn_properties: given }: MqttBridgeConfig): Brid
   }
 }
 
-/** The first spelling that was written counts. */
+/** The first spelling that is set applies. */
 function isOn(...spellings: readonly (string | undefined)[]): boolean {
   const word = spellings.find((spelling) => spelling !== undefined)
   return word === '1' || word === 'true'
@@ -223,7 +223,7 @@ function durationText(ms: number): string {
   return ms % msPerSecond === 0 ? `${ms / msPerSecond}s` : `${ms}ms`
 }
 
-/** Null: it was not written, and being written would mean something. */
+/** Null: absent, because a value would have an effect. */
 function optionalDurationText(ms: number | undefined): string | null {
   return ms === undefined ? null : durationText(ms)
 }
@@ -263,7 +263,7 @@ function statusOf(report: BridgeReport): BridgeNode['status'] {
   }
 }
 
-/** The clock of shards is not set with that of the wall: what is a little ahead is new. */
+/** The clock of shards is independent of the wall clock, so a time slightly in the future is new. */
 export function ageSeconds(atMs: number): number {
   return Math.max(0, Date.now() - atMs) / msPerSecond
 }

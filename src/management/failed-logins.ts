@@ -1,27 +1,27 @@
-// Sign-ins that failed, in the log: a few lines a minute, and then how many more there were, so that whoever guesses by the
-// thousand does not fill the disk. What was shown to come in is in no line, and no token is: it may be good elsewhere.
+// Logs failed logins: a few lines per minute, and then the number of others, so that password guesses do not fill the
+// disk. Lines contain no password and no token, which may be valid elsewhere.
 
 import type { Log } from '../telemetry/index.ts'
 
-/** By password, or by a token and what is wrong with that. */
+/** By password, or by token with the problem. */
 export type FailedLogin =
   | { readonly name: string; readonly address: string }
   | { readonly reason: string; readonly address: string }
 
 const maxLineBurst = 5
 const lineIntervalMs = 10_000
-/** Of a name that was typed. */
+/** Maximum length of a name. */
 const maxNameLength = 64
 
 export class FailedLogins {
   readonly #log: Log
   readonly #nowMs: () => number
-  /** As many as may be written now; another one comes with each interval. */
+  /** Lines that may be written now; one more per interval. */
   #lines: number
   #countedAtMs: number
   #suppressed: number
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` never decreases. */
   constructor(log: Log, nowMs: () => number) {
     this.#log = log
     this.#nowMs = nowMs

@@ -1,4 +1,4 @@
-// Times as the API writes them.
+// Time formats of the API.
 
 const msPerSecond = 1_000
 const secondsPerMinute = 60
@@ -19,7 +19,7 @@ export function localTime(atMs: number): string {
   return `${date} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':')}`
 }
 
-/** RFC 3339 with milliseconds and the offset of the time zone of the machine: `2026-11-21T17:05:00.000+01:00`. */
+/** RFC 3339 with milliseconds and the offset of the machine's time zone: `2026-11-21T17:05:00.000+01:00`. */
 export function offsetTime(atMs: number): string {
   const minutesEast = -new Date(atMs).getTimezoneOffset()
   const shifted = new Date(atMs + minutesEast * minuteMs).toISOString().slice(0, -1)

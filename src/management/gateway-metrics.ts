@@ -1,4 +1,4 @@
-// Gateways as Prometheus sees them. A gateway without a listener is not there.
+// Metrics of gateways for Prometheus. A gateway without a listener has none.
 
 import type { Gateway, GatewayOperations } from './operations/gateways.ts'
 import type { Sample } from './prometheus-text.ts'
@@ -16,7 +16,7 @@ export type GatewayMetrics = Readonly<
 
 const dropMark = 'dropped.'
 
-/** Where a shard does not answer there are none, this time. */
+/** If a shard does not respond, there are none this time. */
 export function gatewayMetrics(found: Awaited<ReturnType<GatewayOperations['gateways']>>): GatewayMetrics {
   const gateways = 'silentShard' in found ? [] : found.filter(({ status }) => status !== 'unloaded')
   const each = (valueOf: (gateway: Gateway) => number): readonly Sample[] =>

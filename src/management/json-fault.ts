@@ -1,19 +1,19 @@
-// Where a text stops being JSON, told by its field: `in data.items.2.qos, line 4`. Who sends a file, or what a library made,
-// never wrote a text with positions. Called only for a text that JSON.parse has refused. Linear in the length of the text.
+// Finds the field where a text stops being valid JSON: `in data.items.2.qos, line 4`. Positions in characters do not
+// help users whose library created the text. Called only after JSON.parse has failed. Linear in the length of the text.
 
-/** The place of the first fault. What stands there is not told: it may be half of a password. */
+/** Position of the first error. The text there is not quoted, because it may be part of a password. */
 export interface JsonFault {
-  /** Keys and indices of the value that is wrong, unfinished or missing, joined by dots; empty: the whole text. */
+  /** Path of the invalid, incomplete or missing value, joined by dots; empty: the whole text. */
   readonly path: string
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number
 }
 
-/** Characters of one key, and of the whole path. */
+/** Maximum characters of one key, and of the whole path. */
 const longestKey = 50
 const longestPath = 200
 
-/** An object or array that is open, with the key or index of the value that is read. */
+/** An open object or array, with the key or index of the current value. */
 interface Level {
   readonly isArray: boolean
   key: string | number
@@ -35,14 +35,14 @@ class FaultReader {
     this.#text = text
   }
 
-  /** Moves to the first fault, or to the end of the text. */
+  /** Moves to the first error, or to the end of the text. */
   read(): void {
     do {
       if (!this.#readValue()) return
     } while (this.#readSeparator())
   }
 
-  /** Reads a scalar, an empty object or array, or what opens one with its first key. */
+  /** Reads a scalar, an empty object or array, or the start of another one with its first key. */
   #readValue(): boolean {
     this.#skipSpace()
     for (;;) {
@@ -60,7 +60,7 @@ class FaultReader {
     }
   }
 
-  /** Closes what ends behind a value. True: a comma, and in an object a key, announce another value. */
+  /** Closes what ends after a value. Returns true if a comma, and in an object a key, announces another value. */
   #readSeparator(): boolean {
     for (;;) {
       this.#skipSpace()
@@ -80,7 +80,7 @@ class FaultReader {
     }
   }
 
-  /** `"key":` and the space around it. A key that cannot be read leaves the one before it as the place. */
+  /** Reads `"key":` with blanks. If it is invalid, the previous key is the position. */
   #readKey(): boolean {
     this.#skipSpace()
     const from = this.at
@@ -102,7 +102,7 @@ class FaultReader {
     return this.at > from
   }
 
-  /** A text in quotes. At a fault in it, `at` is where it begins. */
+  /** Reads a quoted text. After an error in it, `at` is its start. */
   #readText(): boolean {
     for (let at = this.at + 1; at < this.#text.length; at++) {
       const code = this.#text.charCodeAt(at)

@@ -1,4 +1,4 @@
-// An answer that is JSON already, or becomes it while it is sent: nobody writes a million rows at once.
+// A response as JSON text, or in pieces while it is sent, because it may have a million rows.
 
 import { Readable } from 'node:stream'
 
@@ -6,7 +6,7 @@ export class JsonText {
   readonly #head: string
   readonly #rest: AsyncIterable<string> | undefined
 
-  /** `head` and the pieces of `rest` make one JSON value. A fault in `rest` breaks the answer off. */
+  /** `head` and the pieces of `rest` form one JSON value. An error in `rest` aborts the response. */
   constructor(head: string, rest?: AsyncIterable<string>) {
     this.#head = head
     this.#rest = rest

@@ -1,41 +1,44 @@
-// What one client of the API may take, beyond what `http_server` says. They are no settings: nobody who uses the API
-// comes near them.
+// Limits for one client of the API, in addition to `http_server`. They are not settings, because regular clients do not
+// reach them.
 
 const maxClientId = 65_535
 const bytesOfEncodedByte = 3
 
-/** The longest part of a path: a client id of which each byte is written as three. */
+/** The longest part of a path: a client ID with three characters per byte. */
 export const maxPathPart = bytesOfEncodedByte * maxClientId
-/** Longer ones are not looked at. */
+/** Longer headers are not parsed. */
 export const maxAuthorizationBytes = 16_384
 /**
- * Maximum bytes of the request line and all headers over HTTP: they are read and parsed before sign-in. A client ID that
- * does not fit, percent-encoded, is reached over the control socket.
+ * Maximum bytes of the request line and all headers over HTTP: they are read and parsed before authentication. A client
+ * ID that does not fit, percent-encoded, can be used over the control socket.
  */
 export const maxHeaderBytes = 16_384
-/** The same at the control socket, which only the owner of the data directory opens: a client ID and a topic of 65,535 bytes. */
+/**
+ * The same for the control socket, which only the owner of the data directory can open: a client ID and a topic of
+ * 65,535 bytes.
+ */
 export const maxSocketHeaderBytes = 524_288
 /** Maximum headers of one request. */
 export const maxHeaders = 100
 
-/** Connections at one time; each may cost all that headers may have. */
+/** Maximum connections; each may have the maximum of headers. */
 export const maxConnections = 256
-/** Requests of one connection that are not answered yet. More is not what a client does that waits for answers. */
+/** Maximum unanswered requests of one connection. Regular clients wait for responses. */
 export const maxPendingRequests = 16
-/** Requests that wait because `http_server.limit_conn` are worked on. */
+/** Maximum requests that wait because of `http_server.limit_conn`. */
 export const maxWaitingRequests = 1_024
-/** Of a request that nobody has signed in for. */
+/** For unauthenticated requests. */
 export const maxOpenBodyBytes = 4_096
 
 export const headersTimeoutMs = 10_000
-/** Until all of a request has come. */
+/** Maximum time for a complete request. */
 export const requestTimeoutMs = 60_000
-/** The same of an upload, and of an answer that is worked on or downloaded without anything being sent meanwhile. */
+/** The same for an upload, and for a response that takes long to create or download. */
 export const longRequestTimeoutMs = 3_600_000
-/** Of a connection on which nothing moves at all: its client does not take the answer. */
+/** For a connection without any transfer: its client does not read the response. */
 export const idleTimeoutMs = 120_000
 export const keepAliveTimeoutMs = 65_000
-/** How often those times are looked at. */
+/** Interval of checks of these timeouts. */
 export const timeoutCheckMs = 2_000
-/** For answers under way when the node stops. */
+/** For responses in progress when the node stops. */
 export const closeGraceMs = 1_500

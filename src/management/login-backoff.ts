@@ -1,17 +1,17 @@
-// Who is wrong waits for the answer: longer with each time, by the address that it comes from and by the name that it
-// tries there. Who is right never waits, so nobody can lock somebody else out.
+// Delays the responses to failed logins, longer each time, by address and by the name at that address. Successful logins are never
+// delayed, so a client cannot lock another one out.
 //
-//   address and name      wrong 3 times: no wait; then 100 ms, 200 ms, 400 ms ... 10 s
-//   address, any name     wrong 20 times: no wait; then the same
+//   address and name      3 failures: no delay; then 100 ms, 200 ms, 400 ms ... 10 s
+//   address, any name     20 failures: no delay; then the same
 //
-// Guesses made at one time wait one after the other.
+// Simultaneous failures are delayed one after the other.
 
 import { createHash } from 'node:crypto'
 
 interface Failures {
   count: number
   lastAtMs: number
-  /** When the answer to the last one is due. */
+  /** When the response to the last one is due. */
   dueAtMs: number
 }
 
@@ -19,23 +19,23 @@ const maxFreeByName = 3
 const maxFreeByAddress = 20
 const firstDelayMs = 100
 const maxDelayMs = 10_000
-/** However many wait. */
+/** Maximum delay, for any number of failures. */
 const maxWaitMs = 30_000
 const expireAfterMs = 900_000
-/** Addresses and names that are remembered; the one that was wrong longest ago goes first. */
+/** Maximum addresses and names; beyond it the oldest is dropped. */
 const maxRemembered = 8_192
 
 export class LoginBackoff {
   readonly #nowMs: () => number
   readonly #failures: Map<string, Failures>
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` never decreases. */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
     this.#failures = new Map()
   }
 
-  /** Notes that somebody was wrong. Gives how long the answer is to wait. */
+  /** Records a failed login. Returns the delay of the response. */
   recordFailure(address: string, name: string): number {
     const network = networkOf(address)
     return Math.max(this.#note(network, maxFreeByAddress), this.#note(keyOf(network, name), maxFreeByName))
@@ -64,14 +64,14 @@ export class LoginBackoff {
   }
 }
 
-/** Names may be long; what is kept of them is not. */
+/** Names may be long, so digests are stored. */
 function keyOf(network: string, name: string): string {
   return `${network} ${createHash('sha256').update(name).digest('base64')}`
 }
 
 const groupsOfNetwork = 4
 
-/** Whoever has one address of version 6 has all of its /64. */
+/** A client with one IPv6 address can use all of its /64. */
 function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [front = '', back] = address.split('::')

@@ -1,5 +1,5 @@
-// Answers to what is no request: bytes that are not HTTP, headers without end, expectations that nobody here meets. It
-// looks like every other refusal, so that a client needs to know one form only.
+// Responses to invalid requests: bytes that are not HTTP, headers without end, unsupported expectations. They have the
+// form of all other refusals.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -11,24 +11,24 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'the request did not come to its end in time',
 }
 
-/** So long what still comes is thrown away. */
+/** Time for which further data is discarded. */
 const lingerMs = 1_000
 
 export interface MalformedRequest {
   readonly code?: string | undefined
-  /** What the parser gave up in. */
+  /** The packet that the parser rejected. */
   readonly rawPacket?: unknown
 }
 
-/** The parser gave up on what came from `socket`. `headerBytes`: the limit of the request line and all headers. */
+/** The parser rejected data from `socket`. `headerBytes`: limit of the request line and all headers. */
 export function replyToMalformedRequest(
   { code, rawPacket }: MalformedRequest,
   socket: Duplex,
   headerBytes = maxHeaderBytes,
 ): void {
-  // It has been answered already, and this is more of the same.
+  // It was answered already, and this is the rest of the data.
   if (socket.writableEnded) return
-  // Nobody is there to hear it.
+  // The client has disconnected.
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -43,14 +43,14 @@ export function replyToMalformedRequest(
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // Who is cut off amid sending would lose the answer.
+  // A client that is disconnected while it sends would lose the response.
   setTimeout(() => socket.destroy(), lingerMs).unref()
 }
 
-/** So many bytes say which version of the API was meant. */
+/** These bytes show the requested version of the API. */
 const addressBytes = 64
 
-/** The beginning of the address in a packet that begins with a request; '' where it does not. */
+/** Returns the start of the path in a packet with a request; '' if there is none. */
 function addressIn(packet: unknown): string {
   const line = Buffer.isBuffer(packet) ? packet.toString('latin1', 0, addressBytes) : ''
   return /^[A-Z]+ (\/\S*)/.exec(line)?.[1] ?? ''
@@ -63,14 +63,14 @@ function wordsOf(code: string | undefined, headerBytes: number): string {
 
 const maxMethodLength = 32
 
-/** Of a request that is one but for a method that HTTP does not have. */
+/** Returns the unknown method of an otherwise valid request. */
 function methodIn(packet: unknown): string | undefined {
   const [line = ''] = Buffer.isBuffer(packet) ? packet.toString('latin1').split('\r\n', 1) : []
   const [, method] = /^([A-Za-z-]+) \S+ HTTP\/1\.[01]$/.exec(line) ?? []
   return method === undefined || method.length > maxMethodLength ? undefined : method
 }
 
-/** The request expects something else than that it be read. */
+/** The request has an unsupported Expect header. */
 export function replyToExpectation({ url = '/' }: IncomingMessage, response: ServerResponse): void {
   const body = bodyOfError(refuse('invalidParameter', 'the header Expect can only say 100-continue'), url)
   const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) }

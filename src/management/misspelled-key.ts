@@ -1,6 +1,6 @@
-// Keys in a body that differ from a known one by case (`Qos`), or by one letter that is missing, added or swapped with
-// the next (`qoss`). Other unknown keys are ignored, as clients of other brokers send more than is documented; such a
-// one would be ignored although its sender means the known one.
+// Finds keys in a body that differ from a known one by case (`Qos`), or by one letter that is missing, added or swapped
+// with the next (`qoss`). Other unknown keys are ignored, because clients of other brokers send further keys; a
+// misspelled key would be ignored although the sender means the known one.
 
 import type { TSchema } from '../contract/index.ts'
 import { type ApiError, refuse, shortened } from './api-error.ts'
@@ -11,7 +11,7 @@ interface SchemaWithKeys {
   readonly items?: SchemaWithKeys
 }
 
-/** Bodies are bounded by http_server.max_body; a schema is as deep as the bodies that it describes. */
+/** http_server.max_body limits bodies; a schema is as deep as its bodies. */
 export function refusalOfMisspelled(schema: TSchema, value: unknown, where: 'body' | 'entry'): ApiError | undefined {
   const found = find(schema, value)
   if (found === undefined) return undefined
@@ -32,16 +32,16 @@ function find({ properties, items }: SchemaWithKeys, value: unknown): Misspelled
   return firstOf(Object.entries(value), ([key, part]) => {
     const own = Object.hasOwn(properties, key) ? properties[key] : undefined
     if (own !== undefined) return find(own, part)
-    // A key beside the one that it resembles is another key: nobody writes both for one thing.
+    // If the known key is present as well, the unknown key has another meaning.
     const known = all.find((one) => !Object.hasOwn(value, one) && isNear(key.toLowerCase(), one.toLowerCase()))
     return known === undefined ? undefined : { key, known }
   })
 }
 
-/** Shorter keys are too much alike. */
+/** Shorter keys are too similar. */
 const minKeyLength = 3
 
-/** Equal, or with one letter missing, added or swapped with its neighbor. */
+/** Equal, or with one letter missing, added or swapped with the next. */
 function isNear(sent: string, known: string): boolean {
   if (sent === known) return true
   if (Math.min(sent.length, known.length) < minKeyLength || Math.abs(sent.length - known.length) > 1) return false

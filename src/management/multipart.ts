@@ -1,23 +1,23 @@
-// A file in a form, as browsers and curl send it: found in the body while that comes, and read as slowly as it is taken.
+// Reads a file from a form, as browsers and curl send it, while the body arrives, with backpressure.
 //
-//   body ──► [ parts, bounded ] ──► the first that is a file ──► who asked for it
-//                                   everything else is thrown away
+//   body ──► [ parts, limited ] ──► the first file ──► handler
+//                                   everything else is discarded
 
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import type { Readable } from 'node:stream'
 import type { Upload } from '../contract/index.ts'
 import { type ApiError, refuseFor } from './api-error.ts'
 
-/** Why an upload came to no good end. */
+/** Why an upload failed. */
 export class MalformedUpload extends Error {}
 
-/** Beside the file there is nothing of interest in the form. */
+/** Only the file of a form is used. */
 const limits = { files: 1, fields: 16, fieldSize: 65_536, parts: 32, headerPairs: 32, headerSize: 16_384 }
 
-/** So long what nobody wants any more is read and thrown away. */
+/** Maximum time for which unused data is read and discarded. */
 const drainMs = 10_000
 
-/** Resolves when the file begins, of which no more than `maxBytes` is taken. What follows it is read and thrown away. */
+/** Resolves when the file starts, of which at most `maxBytes` are read. The rest of the body is discarded. */
 export function readUpload(
   contentType: string | undefined,
   body: Readable,
@@ -33,7 +33,7 @@ export function readUpload(
   const breakOff = (words: string): void => {
     resolve(refuseFor('BAD_REQUEST', words))
     content?.destroy(new MalformedUpload(words))
-    // What still comes goes nowhere, so that the sender gets to hear of it.
+    // Further data is discarded, so that the sender can read the response.
     body.unpipe(parser)
     body.resume()
   }
@@ -53,8 +53,8 @@ export function readUpload(
 }
 
 /**
- * Resolves when all of the body has come, or not all of it for too long: whoever is answered and cut off amid sending
- * does not hear the answer.
+ * Resolves when the body is complete, or after a maximum time: a client that is disconnected while it sends does not
+ * read the response.
  */
 export function drainBody(body: Readable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -71,7 +71,7 @@ function parserOf(contentType: string | undefined, maxBytes: number): BusboyInst
     const headers = { 'content-type': contentType }
     return new Busboy({ headers, preservePath: true, limits: { ...limits, fileSize: maxBytes } })
   } catch {
-    // It names no boundary.
+    // It has no boundary.
     return undefined
   }
 }

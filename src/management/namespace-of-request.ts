@@ -1,6 +1,5 @@
-// Which part of the broker a request is about. Who is kept to a namespace has that one, whatever the request says; who is
-// not says by `?namespace=` which one is meant, and without it means what belongs to none, or everything where it is
-// looked at from above.
+// The namespace of a request. A caller of a namespace always has its own. Others select one with `?namespace=`; without
+// it they mean clients without a namespace, or the whole broker in overviews.
 
 import { type Caller, type Endpoint, namespaceKey } from '../contract/index.ts'
 import { isNamespaceName } from '../core/index.ts'
@@ -12,7 +11,7 @@ import type { Authenticator } from './request-authenticator.ts'
 
 export type HandlerByName = Readonly<Record<string, Handler<Endpoint> | undefined>>
 
-/** Made for a namespace when somebody asks for it; beyond so many those that were made first are made anew. */
+/** Maximum cached sets of handlers, one per namespace; the oldest is dropped. */
 const maxCached = 64
 
 export class NamespacedHandlers {
@@ -27,7 +26,7 @@ export class NamespacedHandlers {
     this.#unscoped = createHandlers(operations, authenticator)
   }
 
-  /** undefined: of the whole broker. */
+  /** undefined: the whole broker. */
   of(namespace: string | undefined): HandlerByName {
     if (namespace === undefined) return this.#unscoped
     const known = this.#cached.get(namespace)

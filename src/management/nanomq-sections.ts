@@ -1,11 +1,11 @@
-// Sections of the configuration by the names that NanoMQ's API has for them, where ours have others. They are shown as they are
-// shown there; what is changed of them is what `basic` has in common with `/reload`.
+// Sections of the configuration with their names in NanoMQ's API. They are returned in its form; `basic` can change the
+// settings that it shares with `/reload`.
 
 import { mask } from '../config/index.ts'
 import type { HotSettings } from '../contract/index.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
-/** By name, and where the same is changed here. */
+/** By name, with the endpoint that changes the same settings. */
 const replacements = {
   basic: 'mqtt, auth, system and listeners.tcp',
   tls: 'listeners.ssl',
@@ -21,16 +21,16 @@ export function isNanomqSection(name: string): name is NanomqSection {
   return Object.hasOwn(replacements, name)
 }
 
-/** Where settings of such a section are changed. */
+/** Returns where settings of such a section are changed. */
 export function replacementSection(name: NanomqSection): string {
   return replacements[name]
 }
 
 export interface NanomqDependencies {
-  /** Ours, secrets masked. */
+  /** Sections of Godwit, secrets masked. */
   readonly sections: Sent
   readonly hot: Required<HotSettings>
-  /** As `GET /bridges` has them: those to AWS IoT, or all others. */
+  /** As in `GET /bridges`: bridges to AWS IoT, or all others. */
   readonly bridges: (areOfAws: boolean) => Promise<object>
 }
 
@@ -92,14 +92,14 @@ function tlsOf(sections: Sent): object {
   }
 }
 
-/** The one without a name, or the first of those with one. */
+/** The listener without a name, or the first of those with one. */
 function listenerOf(sections: Sent, kind: string): Sent | undefined {
   const ofKind = partOf(partOf(sections, 'listeners'), kind)
   if ('bind' in ofKind) return ofKind
   return Object.values(ofKind).find((one): one is Sent => isSentObject(one) && 'bind' in one)
 }
 
-/** A listener that is given as a port only has no host in its URL. */
+/** A listener with only a port has no host in its URL. */
 function urlOf(sections: Sent, kind: string, scheme: string): string | null {
   const bind = listenerOf(sections, kind)?.['bind']
   if (typeof bind !== 'string' && typeof bind !== 'number') return null

@@ -1,4 +1,4 @@
-// What is said about a path that nothing is served at.
+// The response for an unknown path.
 
 import { nearestOf } from '../config/index.ts'
 import { endpoints, urlsOf } from '../contract/index.ts'
@@ -9,7 +9,7 @@ const methodsOfTheApi = ['GET', 'POST', 'PUT', 'DELETE']
 /** For the header `allow`. */
 export const allowedMethods = methodsOfTheApi.join(', ')
 
-/** Most of a path that is said again. */
+/** Maximum characters of a path in a message. */
 const maxPathInMessage = 200
 
 export function refuseMethod(method: string): ApiError {
@@ -26,7 +26,7 @@ export function refuseUnknownPath(method: string, url: string): ApiError {
   return refuse('unknownError', suggestion === undefined ? said : `${said}; ${suggestion}`, 404)
 }
 
-/** Of paths that older brokers of the same interface had. */
+/** For paths of older brokers with the same interface. */
 function replacementPath(path: string): string | undefined {
   if (/^(\/api\/v[34])?(\/nodes\/[^/]+)?\/(connections|sessions)(\/|$)/.test(path)) return '/api/v4/clients'
   return /^\/api\/v3(\/|$)/.test(path) ? path.replace('v3', 'v4').slice(0, maxPathInMessage) : undefined
@@ -40,7 +40,7 @@ interface Served {
 
 let servedPaths: readonly Served[] | undefined
 
-/** Each path once, with the methods that it has. Made when it is first asked for. */
+/** Each path once, with its methods. Created at first use. */
 function allServed(): readonly Served[] {
   if (servedPaths !== undefined) return servedPaths
   const methods = new Map<string, string[]>()
@@ -54,12 +54,12 @@ function allServed(): readonly Served[] {
   return servedPaths
 }
 
-/** The methods of this path, or the path that was probably meant. */
+/** Returns the methods of this path, or the path that was probably meant. */
 function suggestionFor(path: string): string | undefined {
   const segments = path.split('/')
   const same = allServed().filter((served) => matches(served.segments, segments))
   if (same.length > 0) return `use ${[...new Set(same.flatMap(({ methods }) => methods))].join(' or ')}`
-  // A parameter is no word to compare with, so only paths of the same length that differ in one word are candidates.
+  // Parameters cannot be compared, so only paths of the same length that differ in one word are candidates.
   const candidates = allServed().filter((served) => served.segments.length === segments.length)
   const near = new Map<string, string>()
   for (const { segments: known } of candidates) {

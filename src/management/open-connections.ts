@@ -1,13 +1,13 @@
-// The connections of the API are bounded. Whoever comes is let in: where there are too many, the oldest one goes that
-// nobody works for. Thousands that only wait can therefore not keep an administrator out.
+// Limits the connections of the API. New connections are accepted: beyond the limit, the oldest one without a request
+// in progress is closed. So thousands of idle connections cannot lock out an administrator.
 
 import type { Socket } from 'node:net'
 
 export class OpenConnections {
   readonly #max: number
-  /** Each with the requests that are worked on, in the order in which they came. */
+  /** Each with its number of requests in progress, in order of arrival. */
   readonly #open: Map<Socket, number>
-  /** Requests of a connection that are not answered yet, whoever they are from. */
+  /** Unanswered requests of a connection, authenticated or not. */
   readonly #pending: WeakMap<Socket, number>
 
   constructor(max: number) {
@@ -22,18 +22,18 @@ export class OpenConnections {
     this.#open.set(socket, 0)
   }
 
-  /** Somebody else bounds it from now on. */
+  /** Another limit applies to it from now on. */
   remove(socket: Socket): void {
     this.#open.delete(socket)
   }
 
-  /** From now on somebody who may come in is worked for; the answer ends that with `delta` -1. */
+  /** An authenticated request is in progress (1); its response ends that (-1). */
   countAuthenticated(socket: Socket, delta: 1 | -1): void {
     const working = this.#open.get(socket)
     if (working !== undefined) this.#open.set(socket, working + delta)
   }
 
-  /** A request has come (1) or is answered (-1). Gives how many of that connection are not answered now. */
+  /** A request arrived (1) or was answered (-1). Returns the number of unanswered ones of that connection. */
   countRequest(socket: Socket, delta: 1 | -1): number {
     const pending = (this.#pending.get(socket) ?? 0) + delta
     this.#pending.set(socket, pending)

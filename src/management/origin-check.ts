@@ -1,4 +1,4 @@
-// Browsers add credentials to requests that other sites make in their name. Such a request says where it comes from.
+// Refuses requests of other sites, to which browsers add credentials. Such a request contains its origin.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ApiError, refuse } from './api-error.ts'
@@ -8,7 +8,7 @@ export interface ArrivedRequest {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Why a request that some other site has made is not carried out; undefined: it is none, or it only looks. */
+/** Returns why a request of another site is refused; undefined: it has the same origin, or only reads. */
 export function refuseForeignOrigin(
   { method, headers }: ArrivedRequest,
   allowedOrigins: readonly string[] = [],
@@ -17,15 +17,15 @@ export function refuseForeignOrigin(
   if (method === 'GET' || method === 'HEAD') return undefined
   if (origin === undefined && headers['sec-fetch-site'] !== 'cross-site') return undefined
   if (origin !== undefined && hostOf(origin) === host?.toLowerCase()) return undefined
-  // A proxy that changes Host: `dashboard.allow_origins`.
+  // Behind a proxy that changes Host: `dashboard.allow_origins`.
   if (origin !== undefined && allowedOrigins.includes(origin)) return undefined
   const from = origin === undefined ? 'another site' : JSON.stringify(origin)
   return refuse('invalidParameter', `the request was made by a page of ${from}, and only pages of this host may`, 403)
 }
 
 /**
- * Where nobody has to say who they are, a page of another site that has been given the name of this machine is refused
- * too: it can only ask for that name.
+ * Without authentication, a page of another site whose name resolves to this machine (DNS rebinding) must be refused as
+ * well; its Host header has that name.
  */
 export function refuseUnknownHost({ headers }: ArrivedRequest): ApiError | undefined {
   if (isLoopbackName(headers.host)) {
@@ -44,9 +44,9 @@ export interface UpgradeOrigins {
 }
 
 /**
- * Why a page may not open a WebSocket; undefined: it is one of ours. Browsers say where a page comes from, and ask nobody before they
- * connect. Where only this machine reaches the API anonymous clients may be let in, so there a page that has been given the name of
- * this machine, and what a reverse proxy brings from elsewhere, must be named by the configuration.
+ * Returns why a page must not open a WebSocket; undefined if it may. Browsers send the origin of the page, and connect without asking
+ * the user. If only this machine can reach the API, anonymous clients may be accepted. So the configuration must name the origins of
+ * pages whose host name resolves to this machine, and of pages behind a reverse proxy.
  */
 export function upgradeRefusal(
   headers: IncomingHttpHeaders,

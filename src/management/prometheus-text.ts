@@ -3,7 +3,7 @@
 import { type MetricName, metrics } from '../contract/index.ts'
 import { bucketEndsSeconds, type HistogramReading } from '../telemetry/index.ts'
 
-/** By name; names come from us, values may hold anything. */
+/** By name; names are constants, values may contain any text. */
 export type Labels = Readonly<Record<string, string>>
 
 export interface Sample {
@@ -11,10 +11,10 @@ export interface Sample {
   readonly value: number | HistogramReading
 }
 
-/** One value without labels, or text that is written already, or one value for each set of labels. */
+/** One value without labels, or text, or one value for each set of labels. */
 export type MetricValue = number | string | readonly Sample[]
 
-/** In the order of the table, and nothing of what has no value. */
+/** In the order of the table; metrics without a value are omitted. */
 export function writePrometheus(values: Readonly<Record<MetricName, MetricValue>>): string {
   const lines: string[] = []
   for (const [name, { type, help }] of Object.entries(metrics)) {
@@ -38,7 +38,7 @@ function writeHistogram(name: string, labels: Labels, reading: HistogramReading,
     const end = bucketEndsSeconds[bucket]
     lines.push(`${name}_bucket${labelsText({ ...labels, le: end === undefined ? '+Inf' : String(end) })} ${sum}`)
   }
-  // A shard may have counted on meanwhile: what is said here fits together.
+  // Shards continue to count meanwhile: sum and count are consistent here.
   lines.push(`${name}_sum${labelsText(labels)} ${reading.sumSeconds}`, `${name}_count${labelsText(labels)} ${sum}`)
 }
 
@@ -49,8 +49,7 @@ function labelsText(labels: Labels): string {
 }
 
 /**
- * A value is one line and ends where its quotation mark stands, whatever is in it. The format has three escapes and no
- * others: of a carriage return its name is left.
+ * A label value is one line in quotes. The format has only three escapes: a carriage return is replaced by its name.
  */
 export function escapeLabel(value: string): string {
   return value.replaceAll('\r', '\\r').replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

@@ -1,4 +1,4 @@
-// A message as the API writes it, made ready for the broker.
+// Converts a message of the API into a publication.
 
 import type { publishMessage, Static } from '../contract/index.ts'
 import { isUtf8, type MessageProperties, parseTopicName, type QoS } from '../protocol/index.ts'
@@ -8,9 +8,9 @@ import { ApiError, refuse, shortened } from './api-error.ts'
 type PublishMessage = Static<typeof publishMessage>
 type WrittenProperties = NonNullable<PublishMessage['properties']>
 
-/** Who publishes where nobody is named. */
+/** Default publisher. */
 const defaultClientId = 'http_client'
-/** Each is a publication of its own, and all are given out in one turn. */
+/** Each topic is a publication of its own, and all are routed in one turn. */
 const maxTopics = 1_000
 const maxTextBytes = 65_535
 
@@ -34,7 +34,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
   return { topics, payload, qos: qos as QoS, retain, properties, clientId: clientid, wantsReceipt: receipt }
 }
 
-/** Those of `topic` and of `topics` together, each once. */
+/** Topics of `topic` and `topics`, each once. */
 export function topicsOf({
   topic,
   topics,
@@ -58,7 +58,7 @@ function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Ap
     return refuse('invalidParameter', 'encoding and decoding are two names of one thing and differ')
   }
   if ((encoding ?? decoding) !== 'base64') {
-    // Buffer.from would publish U+FFFD in its place.
+    // Buffer.from would replace it by U+FFFD.
     if (!payload.isWellFormed())
       return refuse('invalidParameter', 'the payload has a lone surrogate; send it as base64')
     return Buffer.from(payload)

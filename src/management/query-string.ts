@@ -1,6 +1,6 @@
-// The part of an address behind `?`, taken apart.
+// Parses the query of a URL.
 
-/** In these a `+` that is a whole level is the wildcard that it looks like. Everywhere else it stands for a space. */
+/** In these keys a `+` that is a whole level is a wildcard. Elsewhere it is a space. */
 const keysOfTopics = new Set(['topic', '_match_topic'])
 const loneWildcard = /(^|\/|%2f)\+(?=$|\/|%2f)/gi
 
@@ -41,10 +41,10 @@ export function hasTooManyParameters(url: string): boolean {
   return true
 }
 
-/** Characters that mean the same with and without percent signs [RFC3986-2.3], and the one of `$all`. */
+/** Characters that are the same with and without percent-encoding [RFC3986-2.3], and the one of `$all`. */
 const equivalentEscapes = /^[A-Za-z0-9._~$-]$/
 
-/** An address in which nothing of the path is written with percent signs that need not be: so every spelling is one path. */
+/** Decodes unnecessary percent-encoding in the path, so that all spellings are one path. */
 export function normalizePath(url: string): string {
   const end = url.indexOf('?')
   const path = end === -1 ? url : url.slice(0, end)
@@ -56,7 +56,7 @@ export function normalizePath(url: string): string {
   return `${plain}${url.slice(path.length)}`
 }
 
-/** What is not well encoded stands for itself. */
+/** Invalid encoding stays unchanged. */
 function decode(text: string): string {
   const spaced = text.replaceAll('+', ' ')
   try {

@@ -1,23 +1,22 @@
-// The body of a request, as far as it may be long. How long that is may change while the server runs; the framework's own
-// reader has that from the start.
+// Reads the body of a request within a limit that may change while the server runs; the framework's own limit cannot.
 
 import type { IncomingMessage } from 'node:http'
 
-/** Why a body was not taken, as the framework knows faults of a request. */
+/** The error in the form of the framework. */
 class BodyError extends Error {
   readonly statusCode = 413
 }
 
 /**
- * A body that is too large is read and discarded before the answer, up to so many times its limit. Most HTTP clients read no
- * answer before they have sent all, and would see a broken connection instead.
+ * A body that is too large is read and discarded before the response, up to this multiple of its limit. Most HTTP
+ * clients read no response before they have sent everything, and would see a broken connection.
  */
 const drainedPerLimit = 64
 
-/** First size of the buffer that a body is gathered in. */
+/** Initial size of the buffer. */
 const firstBytes = 1_024
 
-/** Rejects when it has more than `maxBytes`, said or sent, or when the client leaves before its end. */
+/** Rejects if it has more than `maxBytes`, announced or sent, or if the client disconnects before its end. */
 export function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const breakOff = (): void => reject(new BodyError('the body broke off'))
@@ -38,7 +37,7 @@ export function readBody(message: IncomingMessage, maxBytes: number): Promise<Bu
     else discardRest()
     return promise
   }
-  // One buffer that doubles: a body sent byte by byte takes no more memory than one sent whole.
+  // One buffer that doubles: a body sent byte by byte uses no more memory than one sent at once.
   let gathered = Buffer.allocUnsafe(Math.min(firstBytes, maxBytes))
   let bytes = 0
   const take = (piece: Buffer): void => {

@@ -1,18 +1,18 @@
-// What somebody sends for a bridge, in whichever of the spellings that are about, as settings of the configuration. What a
-// setting may be is not looked at here: the configuration checks it.
+// Converts a bridge in a request, in any of the known spellings, into settings of the configuration, which validates
+// them.
 
 import { tlsOfBridge, mask, type MqttBridgeConfig } from '../config/index.ts'
 import type { BridgeFile } from './operations/bridges.ts'
 
 export type Sent = Readonly<Record<string, unknown>>
 
-/** Settings of a bridge, and files that are to be written for it. */
+/** Settings of a bridge, and files to write for it. */
 export interface ReadBridge {
   readonly settings: Readonly<Record<string, unknown>>
   readonly pems: readonly { readonly file: BridgeFile; readonly pem: string }[]
 }
 
-/** Absent: the default. `enable` and `max_parallel_processes` stay as they are. */
+/** Absent: the default. `enable` and `max_parallel_processes` stay unchanged. */
 const replaced = [
   'server',
   'proto_ver',
@@ -59,7 +59,7 @@ export function isSentObject(value: unknown): value is Sent {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `bridge`: as it is now; undefined: it is created. A problem is a sentence. */
+/** `bridge`: its current settings; undefined: it is created. A problem is a sentence. */
 export function readBridgeNode(
   node: Sent,
   bridge: MqttBridgeConfig | undefined,
@@ -71,7 +71,7 @@ export function readBridgeNode(
   for (const [key, defaults] of Object.entries(groups)) settings[key] = defaults
   const pems: { file: BridgeFile; pem: string }[] = []
   for (const [key, value] of [...Object.entries(connector ?? {}), ...Object.entries(outer)]) {
-    // What is shown of it and is no setting may be sent back.
+    // Fields of a response that are not settings may be sent back.
     if (key === 'name' || key === 'status') continue
     if (key === 'tls' || key === 'ssl') {
       if (value === null) continue
@@ -122,7 +122,7 @@ const connectDefaults = {
   user_property: null,
 }
 
-/** What a group has where it is not named, or what in it is not. */
+/** Values of a group that is absent, or of its absent settings. */
 const groups = {
   conn_properties: connectDefaults,
   sub_properties: { identifier: null, user_property: null },
@@ -135,7 +135,7 @@ function isGroup(key: string): key is keyof typeof groups {
   return Object.hasOwn(groups, key)
 }
 
-/** The will comes whole, its properties with it or with what belongs to the connection. */
+/** The will is replaced as a whole; its properties are in it or in the properties of the connection. */
 function withWill(before: unknown, sent: unknown): unknown {
   if (!isSentObject(before) || !isSentObject(sent)) return sent
   const { properties, ...others } = sent
@@ -154,7 +154,7 @@ const tlsDefaults = {
   fail_if_no_peer_cert: null,
 }
 
-/** Files come by name or as what stands in them. */
+/** Files are names or contents. */
 function readTls(sent: Sent, bridge: MqttBridgeConfig | undefined, pems: { file: BridgeFile; pem: string }[]): Sent {
   const now = bridge === undefined ? undefined : tlsOfBridge(bridge)
   const tls: Record<string, unknown> = { ...tlsDefaults }
@@ -175,7 +175,7 @@ function asFile(key: string): BridgeFile | undefined {
   return key === 'certfile' || key === 'keyfile' || key === 'cacertfile' ? key : undefined
 }
 
-/** A list of keys and values is another way of writing a map. */
+/** A list of keys and values is another form of a map. */
 export function withUserProperty(sent: unknown, defaults: Sent): unknown {
   if (!isSentObject(sent)) return sent
   const { user_properties: list, ...others } = sent

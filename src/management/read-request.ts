@@ -1,4 +1,4 @@
-// Path, query and body of a request, checked against its endpoint.
+// Checks path, query and body of a request against its endpoint.
 
 import { isUtf8 } from 'node:buffer'
 import {
@@ -31,14 +31,14 @@ export class RequestShapes {
   }
 }
 
-/** As HTTP brought it. */
+/** As received over HTTP. */
 export interface RawRequest {
   readonly params: unknown
   readonly query: unknown
   readonly body?: unknown
 }
 
-/** Everything a handler may rely on, or why it is not called. */
+/** Returns the checked request, or why the handler is not called. */
 export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Caller): RequestOf<Endpoint> | ApiError {
   const { endpoint } = shapes
   const params = raw.params as Record<string, string>
@@ -53,7 +53,7 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   if (endpoint.body === 'upload') return { params, query, body: undefined, caller }
   const bytes = Buffer.isBuffer(raw.body) ? raw.body : Buffer.of()
   if (endpoint.body !== undefined && !isUtf8(bytes)) {
-    // What is taken as text is a configuration.
+    // A text body is a configuration.
     return refuse(endpoint.body === 'text' ? 'notHocon' : 'notJson', 'the body is not text in UTF-8')
   }
   const text = bytes.toString()
@@ -84,7 +84,7 @@ export function refuseShape(
   return isMissing ? refuse('missingParameter', `${key} is missing`) : refuse('invalidParameter', `${key} ${message}`)
 }
 
-/** What the body should be as a whole, where it is not even that. */
+/** Returns the required kind of body if it has another one. */
 function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefined {
   const { type } = schema as { type?: string }
   if (type === 'array') return Array.isArray(body) ? undefined : 'an array of JSON'
@@ -100,7 +100,7 @@ function unknownKeyOf({ query, isForNamespaces = false }: Endpoint, raw: unknown
   return found === undefined ? undefined : JSON.stringify(found)
 }
 
-/** Text becomes what its schema says it stands for. What stands for nothing stays text, and the check says so. */
+/** Converts texts by their schema. A text that cannot be converted stays, and the check reports it. */
 function readQuery(endpoint: Endpoint, raw: Record<string, string>): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(endpoint.query?.properties ?? {})) {
@@ -117,7 +117,7 @@ function valueOf(text: string, type: string | undefined): unknown {
   return text
 }
 
-/** Where JSON ends in a text that is not JSON. */
+/** Returns the position of the first JSON error in a text. */
 function placeOf(text: string): string {
   if (text.trim() === '') return ': it is empty'
   const { path, line } = jsonFaultOf(text)

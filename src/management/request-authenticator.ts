@@ -1,5 +1,4 @@
-// Who asks. Every request says it anew: by name and password, by a token that somebody has signed, or by the token of a
-// login.
+// Authenticates requests, each by name and password, by a signed token, or by the token of a login.
 
 import { setTimeout } from 'node:timers/promises'
 import type { Caller } from '../contract/index.ts'
@@ -11,81 +10,78 @@ import { LoginBackoff } from './login-backoff.ts'
 
 export type SignedIn = Omit<Caller, 'address'>
 
-/** Knows the accounts. */
+/** Checks accounts. */
 export interface Accounts {
   /**
-   * By user name and password, or application id and secret. Takes the same time whether the name is known or not.
-   * undefined: nobody of that name with that password may come in. `from`: the address, so that many who are wrong at
-   * one address do not keep those of others waiting. `well-known`: it is right, and everybody tries it first. `gone`:
-   * aborted when the client has left; then it may never resolve.
+   * Checks user name and password, or application ID and secret. Takes the same time whether the name exists or not.
+   * undefined: wrong. `from`: the address, so that failures of one address do not delay others. `well-known`: correct,
+   * and a default password. `gone`: aborted when the client has disconnected; then the promise may never resolve.
    */
   signIn(name: string, password: string, from: string, gone?: AbortSignal): Promise<SignedIn | 'well-known' | undefined>
 }
 
-/** Knows who has signed in once and shows a token since. */
+/** Tokens of logins. */
 export interface Logins {
-  /** A token for an account that has signed in; undefined: it is gone. */
+  /** Returns a token for an authenticated account; undefined: the account was deleted. */
   begin(name: string): string | undefined
-  /** `isIdle`: the login is used by no person, so that it does not last longer because of it. */
+  /** `isIdle`: not an action of the user, so the login is not extended. */
   callerOf(token: string, isIdle?: boolean): SignedIn | 'wrong' | 'ended'
   end(login: number): void
 }
 
-/** Knows tokens that somebody we trust has signed. */
+/** Checks tokens signed by a trusted issuer. */
 export interface Tokens {
-  /** `reason`: a sentence about the token, for its bearer and the log. */
+  /** `reason`: a sentence about the token, for its owner and the log. */
   signIn(token: string): Promise<SignedIn | 'ended' | { readonly reason: string }>
 }
 
-/** The ways to come in over HTTP. */
+/** Authentication methods over HTTP. */
 export interface LoginMethods {
   readonly accounts: Accounts
-  /** undefined: tokens are not taken. */
+  /** undefined: tokens are not accepted. */
   readonly tokens: Tokens | undefined
   readonly logins: Logins
-  /** Nobody is asked: `http_server.auth_type = no_auth`. */
+  /** No authentication: `http_server.auth_type = no_auth`. */
   readonly isOpen: boolean
 }
 
 export interface RequestFacts {
-  /** Aborted when the client has left: then the promise may never resolve. */
+  /** Aborted when the client has disconnected: then the promise may never resolve. */
   readonly gone?: AbortSignal
-  /** A page asks by itself, without its user (`x-godwit-idle: 1`): the login does not last longer because of it. */
+  /** A page sends the request without an action of its user (`x-godwit-idle: 1`): the login is not extended. */
   readonly isIdle?: boolean
 }
 
-/** At the door of the API. */
+/** Authenticates requests. */
 export interface Authenticator {
-  /** Nobody has to say who they are. */
+  /** No authentication is needed. */
   readonly isOpen: boolean
-  /**
-   * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it.
-   */
+  /** Checks the Authorization header of a request from `address`. Resolves with a refusal after its delay. */
   authenticate(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | ApiError>
-  /** The same of a name and a password that came otherwise. */
+  /** Does the same for a name and a password from elsewhere. */
   signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | ApiError>
-  /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
+  /** An authenticated caller has sent a wrong password of `name`. Resolves when the response may be sent. */
   recordFailure(name: string, address: string): Promise<void>
   readonly logins: Logins
 }
 
-/** What was shown wrongly: a password of that name, or a token. */
+/** The wrong credentials: a name, or a token. */
 type ShownCredential = { readonly name: string } | { readonly token: string; readonly reason: string }
 
-/** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
+/** Delays failed logins. It outlives changes of the authentication methods, which reset no delays. */
 export class AuthQueue {
   readonly #backoff: LoginBackoff
   readonly #failures: FailedLogins
   readonly #closing: AbortController
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` never decreases. */
   constructor(log: Log, nowMs: () => number = () => performance.now()) {
     this.#backoff = new LoginBackoff(nowMs)
     this.#failures = new FailedLogins(log, nowMs)
     this.#closing = new AbortController()
   }
 
-  /** Resolves when the answer may go. `shown`: the name, or the token. */
+  /** Resolves when the response may be sent. `shown`: the name, or the token. */
   async recordFailure(address: string, shown: ShownCredential, gone?: AbortSignal): Promise<void> {
     const isToken = 'token' in shown
     this.#failures.note(isToken ? { address, reason: shown.reason } : { name: shown.name, address })
@@ -95,7 +91,7 @@ export class AuthQueue {
     if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {})
   }
 
-  /** A token that was valid before: its bearer is not delayed. */
+  /** The token was valid before: its owner is not delayed. */
   noteExpired(address: string): void {
     this.#failures.note({ address, reason: 'the token has expired' })
   }
@@ -104,13 +100,13 @@ export class AuthQueue {
     this.#backoff.recordSuccess(address, name)
   }
 
-  /** Nobody waits any more. */
+  /** Ends all delays. */
   close(): void {
     this.#closing.abort()
   }
 }
 
-/** At the socket of the data directory: whoever may read that may do everything. */
+/** For the control socket: a user that can read the data directory may do everything. */
 export function socketAuthenticator(overHttp: Authenticator): Authenticator {
   const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
   return { ...overHttp, isOpen: false, authenticate: async () => caller }
@@ -119,7 +115,7 @@ export function socketAuthenticator(overHttp: Authenticator): Authenticator {
 const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const
 
 export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): Authenticator {
-  /** The answer to who was wrong comes late. */
+  /** Responses to failed logins are delayed. */
   const delayed = async (
     refusal: ApiError,
     shown: ShownCredential,
@@ -176,7 +172,7 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
   const [, scheme = '', rest = ''] = /^([A-Za-z]+) +(\S.*)$/.exec(authorization ?? '') ?? []
   const isBasic = scheme.toLowerCase() === 'basic'
   const isToken = scheme.toLowerCase() === 'bearer'
-  // Of signed tokens nobody here knows anything without a key; a login is another matter.
+  // Signed tokens need a key; tokens of logins do not.
   if (isToken && !takesTokens && rest.includes('.')) {
     return refuse('emptyCredentials', `no signed tokens are taken: ${loginHint}`).withReason('BAD_TOKEN')
   }

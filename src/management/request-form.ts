@@ -1,6 +1,6 @@
-// The form of a request, checked before anything else is done with it: before its query is used and before sign-in. A proxy
-// in front of the broker and the broker must read the same request, so a header that decides who is asked or who asks
-// comes once [RFC9112-3.2].
+// Checks the form of a request before its query is used and before authentication. A proxy in front of the broker and
+// the broker must read the same request, so a header that determines the host or the caller may occur once
+// [RFC9112-3.2].
 
 import type { IncomingMessage } from 'node:http'
 import { maxHeaders } from './limits.ts'

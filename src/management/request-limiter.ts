@@ -1,14 +1,14 @@
-// As many requests as may be worked on at one time, and a queue for the others.
+// Limits the requests in progress, with a queue for the others.
 //
-//   who has signed in ──► [ queue, bounded ] ──► worked on, at most `http_server.limit_conn` ──► done
+//   authenticated ──► [ queue, limited ] ──► in progress, at most `http_server.limit_conn` ──► done
 //
-// The wait comes before the body is read, so that who waits holds no more than a header.
+// Requests wait before their body is read, so a waiting request uses only the memory of its headers.
 
-/** The place of one request. */
+/** One request. */
 export interface Ticket {
-  /** Resolves with true when the request may go on, with false when it is turned away because too many wait. */
+  /** Resolves with true when the request may continue, with false if the queue is full. */
   readonly admitted: Promise<boolean>
-  /** It is done, or its client has left. May be called again. */
+  /** The request is done, or its client has disconnected. May be called again. */
   release(): void
 }
 
@@ -43,7 +43,7 @@ export class RequestLimiter {
     return { admitted: promise, release }
   }
 
-  /** Those who are in stay in; who waits comes in where there is room now. */
+  /** Requests in progress continue; waiting ones start if the limit allows it now. */
   change(maxWorking: number): void {
     this.#maxWorking = maxWorking
     this.#startNext()

@@ -1,10 +1,10 @@
-// Rules, actions and connectors in the text of Prometheus.
+// Metrics of rules, actions and connectors for Prometheus.
 
 import type { MetricName } from '../contract/index.ts'
 import type { ActionMetrics, RuleMetrics, RuleScrape } from './operations/rules.ts'
 import type { MetricValue, Sample } from './prometheus-text.ts'
 
-/** Rules with samples of their own; those beyond are added up as one. */
+/** Maximum rules with their own samples; others are added up as one. */
 const maxRulesShown = 1_000
 const otherRules = '(others)'
 const msPerSecond = 1_000

@@ -3,7 +3,7 @@
 
 import { type ApiError, refuse } from './api-error.ts'
 
-/** Returns the role that the body says, undefined if it says none, or a refusal if the two names say different roles. */
+/** Returns the role in the body, undefined if there is none, or a refusal if the two names have different values. */
 export function saidRole<Said extends string>({
   role,
   tags,

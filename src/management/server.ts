@@ -1,8 +1,9 @@
-// The contract over HTTP: a request goes through sign-in and the checks of its endpoint to the handler of the same name.
+// Serves the contract over HTTP: after authentication and the checks of its endpoint, a request is passed to the handler of the same
+// name.
 //
-//   bytes -> [limits] -> who asks -> route -> [its turn] -> params, query, body checked -> handler -> answer
+//   bytes -> [limits] -> authentication -> route -> [queue] -> params, query, body checked -> handler -> response
 //
-// Who asks is settled before anything else: who may not come in does not learn which paths there are.
+// Authentication comes first, so unauthenticated callers do not learn which paths exist.
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { chmod } from 'node:fs/promises'
@@ -48,7 +49,7 @@ import { RequestLimiter, type Ticket } from './request-limiter.ts'
 import type { Authenticator } from './request-authenticator.ts'
 import { JsonText } from './json-text.ts'
 
-/** What may change while it serves: each request looks it up when it begins. */
+/** Settings that may change while it serves: each request reads them when it starts. */
 export interface ManagementSettings {
   readonly authenticator: Authenticator
   /** http_server.max_body */
@@ -66,7 +67,7 @@ export interface ManagementOptions extends ManagementSettings {
   readonly log: Log
   /** Maximum bytes of the request line and all headers; absent: `maxHeaderBytes`. */
   readonly headerBytes?: number
-  /** The built dashboard; absent: there is none to serve. */
+  /** The built dashboard; absent: not served. */
   readonly dashboardFiles?: DashboardFiles
   /** Path of the socket of the listener for MQTT clients of the dashboard; absent: there is none. */
   readonly mqttSocket?: string | undefined
@@ -75,32 +76,32 @@ export interface ManagementOptions extends ManagementSettings {
 export type ListenAt =
   | {
       readonly host: string
-      /** 0: any that is free. */
+      /** 0: any free port. */
       readonly port: number
     }
-  /** Of a Unix socket, for this account alone. */
+  /** Path of a Unix socket, for this account only. */
   | { readonly path: string }
 
 export interface ManagementServer {
-  /** Resolves with the port (0 of a path), or with the sentence why not. */
+  /** Resolves with the port (0 for a path), or with an error text. */
   listen(at: ListenAt): Promise<{ readonly port: number } | { readonly problem: string }>
-  /** For requests that begin from now on; no connection notices. */
+  /** Applies to later requests; connections stay open. */
   change(settings: ManagementSettings): void
-  /** From this moment on nobody new comes in. Requests under way are answered, if that is within `graceMs`. */
+  /** Accepts no new connections. Requests in progress are answered within `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
-/** What is known of a request on its way. */
+/** State of a request. */
 interface RequestState {
   readonly caller: Caller
   readonly ticket: Ticket | undefined
-  /** Aborted when the client has left. */
+  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal
   isHandled: boolean
   hasLeft: boolean
 }
 
-/** The server with what is in force. */
+/** The server with its current settings. */
 interface ServerContext {
   readonly connections: OpenConnections
   readonly server: FastifyInstance
@@ -115,7 +116,7 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   const limiter = new RequestLimiter(settings.maxRequests, maxWaitingRequests)
   const connections = new OpenConnections(maxConnections)
   const premises: ServerContext = { server, options, limiter, connections, current: () => settings }
-  // Whatever the content type says: bodies are read by the endpoint they are for.
+  // Bodies are read by their endpoint, whatever the content type.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
     if (isUpload(request)) return undefined
@@ -151,7 +152,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
     exposeHeadRoutes: false,
     http: {
       maxHeaderSize: headerBytes,
-      // `refusalOfForm` answers that, in the form of every other refusal.
+      // `refusalOfForm` checks it, with the usual form of a refusal.
       requireHostHeader: false,
       shouldUpgradeCallback: ({ url }: IncomingMessage) => isMqttUpgrade(url),
       headersTimeout: headersTimeoutMs,
@@ -165,19 +166,19 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
       maxParamLength: maxPathPart,
       querystringParser: readQueryString,
     },
-    // While it closes it answers what still comes by the connections that are open, as ever.
+    // While closing, requests on open connections are answered normally.
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => void replyToUnreadablePath(request, reply, authenticator()),
   })
   server.server.on('checkExpectation', replyToExpectation)
-  // Who has got the last answer of a server that closes goes elsewhere with the next request.
+  // The last response of a closing server also closes the connection.
   server.addHook('onSend', async (_request, reply) => {
     if (!server.server.listening) void reply.header('connection', 'close')
   })
   return server
 }
 
-/** Every request goes this way before it is known what it wants. Gives what is known of each then. */
+/** Every request passes these hooks before its endpoint is known. Returns the state of each request. */
 function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, RequestState> {
   const { server, limiter, connections, current } = context
   const ways = new WeakMap<FastifyRequest, RequestState>()
@@ -188,9 +189,9 @@ function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, Reques
     if (connections.countRequest(socket, 1) > maxPendingRequests) return void socket.destroy()
     void reply.headers(safeHeaders)
     const malformed = refusalOfForm(request.raw)
-    // Where the next request begins is not certain either.
+    // The start of the next request is uncertain as well.
     if (malformed !== undefined) return replyWithError(reply.header('connection', 'close'), malformed)
-    // Nothing is read by its type; the framework would refuse what it cannot make out.
+    // The content type is not used; the framework would refuse an invalid one.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     limitRequestTime(request, reply)
     const { authenticator, dashboard } = current()
@@ -215,7 +216,7 @@ function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, Reques
     reply.raw.once('close', () => {
       connections.countAuthenticated(socket, -1)
       way.hasLeft = true
-      // What is still worked on takes its place until it is done, whether somebody waits for it or not.
+      // A request in progress counts until it is done, even if its client has disconnected.
       if (!way.isHandled) ticket.release()
     })
     ways.set(request, way)
@@ -229,7 +230,7 @@ function isForStartPage({ method, url, headers }: FastifyRequest): boolean {
   return wantsStartPage(method, url, headers.accept)
 }
 
-/** The page and its files are no endpoints of the contract: they hold no data and are for browsers only. */
+/** The page and its files are not endpoints of the contract: they contain no data and are for browsers only. */
 function addDashboard({ server, options, current }: ServerContext): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { dashboard, authenticator } = current()
@@ -267,7 +268,7 @@ function addMqttUpgrade({ server, options, connections, current }: ServerContext
 
 const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
 
-/** Aborted when the answer has been sent or the client has left. */
+/** Aborted when the response was sent or the client has disconnected. */
 function leavingOf(reply: FastifyReply): AbortSignal {
   const leaving = new AbortController()
   reply.raw.once('close', () => leaving.abort())
@@ -276,7 +277,7 @@ function leavingOf(reply: FastifyReply): AbortSignal {
 
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\s*(;|$)/
 
-/** What answers hold is for the program that asked, and for nobody that it shares a browser or a cache with. */
+/** Responses are for the calling program only, not for caches or other pages of a browser. */
 const safeHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -285,12 +286,12 @@ const safeHeaders = {
   'x-frame-options': 'DENY',
 }
 
-/** A page says itself what it may load. */
+/** A page has its own policy. */
 const pageSecurityPolicy = "frame-ancestors 'none'"
 
 /**
- * Whoever has sent half a request is cut off after a minute, and as long as nobody has signed in that holds for uploads as
- * well. The server itself waits for the longest that may come.
+ * An incomplete request is closed after a minute; for unauthenticated clients this applies to uploads as well. The
+ * server's own timeout is that of the longest upload.
  */
 function limitRequestTime(request: FastifyRequest, reply: FastifyReply): void {
   const { raw } = request
@@ -312,12 +313,12 @@ function isOpenToAll(request: FastifyRequest): boolean {
   return configOf(request).access === 'open'
 }
 
-/** Its body is read by whoever wants it. */
+/** The handler reads its body. */
 function isUpload(request: FastifyRequest): boolean {
   return configOf(request).body === 'upload'
 }
 
-/** A path that cannot be decoded comes past the entrance. */
+/** Hooks do not run for a path that cannot be decoded. */
 async function replyToUnreadablePath(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -346,7 +347,7 @@ function addRoutes({ server, options, current }: ServerContext, ways: WeakMap<Fa
         resultOf(request, way, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
       const result = await whileWorking(way, () => audited({ name, endpoint, caller, request, audit }, work))
       if (result instanceof RefusalValue && result.guessedAccount !== undefined) {
-        // While it waits it keeps nobody else from being served.
+        // While it is delayed, it does not count as a request in progress.
         way.ticket?.release()
         await current().authenticator.recordFailure(result.guessedAccount, caller.address)
       }
@@ -368,7 +369,7 @@ function addRoutes({ server, options, current }: ServerContext, ways: WeakMap<Fa
 
 const knownShapes = new WeakMap<Endpoint, RequestShapes>()
 
-/** Compiled once, however many doors an endpoint is served at. */
+/** Compiled once for all servers of an endpoint. */
 function shapesOf(endpoint: Endpoint): RequestShapes {
   const shapes = knownShapes.get(endpoint) ?? new RequestShapes(endpoint)
   knownShapes.set(endpoint, shapes)
@@ -405,7 +406,7 @@ interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
   readonly audit: AuditOperations
 }
 
-/** What is changed is noted before the answer leaves. */
+/** A change is logged before the response is sent. */
 async function audited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
   const { url, body } = request
   const meant = namespaceOfRequest(what.endpoint, what.caller, request.query as Record<string, string>)
@@ -444,7 +445,7 @@ function replyWithError(reply: FastifyReply, refusal: ApiError): FastifyReply {
 
 const basic = 'Basic realm="godwit", charset="UTF-8"'
 const bearer = 'Bearer realm="godwit"'
-/** A browser that is told of Basic asks for a password, which is no use to a page that signs people in by itself. */
+/** A browser would show its own password dialog for Basic, which does not help a page with a login form. */
 const loginReasons: ReadonlySet<string> = new Set<ReasonName>([
   'BAD_TOKEN',
   'TOKEN_TIME_OUT',
@@ -467,7 +468,7 @@ async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<Manag
 
 async function closeServer(framework: FastifyInstance, graceMs: number): Promise<void> {
   const { server } = framework
-  // What listens is let go of now, and not when the framework comes to it: somebody may want to listen there.
+  // The listening socket is closed now, not when the framework does it, because its address may be needed.
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   const end = setTimeout(() => server.closeAllConnections(), graceMs)
   await Promise.all([closed, framework.close()])

@@ -1,5 +1,5 @@
-// Keys that an account endpoint does not have, but that would give or limit rights in another API. Ignoring such a key
-// would make an account with other rights than its administrator asked for, so the request is refused.
+// Refuses keys that an account endpoint does not have, but that would grant or limit rights in another API. Ignoring
+// such a key would create an account with other rights than requested.
 
 import type { Endpoint } from '../contract/index.ts'
 import { type ApiError, refuse } from './api-error.ts'
@@ -9,12 +9,12 @@ const rightsWord =
   /role|scope|permi|privil|right|admin|super|root|tag|namespace|tenant|group|team|access|acl|polic|grant|allow|deny|level|readonly|capabilit|member|profile/
 
 const separators = /[\s_.-]/g
-/** Longest key that is quoted in an answer. */
+/** Longest key that is quoted in a response. */
 const maxQuotedKey = 64
 
 /**
- * Returns why a request about accounts is refused: a key of its query or body that the endpoint does not have and that could
- * mean rights. `null` says nothing, as in the records that the API returns.
+ * Returns why a request about accounts is refused: an unknown key of its query or body that could mean rights. `null`
+ * has no effect, as in records of the API.
  */
 export function refusalOfUnknownRights(endpoint: Endpoint, query: unknown, body: unknown): ApiError | undefined {
   if (endpoint.method === 'GET' || (endpoint.access !== 'accounts' && endpoint.access !== 'own-account'))

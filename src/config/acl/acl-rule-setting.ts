@@ -1,4 +1,4 @@
-// A rule as an object of the configuration's language:
+// A rule as an object in HOCON:
 //
 //   {permit = allow, action = subscribe, topics = ["a/#", "@literal/+"], and = [{username = u}, {ipaddr = "10.0.0.0/8"}]}
 
@@ -8,7 +8,7 @@ import { choice, text, type ReadValue, type SettingType } from '../schema/settin
 import { allOf, anyOf, readAclTopic, type AclRule, type AclTopic, type AclSubject } from './acl-rule.ts'
 import { parseAddressRange, type AddressRange } from './address-range.ts'
 
-/** Stands for every client id and every user name. */
+/** Matches every client ID and every user name. */
 const everyoneMark = '#'
 
 const addressRange: SettingType<string> = {
@@ -21,7 +21,7 @@ const addressRange: SettingType<string> = {
   },
 }
 
-/** Whom a rule is about: what is given holds together. */
+/** The clients of a rule: all given conditions must hold. */
 const subject = {
   username: text(),
   clientid: text(),
@@ -44,7 +44,7 @@ const fields = record(
   ['permit'],
 )
 
-/** One rule about topics. It remembers where it stands and how it is written. */
+/** One access rule, with its position and its text. */
 export const aclRule: SettingType<AclRule> = {
   name: fields.name,
   jsonSchema: fields.jsonSchema,
@@ -95,7 +95,7 @@ function subjectOf(found: Fields): AclSubject | { readonly problem: string } {
     if (written === undefined) continue
     const conditions: AclSubject[] = []
     for (const each of written) {
-      // An empty condition holds for everybody: nobody writes that on purpose.
+      // An empty condition would match all clients, which is probably a mistake.
       const read = each.size === 0 ? { problem: 'a condition is empty' } : conditionOf(each)
       if ('problem' in read) return { problem: `${join}: ${read.problem}` }
       conditions.push(read)

@@ -1,4 +1,4 @@
-// A rule about topics, whichever way it was written down. Plain data: it crosses threads.
+// An access rule, independent of the form in which it was written. Plain data that can be passed to other threads.
 
 import type { AddressRange } from './address-range.ts'
 
@@ -8,26 +8,26 @@ export interface AclRule {
   readonly who: AclSubject
   /** Undefined: every topic. Never empty. */
   readonly topics: readonly AclTopic[] | undefined
-  /** As it is written, for whoever asks which rule it was. */
+  /** As it is written, for explanations. */
   readonly text: string
-  /** Where it is written; line 0: in no file. */
+  /** File with the rule; line 0: in no file. */
   readonly file: string
   readonly line: number
 }
 
-/** Whom a rule is about. */
+/** The clients of a rule. */
 export type AclSubject =
   | { readonly is: 'anybody' }
   | { readonly is: 'username'; readonly username: string }
   | { readonly is: 'clientid'; readonly clientId: string }
   | { readonly is: 'address'; readonly ranges: readonly AddressRange[] }
-  /** None of these two is empty. */
+  /** Never empty. */
   | { readonly is: 'all-of'; readonly parts: readonly AclSubject[] }
   | { readonly is: 'any-of'; readonly parts: readonly AclSubject[] }
 
 /**
- * `filter`: a topic filter, perhaps with placeholders: `${clientid}` and `${username}` anywhere in it, `%c` and `%u` as
- * a whole level. `literal`: this text and no other, wildcards and placeholders are letters like any.
+ * `filter`: a topic filter, possibly with placeholders: `${clientid}` and `${username}` anywhere, `%c` and `%u` as a
+ * whole level. `literal`: exactly this text, without wildcards and placeholders.
  */
 export interface AclTopic {
   readonly kind: 'filter' | 'literal'
@@ -51,7 +51,7 @@ export function anyOf(parts: readonly AclSubject[]): AclSubject {
   return only !== undefined && parts.length === 1 ? only : { is: 'any-of', parts }
 }
 
-/** A rule's topic as it is written, `@` in front of what is literal; or what is wrong with it. */
+/** Parses a rule's topic, `@` before literal text; or returns what is wrong with it. */
 export function readAclTopic(written: string): AclTopic | { readonly problem: string } {
   if (written.startsWith('@')) return readLiteral(written.slice(1))
   if (written === '') return { problem: 'a topic is empty' }
@@ -69,7 +69,7 @@ export function readAclTopic(written: string): AclTopic | { readonly problem: st
   return { kind: 'filter', text: written }
 }
 
-/** The same for what is literal by itself. */
+/** Does the same for literal text. */
 export function readLiteral(text: string): AclTopic | { readonly problem: string } {
   if (text === '' || text.includes('\0')) return { problem: 'a literal topic is empty or holds a NUL' }
   return { kind: 'literal', text }

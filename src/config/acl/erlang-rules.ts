@@ -1,4 +1,4 @@
-// What the terms of an acl.conf of EMQX mean as rules:
+// Converts the terms of an acl.conf of EMQX into rules:
 //
 //   {allow | deny, all}.
 //   {allow | deny, Who, publish | subscribe | pubsub, ["filter", {eq, "text"}, ...]}.
@@ -20,7 +20,7 @@ import { TermError, type Statement, type Term } from './erlang-terms.ts'
 
 const everyoneWords = ['all', '$all']
 
-/** The rule that a statement says. Throws TermFault. */
+/** Returns the rule of a statement. Throws TermError. */
 export function ruleOfStatement({ term, text }: Statement): AclRule {
   if (term.kind !== 'tuple') throw new TermError(term.at, 'a rule stands in braces: {allow, all}.')
   const [permit, who, action, topics, ...more] = term.items
@@ -28,7 +28,7 @@ export function ruleOfStatement({ term, text }: Statement): AclRule {
   if (who === undefined || more.length > 0) throw new TermError(term.at, formWords)
   const rule = { permit: permitOf(permit, term.at), text, file, line }
   if (action === undefined) {
-    // The short form is for everybody only: {deny, {user, "x"}}. would be easily read as more than it is.
+    // The short form is allowed for all clients only: {deny, {user, "x"}}. could be misread.
     if (!isEverybody(who)) throw new TermError(who.at, formWords)
     return { ...rule, who: anyClient, action: 'pubsub', topics: undefined }
   }

@@ -1,8 +1,8 @@
-// The few terms of Erlang that an acl.conf is made of, each with its place:
+// Parses the Erlang terms of an acl.conf, each with its position:
 //
-//   {allow, {user, "dashboard"}, subscribe, ["$SYS/#", {eq, "#"}]}.      % and what is behind a % is a comment
+//   {allow, {user, "dashboard"}, subscribe, ["$SYS/#", {eq, "#"}]}.      % a comment
 //
-// Faults never show what the text holds: somebody may have named a file that is not his to read.
+// Errors never quote the text: the setting may name a file that the user must not read.
 
 import type { Position } from '../hocon/values.ts'
 
@@ -26,11 +26,11 @@ export class TermError extends Error {
   }
 }
 
-/** Tuples and lists inside each other. */
+/** Maximum depth of tuples and lists. */
 const maxDepth = 16
 const maxStatementText = 240
 
-/** Every term of the text that ends in a full stop. Throws TermFault at the first thing that is no term. */
+/** Returns every term that ends in a full stop. Throws TermError at the first invalid one. */
 export function readTerms(text: string, file: string, maxStatements: number): readonly Statement[] {
   const reader = new TermReader(text, file)
   const statements: Statement[] = []
@@ -59,7 +59,7 @@ class TermReader {
     this.#file = file
   }
 
-  /** Passes over blanks and comments. */
+  /** Skips blanks and comments. */
   isAtEnd(): boolean {
     for (;;) {
       const character = this.#text[this.#at]
@@ -131,7 +131,7 @@ class TermReader {
     }
   }
 
-  /** Passes over blanks and then over `mark`, if it is what follows. */
+  /** Skips blanks, and then `mark` if it follows. */
   #take(mark: string): boolean {
     if (this.isAtEnd() || !this.#text.startsWith(mark, this.#at)) return false
     this.#at += mark.length

@@ -1,8 +1,8 @@
-// One client, as its address shows it.
+// The network that counts as one client.
 
 const groupsOfNetwork = 4
 
-/** The address; of version 6 its /64, as a client that has one address of it has all of it. */
+/** Returns the address; for IPv6 its /64, because a client with one address of it can use all of them. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [front = '', back] = address.split('::')

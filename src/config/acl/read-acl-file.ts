@@ -1,6 +1,5 @@
-// A file of rules (`auth.acl.file`), in either of two languages: the terms of EMQX's acl.conf, or the configuration's own
-// language with a list named `rules`, as NanoMQ has it. A file without any rule is a list of none: what no rule says
-// is then decided by `auth.no_match`, for everything.
+// Reads a file of rules (`auth.acl.file`), in one of two formats: the terms of EMQX's acl.conf, or HOCON with a list
+// named `rules`, as in NanoMQ. A file without rules is valid: then `auth.no_match` decides everything.
 
 import { configErrorAt, type ConfigError } from '../config-errors.ts'
 import { parseHocon } from '../hocon/parse-hocon.ts'
@@ -11,7 +10,7 @@ import { aclRule } from './acl-rule-setting.ts'
 import { ruleOfStatement } from './erlang-rules.ts'
 import { readTerms, TermError } from './erlang-terms.ts'
 
-/** Rules of one file, or of `auth.acl.rules`. */
+/** Maximum number of rules of one file, or of `auth.acl.rules`. */
 export const maxAclRules = 50_000
 
 export type AclFile = { readonly rules: readonly AclRule[] } | { readonly faults: readonly ConfigError[] }
@@ -19,7 +18,7 @@ export type AclFile = { readonly rules: readonly AclRule[] } | { readonly faults
 const key = 'auth.acl.file'
 const hint = 'until it is right the broker does not start with it'
 
-/** The rules in `text`, or every fault in it. Faults do not show what the file holds. */
+/** Returns the rules in `text`, or all errors. Errors do not quote the file. */
 export function readAclFile(text: string, file: string): AclFile {
   if (text.length > hoconLimits.textCharacters) {
     const at = { file, line: 1, column: 1 }
@@ -30,9 +29,9 @@ export function readAclFile(text: string, file: string): AclFile {
   return isErlangTerms(text) ? readTermRules(text, file) : readHoconRules(text, file)
 }
 
-/** A brace with a word and a comma behind it begins a term; where the other language has braces there is a key. */
+/** A brace with a word and a comma starts a term; in HOCON a key follows a brace. */
 function isErlangTerms(text: string): boolean {
-  // Line by line: what could run over line breaks would look at a file of blank lines again from each of them.
+  // Line by line: a pattern that spans lines would be quadratic for a file of blank lines.
   const bare = text.replaceAll(/^[^\S\n]*%.*$/gm, '').trimStart()
   if (bare === '') return true
   return /^\{\s*(?:'[^']*'|[A-Za-z_]+)\s*(?:[,}]|$)/.test(bare)

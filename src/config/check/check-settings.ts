@@ -1,5 +1,5 @@
-// A tree of values against the tree of settings: what is unknown, what is not as it must be, what has no engine yet,
-// and the values that hold, defaults included. Every fault is collected; nothing is thrown.
+// Checks a tree of values against the schema: unknown keys, invalid values, settings without effect; and returns all
+// values with defaults. It collects every error and throws nothing.
 
 import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '../config-errors.ts'
 import { hoconLimits } from '../hocon/limits.ts'
@@ -9,44 +9,44 @@ import type { Engine, SchemaNode, Section, Setting, AppliesOn, ValueOf } from '.
 import { nearestOf } from './suggest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
-/** One setting as it holds. */
+/** One setting with its value. */
 export interface HeldSetting {
-  /** The parts of its key: a name among them may hold dots. */
+  /** The parts of its key: a name among them may contain dots. */
   readonly path: readonly string[]
-  /** The value in the spelling of a configuration file. */
+  /** The value as in a configuration file. */
   readonly text: string
   readonly isDefault: boolean
   readonly isSecret: boolean
-  /** The API may not change it. */
+  /** The API cannot change it. */
   readonly isLocal: boolean
-  /** Files and directories that it names. */
+  /** Files and directories in its value. */
   readonly paths: readonly NamedPath[]
   readonly takes: AppliesOn
-  /** Whether something works on it yet. */
+  /** Whether the setting has an effect. */
   readonly engine: Engine
 }
 
 export interface Checked<Node> {
   readonly values: ValueOf<Node>
-  /** Every setting that has a value, by its dotted key. */
+  /** Every setting with a value, by its dotted key. */
   readonly held: ReadonlyMap<string, HeldSetting>
   readonly faults: readonly ConfigError[]
   readonly warnings: readonly Warning[]
-  /** Where settings stand that were written, for checks across several of them. */
+  /** Positions of the written settings, for checks across several of them. */
   readonly places: ReadonlyMap<string, Position>
 }
 
-/** Names of listeners, bridges and the like: short, and nothing that would need quotes in a key. */
+/** Names of listeners, bridges and so on: short, and without characters that need quotes in a key. */
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
 
-/** Checks `value` against the whole schema below `root`. */
+/** Checks `value` against the schema below `root`. */
 export function checkSettings<Node extends Section>(root: Node, value: ConfigObject): Checked<Node> {
   const checker = new SettingsChecker(root)
   const values = checker.check(root, value, '', false) as ValueOf<Node>
   return { values, held: checker.held, faults: checker.faults, warnings: checker.warnings, places: checker.places }
 }
 
-/** Unknown settings for which all known ones are searched for what was meant. */
+/** Maximum number of unknown settings for which a similar key is searched. */
 const maxSuggestions = 10
 
 class SettingsChecker {
@@ -56,14 +56,14 @@ class SettingsChecker {
   readonly places = new Map<string, Position>()
   readonly #root: SchemaNode
   #knownKeys: string[] | undefined
-  /** Of the part that is being checked. */
+  /** Path of the part that is being checked. */
   readonly #path: string[] = []
 
   constructor(root: SchemaNode) {
     this.#root = root
   }
 
-  /** `isWarned`: it has been said already that nothing works on this part yet. */
+  /** `isWarned`: a section above was reported as having no effect. */
   check(node: SchemaNode, value: ConfigValue | undefined, key: string, isWarned: boolean): unknown {
     const written = value?.kind === 'null' ? undefined : value
     if (written !== undefined && node.engine === 'none yet' && !isWarned) {
@@ -102,7 +102,7 @@ class SettingsChecker {
     isDefault: boolean,
   ): void {
     const { isLocal, takes, type } = setting
-    // "none" in a file is no secret: masked, it would look like a password.
+    // "none" in a file is not secret: masked, it would look like a password.
     const isSecret = setting.isSecret && value !== undefined
     const paths = type.pathsIn?.(value) ?? noPaths
     const text = type.show(value)
@@ -143,9 +143,9 @@ class SettingsChecker {
 
   #checkNamed(node: Section, name: string, value: ConfigValue, prefix: string, isWarned: boolean): unknown {
     const { named } = node
-    // Nothing takes an entry away that another layer of the configuration has.
+    // Null does not delete an entry of another layer of the configuration.
     if (named?.kind === 'section' && value.kind === 'null') return undefined
-    // Below names of one shape a single value is no such thing: somebody meant one of the settings beside them.
+    // A single value below names of one shape is probably a mistyped setting next to them.
     if (named === undefined || (named.kind === 'section' && value.kind !== 'object')) {
       this.#refuseUnknown(node, name, value, prefix)
       return undefined
@@ -162,7 +162,7 @@ class SettingsChecker {
   }
 
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
-    // Beyond so many it is not a configuration of ours at all, and looking for what was meant takes time.
+    // With more errors it is not a configuration of Godwit, and searching similar keys takes time.
     if (this.faults.length >= hoconLimits.faults) return
     const sibling = nearestOf(name, Object.keys(node.entries))
     const meant = sibling === undefined ? this.#findElsewhere(name, prefix + name) : prefix + sibling
@@ -175,16 +175,16 @@ class SettingsChecker {
     if (this.faults.length < hoconLimits.faults) this.faults.push(configErrorAt(at, key, message, hint))
   }
 
-  /** A known key that ends in the same word, or is near the whole key as it was written. */
+  /** Returns a known key that ends in the same word, or is similar to the whole key. */
   #findElsewhere(name: string, key: string): string | undefined {
-    // Whoever has many unknown keys has not mistyped them, and comparing each with all that are known takes time.
+    // With many unknown keys, typing errors are unlikely, and comparing each with all known ones takes time.
     if (this.faults.length >= maxSuggestions) return undefined
     this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
     const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
     return ending.length > 0 ? (nearestOf(key, ending) ?? ending[0]) : nearestOf(key, this.#knownKeys)
   }
 
-  /** What stands in an open group is compared as it is, and shown to nobody: it may hold anything. */
+  /** The contents of an open group are compared and never shown, because they may be anything. */
   #holdOpen(key: string, value: ConfigValue): void {
     const text = JSON.stringify(toPlain(value))
     const isHeld = {
@@ -202,9 +202,9 @@ const noPaths: readonly NamedPath[] = []
 
 const namesShown = 20
 
-/** What has no effect: the setting, or those of the group that were written. */
+/** Returns the setting without effect, or those of the group that were written. */
 function withoutEffect(node: SchemaNode, value: ConfigValue): string {
-  // Where each key is a name of somebody's, as in auth.password, it is nobody's business here.
+  // If each key is a user's name, as in auth.password, it must not be shown.
   const isNamed = node.kind === 'section' && node.named?.kind === 'setting'
   if (value.kind !== 'object' || value.entries.size === 0 || isNamed) return 'it has no effect'
   const names = [...value.entries.keys()]
@@ -212,7 +212,7 @@ function withoutEffect(node: SchemaNode, value: ConfigValue): string {
   return `no effect: ${names.slice(0, namesShown).join(', ')}${more}`
 }
 
-/** The default in words, or as it would be written. */
+/** The default as text, or as it would be written. */
 export function describeDefault(setting: Setting<unknown>): string {
   return setting.defaultWords ?? setting.type.show(setting.default)
 }

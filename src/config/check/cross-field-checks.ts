@@ -1,4 +1,4 @@
-// What no setting can say alone: whether several of them fit together.
+// Checks across several settings.
 
 import { configErrorAt, type ConfigError, type Warning } from '../config-errors.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
@@ -8,7 +8,7 @@ import type { Position } from '../hocon/values.ts'
 
 const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
 
-/** Where settings are written. */
+/** Positions of settings. */
 interface WrittenPlaces {
   readonly exact: ReadonlyMap<string, Position>
   /** The first setting of each kind of listener and of each named listener. */
@@ -25,7 +25,7 @@ function indexPlaces(exact: ReadonlyMap<string, Position>): WrittenPlaces {
   return { exact, first }
 }
 
-/** Faults between the listeners of one configuration. `places`: where each written setting stands. */
+/** Checks the listeners of one configuration. `places`: positions of the written settings. */
 export function checkListeners(
   { listeners, namespaces }: Pick<GodwitConfig, 'listeners' | 'namespaces'>,
   written: ReadonlyMap<string, Position>,
@@ -33,7 +33,7 @@ export function checkListeners(
   const faults: ConfigError[] = []
   const names = new Set<string>()
   const places = indexPlaces(written)
-  /** The first listener at each address and port. */
+  /** The first listener of each address and port. */
   const byAddress = new Map<string, ListenerConfig>()
   for (const listener of listeners) {
     if (faults.length >= hoconLimits.faults) break
@@ -72,8 +72,8 @@ export function checkListeners(
 }
 
 /**
- * What listens on this machine only has its proxy for a neighbour, and everybody who comes by it is one of this machine: who
- * has said nothing of strangers may not have meant those.
+ * A loopback listener behind a proxy gets all clients from this machine. If anonymous access is not configured, the
+ * default for loopback may not be intended for them.
  */
 export function warnOfProxies(
   { listeners, auth, node }: Pick<GodwitConfig, 'listeners' | 'auth' | 'node'>,
@@ -93,13 +93,13 @@ export function warnOfProxies(
   })
 }
 
-/** By which it says that its clients come through a proxy. */
+/** Returns the setting that says that clients use a proxy. */
 function proxySettingOf(listener: ListenerConfig): 'proxy_protocol' | 'proxy_address_header' | undefined {
   if (listener.proxyProtocol !== undefined) return 'proxy_protocol'
   return 'webSocket' in listener && listener.webSocket.addressHeader !== undefined ? 'proxy_address_header' : undefined
 }
 
-/** What no topic can begin with would keep every client of the listener out, one by one. */
+/** An invalid mount point would refuse every client of the listener. */
 function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): readonly ConfigError[] {
   const rest = listener.mountpoint.replaceAll(/\$\{(?:clientid|username)\}/g, '')
   const key = keyOf(listener, 'mountpoint', places)
@@ -121,7 +121,7 @@ function keyOf({ kind, name }: Pick<ListenerConfig, 'kind' | 'name'>, setting: s
   return places.exact.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
 }
 
-/** Of the setting; where it is not written, of what is written first of its listener. */
+/** Returns the position of the setting or, if it is not written, of the first written setting of its listener. */
 function placeOf(listener: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): Position {
   const written = places.exact.get(keyOf(listener, setting, places))
   if (written !== undefined) return written
@@ -130,7 +130,7 @@ function placeOf(listener: Pick<ListenerConfig, 'kind' | 'name'>, setting: strin
   return places.first.get(`listeners.${kind}.${name}`) ?? ofKind ?? nowhere
 }
 
-/** What would leave clients without encryption, or unverified where somebody meant them to be verified. */
+/** Reports settings that would leave clients unencrypted, or unverified although verification is configured. */
 function checkTls(
   listener: Pick<ListenerConfig, 'kind' | 'name'>,
   tls: TlsConfig,
@@ -168,8 +168,8 @@ function checkTls(
 }
 
 /**
- * The address and port of a listener, one text for one place. undefined for port 0, which is a free port each time. UDP has
- * ports of its own.
+ * Returns address and port as one text; undefined for port 0, which is a different free port each time. UDP has ports
+ * of its own.
  */
 function addressOf({ kind, host, port }: ListenerConfig): string | undefined {
   return port === 0 ? undefined : `${kind === 'quic' ? 'udp' : 'tcp'} ${port} ${host ?? ''}`

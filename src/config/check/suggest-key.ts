@@ -1,8 +1,8 @@
-// The key that was probably meant.
+// Finds the key that was probably meant.
 
 const maxComparedLength = 80
 
-/** The candidate nearest to `key`, if it is near enough to be worth a question. */
+/** Returns the most similar candidate, if it is similar enough. */
 export function nearestOf(key: string, candidates: Iterable<string>): string | undefined {
   const written = key.toLowerCase().slice(0, maxComparedLength)
   let nearest: string | undefined
@@ -17,7 +17,7 @@ export function nearestOf(key: string, candidates: Iterable<string>): string | u
   return nearest
 }
 
-/** Letters to add, drop, change, or swap with their neighbour, to make one word of the other. */
+/** Number of characters to add, remove, change, or swap to turn one word into the other. */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

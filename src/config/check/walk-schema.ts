@@ -1,11 +1,14 @@
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
 
-/** One part of the schema with the key that leads to it; `<name>` stands for keys that can be anything. */
+/** A section or setting with its key; `<name>` stands for any name. */
 export type SchemaPlace =
   | { readonly key: string; readonly node: Setting<unknown>; readonly engine: 'present' | 'none yet' }
   | { readonly key: string; readonly node: Section; readonly engine: 'present' | 'none yet' }
 
-/** Every section and setting below `node`, sections before what they hold. A part of what has no engine has none. */
+/**
+ * Enumerates every section and setting below `node`, sections before their contents. Below a section without effect,
+ * nothing has one.
+ */
 export function* walkSchema(
   node: SchemaNode,
   key = '',

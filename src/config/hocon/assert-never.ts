@@ -1,4 +1,4 @@
-/** The end of a `switch` that has named every case: reached only if the types lie, which is our mistake. */
+/** Ends a `switch` over all cases: reached only after an internal error. */
 export function assertNever(value: never): never {
   throw new TypeError(`no such case: ${String((value as { kind?: unknown }).kind)}`)
 }

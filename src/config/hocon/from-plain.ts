@@ -2,13 +2,13 @@ import type { ConfigError } from '../config-errors.ts'
 import { parseHocon } from './parse-hocon.ts'
 import type { ConfigObject, ConfigValue, Position } from './values.ts'
 
-/** Makes of a value, as JSON knows it, what a text would have said. `file`: what faults call it; lines there are none. */
+/** Converts a plain value into configuration values. `file` is the name in errors, which have no lines. */
 export function fromPlain(
   plain: Readonly<Record<string, unknown>>,
   file: string,
 ): { readonly value: ConfigObject } | { readonly faults: readonly ConfigError[] } {
   const at: Position = { file, line: 0, column: 0 }
-  // JSON is HOCON: the limits and the forbidden keys of a text hold here as well.
+  // JSON is HOCON: the limits and forbidden keys of HOCON apply here as well.
   const parsed = parseHocon(JSON.stringify(plain), { file })
   if ('faults' in parsed) return { faults: parsed.faults.map((fault) => ({ ...fault, line: 0, column: 0 })) }
   return { value: moveObject(parsed.value, at) }

@@ -1,28 +1,28 @@
-// How much one configuration may ask of us. A text can come from an administrator's upload, so each of these is a
-// wall against a text that is small to send and large to read.
+// Limits of one configuration. A text may come from an upload, so these protect against a text that is small to send
+// and expensive to read.
 
 export const hoconLimits = {
-  /** Characters of the text and of all that it includes, together. */
+  /** Characters of the text and all included texts together. */
   textCharacters: 1_048_576,
-  /** Objects and arrays inside each other, the parts of dotted keys counted too. */
+  /** Depth of objects and arrays, including the parts of dotted keys. */
   depth: 64,
-  /** Values written in the text and in all that it includes. */
+  /** Values in the text and all included texts. */
   values: 100_000,
-  /** Files that include each other in a chain. */
+  /** Depth of includes. */
   includeDepth: 10,
-  /** Files included altogether. */
+  /** Total number of includes. */
   includes: 64,
-  /** Steps taken to resolve substitutions: each value read, each definition looked at. */
+  /** Steps to resolve substitutions: values read and definitions visited. */
   steps: 500_000,
-  /** Substitutions that lead to substitutions, and objects inside them, in one chain. */
+  /** Depth of substitutions that lead to substitutions, and of objects in them. */
   chain: 256,
-  /** Characters that joining may make, so that a text of doublings ends before memory does. */
+  /** Characters created by concatenation, so that repeated doubling ends before memory is exhausted. */
   joinedCharacters: 4_194_304,
-  /** Groups under names of one kind: listeners of one kind, bridges, users with settings of their own. */
+  /** Named groups of one kind: listeners of one kind, bridges, users with their own settings. */
   namedGroups: 4_096,
-  /** Faults told of one text; what is wrong beyond them is mostly their echo. */
+  /** Reported errors of one text; further ones are usually consequences. */
   faults: 50,
 } as const
 
-/** Keys by which JavaScript objects can be poisoned. We keep maps, but what we hand on may not. */
+/** Keys that change the prototype of JavaScript objects. Maps are safe, but later consumers may use objects. */
 export const forbiddenKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])

@@ -1,13 +1,13 @@
-// One tree of values over another: objects merge, everything else is replaced.
+// Merges trees of values: objects are merged, everything else is replaced.
 
 import type { ConfigObject, ConfigValue, Position } from './values.ts'
 
-/** An object with nothing in it. */
+/** Returns an empty object. */
 export function emptyObject(at: Position): ConfigObject {
   return { kind: 'object', entries: new Map(), at }
 }
 
-/** The object with `value` at `path`, merged with what is there. With an empty path it is the object itself. */
+/** Returns the object with `value` at `path`, merged with the existing value. An empty path means the object itself. */
 export function putValue(object: ConfigObject, path: readonly string[], value: ConfigValue): ConfigObject {
   const [key, ...rest] = path
   if (key === undefined) return object
@@ -18,13 +18,13 @@ export function putValue(object: ConfigObject, path: readonly string[], value: C
   return { ...object, entries }
 }
 
-/** A value with the keys that lead to it. */
+/** A value with its path. */
 export interface PlacedValue {
   readonly path: readonly string[]
   readonly value: ConfigValue
 }
 
-/** The same as `putValue` for each of `placed` in order; each object is copied once, however many values go into it. */
+/** Does what `putValue` does for each of `placed` in order; each object is copied once. */
 export function putValues(object: ConfigObject, placed: readonly PlacedValue[]): ConfigObject {
   const entries = new Map(object.entries)
   for (const [key, parts] of byFirstKey(placed)) {
@@ -61,21 +61,21 @@ function byFirstKey(placed: readonly PlacedValue[]): ReadonlyMap<string, readonl
   return grouped
 }
 
-/** What is in `over` counts; of `below` the rest stays. */
+/** `over` has priority; the rest of `below` stays. */
 export function mergeObjects(below: ConfigObject, over: ConfigObject): ConfigObject {
   const entries = new Map(below.entries)
   for (const [key, part] of over.entries) entries.set(key, mergeValues(entries.get(key), part))
   return { ...below, entries, at: over.at }
 }
 
-/** What stands at `path`; undefined: nothing. */
+/** Returns the value at `path`; undefined if there is none. */
 export function valueAt(value: ConfigValue | undefined, path: readonly string[]): ConfigValue | undefined {
   const [key, ...rest] = path
   if (key === undefined || value === undefined) return value
   return value.kind === 'object' ? valueAt(value.entries.get(key), rest) : undefined
 }
 
-/** The object without what stands at `path`. */
+/** Returns the object without the value at `path`. */
 export function withoutValue(object: ConfigObject, path: readonly string[]): ConfigObject {
   const [key, ...rest] = path
   const inside = key === undefined ? undefined : object.entries.get(key)
@@ -86,7 +86,7 @@ export function withoutValue(object: ConfigObject, path: readonly string[]): Con
   return { ...object, entries }
 }
 
-/** The same as `withoutValue` for each of `paths`; each object is copied once. */
+/** Does what `withoutValue` does for each of `paths`; each object is copied once. */
 export function withoutValues(object: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
   const entries = new Map(object.entries)
   for (const [key, parts] of byFirstKey(paths.map((path) => ({ path, value: object })))) {

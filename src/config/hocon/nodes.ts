@@ -1,5 +1,5 @@
-// What was written, before it is known what it means. A key holds every definition that was given to it, oldest first,
-// since what it comes to depends on what substitutions find:
+// The parsed text before substitutions are resolved. A key has all its definitions, oldest first, because its value depends on what
+// substitutions find:
 //
 //   object ── fields: key -> [definition, definition, ...]      later ones win; objects merge
 //   definition: scalar | array | object | reference | concatenation | append
@@ -21,7 +21,7 @@ export interface ArrayNode {
   readonly at: Position
 }
 
-/** `${path}`. In an included file the path is looked for below the place of the include first, then from the top. */
+/** `${path}`. In an included file the path is searched below the position of the include first, then from the root. */
 export interface ReferenceNode {
   readonly kind: 'reference'
   readonly paths: readonly Path[]
@@ -41,7 +41,7 @@ export interface ConcatenationNode {
   readonly at: Position
 }
 
-/** `key += item`. `path` leads to the key from the top; undefined inside an array, where nothing older can be meant. */
+/** `key += item`. `path` is that of the key; undefined inside an array, where no older value exists. */
 export interface AppendNode {
   readonly kind: 'append'
   readonly item: DefinitionNode
@@ -51,7 +51,7 @@ export interface AppendNode {
 
 export type DefinitionNode = ConfigScalar | ObjectNode | ArrayNode | ReferenceNode | ConcatenationNode | AppendNode
 
-/** Whether nothing older than this definition can show through it. */
+/** Returns whether older definitions have no effect. */
 export function isFinal(node: DefinitionNode): boolean {
   switch (node.kind) {
     case 'text':
@@ -59,7 +59,7 @@ export function isFinal(node: DefinitionNode): boolean {
     case 'boolean':
     case 'null':
       return true
-    // An array that holds a substitution may look back at what its key was before.
+    // A substitution in an array may refer to an older value of its key.
     case 'array':
       return node.items.every(isFinal)
     case 'object':
@@ -72,7 +72,7 @@ export function isFinal(node: DefinitionNode): boolean {
   }
 }
 
-/** Gives `key` one more definition; what can be merged at once is. */
+/** Adds a definition to `key`; merges it if possible. */
 export function define(object: ObjectNode, key: string, node: DefinitionNode): void {
   const definitions = object.fields.get(key)
   if (definitions === undefined) {
@@ -91,7 +91,7 @@ export function define(object: ObjectNode, key: string, node: DefinitionNode): v
   }
 }
 
-/** Gives `target` all that `source` holds, as if it had been written below it. */
+/** Adds all of `source` to `target`, as if it was written after it. */
 export function mergeInto(target: ObjectNode, source: ObjectNode): void {
   for (const [key, definitions] of source.fields) {
     for (const definition of definitions) define(target, key, definition)

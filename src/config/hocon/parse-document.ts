@@ -1,8 +1,8 @@
-// From text to nodes. A fault ends the line that it is on and the reading goes on below it, so that one look at a file
-// shows all that is wrong with it.
+// Parses HOCON into nodes. An error ends its line, and parsing continues on the next one, so that all errors are
+// reported together.
 //
-// Beyond HOCON as commonly described: a missing include is always a fault (a file of passwords that is not there must
-// not read as "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
+// Differences from other implementations: a missing include is always an error (a missing file of passwords must not
+// mean "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
 import { configErrorAt, quoteForMessage, type ConfigError } from '../config-errors.ts'
 import { hoconLimits } from './limits.ts'
@@ -30,15 +30,15 @@ import { TextCursor } from './text-cursor.ts'
 import { readScalar, type Position } from './values.ts'
 
 /**
- * Gives what `include "path"` in the file `from` means. `file` is the name by which faults and the includes inside it
- * know it from then on; without one that is `path` beside `from`.
+ * Returns the content of `include "path"` in the file `from`. `file` is its name in errors and for its own includes;
+ * default: `path` relative to `from`.
  */
 export type IncludeReader = (
   path: string,
   from: string,
 ) => { readonly text: string; readonly file?: string } | { readonly error: string }
 
-/** What is common to a text and all that it includes. */
+/** State that a text and its includes share. */
 export interface Reading {
   readonly faults: ConfigError[]
   readonly readInclude: IncludeReader | undefined
@@ -47,18 +47,18 @@ export interface Reading {
   includes: number
 }
 
-/** Where in the tree a text stands: at the top, or where it was included. */
+/** Position of a text in the tree: the root, or the place of an include. */
 interface Place {
-  /** Keys that lead to the object from the top; undefined inside an array. */
+  /** Path of the object; undefined inside an array. */
   readonly path: Path | undefined
-  /** Keys that lead to the place of the include; empty in the first text. */
+  /** Path of the include; empty in the first text. */
   readonly prefix: Path
-  /** Files that are open above this one. */
+  /** Including files. */
   readonly openFiles: readonly string[]
   readonly depth: number
 }
 
-/** Reads one text. Faults go to `reading.faults`; the object holds whatever could be read. Throws nothing. */
+/** Parses one text. Errors are added to `reading.faults`; the object contains what could be parsed. Throws nothing. */
 export function parseDocument(text: string, file: string, reading: Reading): ObjectNode {
   return new DocumentParser(new TextCursor(text, file), reading, []).parse(text.length, {
     path: [],
@@ -93,7 +93,7 @@ class DocumentParser {
     return root
   }
 
-  /** Bytes that are no UTF-8 have become this character; a password that was changed so would fit nobody. */
+  /** Invalid UTF-8 became this character; a password that was changed so would never match. */
   #checkEncoding(): void {
     const start = this.#cursor.offset
     if (this.#cursor.takeUntil('\uFFFD') === undefined) return
@@ -130,7 +130,7 @@ class DocumentParser {
     }
   }
 
-  /** The cursor stands on `{`, and afterwards behind `}`. */
+  /** The cursor is at `{`, and afterwards after `}`. */
   #parseBraces(object: ObjectNode, place: Place): void {
     const opened = this.#cursor.position()
     this.#cursor.skip()
@@ -144,7 +144,7 @@ class DocumentParser {
     throw new HoconSyntaxError(opened, `{ ${instead}`, 'close it with }')
   }
 
-  /** Fields up to `}`, `]` or the end of the text, whichever comes first. */
+  /** Parses fields up to `}`, `]` or the end of the text. */
   #parseFields(object: ObjectNode, place: Place): void {
     skipToNext(this.#cursor)
     while (!this.#cursor.isAtEnd && this.#cursor.peek() !== '}' && this.#cursor.peek() !== ']') {
@@ -178,7 +178,7 @@ class DocumentParser {
     return path
   }
 
-  /** What follows a key: `= value`, `: value`, `+= value` or `{`. */
+  /** Parses what follows a key: `= value`, `: value`, `+= value` or `{`. */
   #parseFieldValue(place: Place, at: Position): DefinitionNode {
     const keyEnd = this.#cursor.offset
     skipToNext(this.#cursor)
@@ -191,7 +191,7 @@ class DocumentParser {
     return { kind: 'append', item: this.#parseValue({ ...place, path: undefined }), path: place.path, at }
   }
 
-  /** Whatever follows on the lines below is looked at for itself again. */
+  /** The following lines are parsed separately. */
   #refuseBareKey(keyEnd: number, at: Position): HoconSyntaxError {
     this.#cursor.moveTo(keyEnd)
     this.#cursor.takeWhile(isBlank)
@@ -210,7 +210,7 @@ class DocumentParser {
     define(object, path[0] ?? '', definition)
   }
 
-  /** A value: one part, or several on one line that are joined. */
+  /** Parses a value: one part, or several on one line that are concatenated. */
   #parseValue(place: Place): DefinitionNode {
     const at = this.#cursor.position()
     const pieces: (DefinitionNode | GapNode)[] = []
@@ -235,7 +235,7 @@ class DocumentParser {
       : refuseCharacter(this.#cursor, 'in a value')
   }
 
-  /** One part of a value; undefined where the value ends. */
+  /** Parses one part of a value; undefined at the end of the value. */
   #parsePiece(place: Place, isFirst: boolean): DefinitionNode | undefined {
     const at = this.#cursor.position()
     const character = this.#cursor.peek()
@@ -250,7 +250,7 @@ class DocumentParser {
     return isFirst && this.#isValueEnd() ? readScalar(text, at) : { kind: 'text', text, at }
   }
 
-  /** Whether nothing more of the value follows, so that `10` is a number and the `10` of `10 s` is text. */
+  /** Returns whether the value ends here, so that `10` is a number and the `10` of `10 s` is text. */
   #isValueEnd(): boolean {
     let ahead = 0
     while (isBlank(this.#cursor.peek(ahead))) ahead++
@@ -290,7 +290,7 @@ class DocumentParser {
     return array
   }
 
-  /** Passes over the comma or line break that must stand between two items. */
+  /** Skips the comma or line break between two items. */
   #endItem(): void {
     const hasBrokenLine = skipToNext(this.#cursor)
     const character = this.#cursor.peek()
@@ -316,7 +316,7 @@ class DocumentParser {
     return { kind: 'reference', paths, isOptional, at }
   }
 
-  /** `include` is a key like any other unless a file's name follows. */
+  /** `include` is an ordinary key unless a file name follows. */
   #isInclude(): boolean {
     if (!this.#cursor.startsWith('include')) return false
     let ahead = 'include'.length
@@ -391,7 +391,7 @@ class DocumentParser {
     while (!this.#cursor.isAtEnd) this.#cursor.skip(hoconLimits.textCharacters)
   }
 
-  /** Runs `read`; a fault of the text is noted, and the rest of its line is passed over. */
+  /** Runs `read`; after an error in the text the rest of its line is skipped. */
   #guard(read: () => void): void {
     try {
       read()
@@ -408,7 +408,7 @@ class DocumentParser {
   }
 }
 
-/** The name of an included file seen from where `from` is seen from. */
+/** Returns the name of an included file relative to the base of `from`. */
 function relativeToFile(from: string, name: string): string {
   const directory = from.slice(0, from.lastIndexOf('/') + 1)
   return name.startsWith('/') ? name : directory + name
@@ -418,7 +418,7 @@ function readableAsKey(character: string): boolean {
   return character !== '' && !/[$"{}[\]:=,+#`^?!@*&\\\p{Cc}]/u.test(character)
 }
 
-/** Passes over the rest of the line, but not over what closes the braces around the broken item. */
+/** Skips the rest of the line, but not the closing bracket around the invalid item. */
 function skipInvalidItem(cursor: TextCursor): void {
   let open = 0
   let isQuoted = false

@@ -9,8 +9,8 @@ import { readScalar, type ConfigValue, type Position } from './values.ts'
 const at: Position = { file: '--set', line: 0, column: 0 }
 
 /**
- * Reads `KEY=VALUE` as it stands behind `--set`. A value that begins with a quote, a bracket or a brace is read as in
- * a file; any other is taken as it is, so that `--set listeners.tcp.bind=127.0.0.1:1883` needs no quotes.
+ * Parses `KEY=VALUE` of `--set`. A value that starts with a quote, bracket or brace is parsed as in a file; any other
+ * is taken literally, so that `--set listeners.tcp.bind=127.0.0.1:1883` needs no quotes.
  */
 export function parseOverride(
   text: string,
@@ -40,7 +40,7 @@ function parseKey(text: string): { readonly path: Path; readonly length: number 
   }
 }
 
-/** The first `=` outside quotes. */
+/** Returns the position of the first `=` outside quotes. */
 function findEquals(text: string): number {
   let isQuoted = false
   for (let index = 0; index < text.length; index++) {
@@ -63,7 +63,7 @@ function parseStructure(text: string, key: string): OverrideValue {
   return { fault: configErrorAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
 }
 
-/** The value without the columns of a text that nobody wrote. */
+/** Returns the value without positions, because there is no file. */
 function removePositions(value: ConfigValue): ConfigValue {
   if (value.kind === 'array') return { ...value, items: value.items.map(removePositions), at }
   if (value.kind !== 'object') return { ...value, at }

@@ -1,4 +1,4 @@
-// The smallest parts of a text: blanks and comments, strings in their three spellings, dotted keys.
+// Reads tokens: blanks and comments, strings in their three forms, dotted keys.
 
 import { quoteForMessage } from '../config-errors.ts'
 import { forbiddenKeys } from './limits.ts'
@@ -6,7 +6,7 @@ import type { Path } from './nodes.ts'
 import type { TextCursor } from './text-cursor.ts'
 import type { Position } from './values.ts'
 
-/** The text breaks the rules of HOCON at `at`. Thrown by the readers, caught by the parser alone. */
+/** A syntax error at `at`. Only the parser catches it. */
 export class HoconSyntaxError extends Error {
   readonly at: Position
   readonly hint: string
@@ -19,7 +19,7 @@ export class HoconSyntaxError extends Error {
   }
 }
 
-/** May not stand in text without quotes. Quotes, braces and the like have a meaning of their own; the rest is reserved. */
+/** Characters that are not allowed in unquoted text. Some have a meaning of their own; the others are reserved. */
 const reserved = new Set('$"{}[]:=,+#`^?!@*&\\')
 const lineBreak = '\n'
 const blank = /[\p{Z}\t\v\f\r\uFEFF]/u
@@ -33,7 +33,7 @@ export function isComment(cursor: TextCursor): boolean {
   return cursor.peek() === '#' || cursor.startsWith('//')
 }
 
-/** Passes over blanks, line breaks and comments; says whether there was a line break. */
+/** Skips blanks, line breaks and comments; returns whether there was a line break. */
 export function skipToNext(cursor: TextCursor): boolean {
   let hasBrokenLine = false
   for (;;) {
@@ -46,13 +46,13 @@ export function skipToNext(cursor: TextCursor): boolean {
   }
 }
 
-/** Reads a run of text without quotes; empty where none can begin. */
+/** Reads unquoted text; empty if none starts here. */
 export function readUnquoted(cursor: TextCursor): string {
   let text = ''
   for (;;) {
     text += cursor.takeWhile(isPlain)
     const character = cursor.peek()
-    // One slash is text, two begin a comment. A plus is text in the exponent of a number, as JSON writes it: 1e+21.
+    // Two slashes start a comment; one is text. A plus is text in the exponent of a number, as in JSON: 1e+21.
     const isText = character === '/' ? cursor.peek(1) !== '/' : character === '+' && exponentStart.test(text)
     if (!isText) return text
     cursor.skip()
@@ -68,7 +68,7 @@ function isPlain(character: string): boolean {
   )
 }
 
-/** What to say of a character that cannot stand where it stands. */
+/** Returns the error for a character that is not allowed at its position. */
 export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxError {
   const character = cursor.peek()
   const at = cursor.position()
@@ -92,7 +92,7 @@ export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxE
   )
 }
 
-/** Reads `"..."` or `"""..."""`; the cursor stands on the first quote. */
+/** Reads `"..."` or `"""..."""`; the cursor is at the first quote. */
 export function readQuoted(cursor: TextCursor): string {
   const at = cursor.position()
   const text = cursor.startsWith('"""') ? readTripleQuoted(cursor, at) : readSingleQuoted(cursor, at)
@@ -108,7 +108,7 @@ function readTripleQuoted(cursor: TextCursor, at: Position): string {
   if (text === undefined)
     throw new HoconSyntaxError(at, 'three quotes open a text that never ends', 'close it with """')
   cursor.skip(3)
-  // Quotes beyond the closing three belong to the text: """a"""" is a".
+  // Quotes before the closing three belong to the text: """a"""" is a".
   return text + cursor.takeWhile((character) => character === '"')
 }
 
@@ -135,7 +135,7 @@ function refuseInQuotes(character: string, opened: Position, cursor: TextCursor)
       'close it, or use """ for several lines',
     )
   }
-  // A tab is so common in hand-written text that it is worth its own words.
+  // A tab is common in hand-written text, so it has its own message.
   const name = character === '\t' ? 'a tab' : 'a control character'
   return new HoconSyntaxError(
     cursor.position(),
@@ -174,7 +174,7 @@ function readEscape(cursor: TextCursor): string {
   return meant
 }
 
-/** Reads a dotted key up to what is neither key nor blank. Each part is text, quoted or not; blanks inside are kept. */
+/** Reads a dotted key. Each part is text, quoted or not; inner blanks are kept. */
 export function readPath(cursor: TextCursor): Path {
   const at = cursor.position()
   const path: string[] = []

@@ -1,13 +1,13 @@
-// From nodes to values: substitutions are looked up, joined, merged.
+// Resolves nodes into values: substitutions are looked up, concatenated, merged.
 //
-// A definition that is being worked out is marked. Whoever looks up its key meanwhile finds what the key was before
-// it: that makes `path = ${path}":/bin"` mean what it says, makes `+=` work, and turns a circle into "nothing found".
+// A definition that is being evaluated is marked. A look-up of its key meanwhile finds the older definitions: so
+// `path = ${path}":/bin"` and `+=` work, and a cycle finds nothing.
 //
 //   a = 1            definitions of a:  [ 1,  ${a}" and more" ]
 //   a = ${a}2                             ^ found    ^ marked
 //
-// Nothing is remembered between look-ups. What a text may cost is held by counting steps, so that a text of
-// doublings ends in a fault and not in an exhausted memory.
+// Results are not cached between look-ups. Counting steps limits the cost, so that repeated doubling ends in an error instead of
+// exhausting the memory.
 
 import { configErrorAt, type ConfigError } from '../config-errors.ts'
 import { assertNever } from './assert-never.ts'
@@ -24,13 +24,13 @@ import type {
 } from './nodes.ts'
 import { textOf, type ConfigObject, type ConfigScalar, type ConfigValue, type Position } from './values.ts'
 
-/** Names and values that substitutions may fall back to. */
+/** Names and values that substitutions may use. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The text costs too much to resolve. Thrown inside, caught at the door of this file. */
+/** The text is too expensive to resolve. Thrown and caught in this file. */
 class ResolveLimitExceeded extends Error {}
 
-/** Resolves everything below `root`. Faults are added to `faults`; the value is whole only if none were. */
+/** Resolves everything below `root`. Errors are added to `faults`; the value is complete only if there are none. */
 export function resolve(root: ObjectNode, faults: ConfigError[], environment: Environment | undefined): ConfigObject {
   const resolver = new Resolver(root, faults, environment)
   try {
@@ -44,24 +44,24 @@ export function resolve(root: ObjectNode, faults: ConfigError[], environment: En
   }
 }
 
-/** The definitions that a path leads to, newest first. */
+/** The definitions of a path, newest first. */
 interface Found {
   readonly definitions: DefinitionNode[]
-  /** A definition on the way was being worked out: the path leads back to where it is asked from. */
+  /** A definition on the path was being evaluated: the path refers to itself. */
   hasLookedBack: boolean
 }
 
 class Resolver {
-  /** Where the latest substitution stands: the place to name when resolving must stop. */
+  /** Position of the latest substitution, for the error when resolving stops. */
   lastReference: Position
   readonly #root: ObjectNode
   readonly #faults: ConfigError[]
   readonly #environment: Environment | undefined
-  /** Definitions whose value is being worked out. */
+  /** Definitions that are being evaluated. */
   readonly #evaluating = new Set<DefinitionNode>()
   /** Definitions through which a path is being followed. */
   readonly #following = new Set<DefinitionNode>()
-  /** Whose path is being followed. */
+  /** The reference whose path is being followed. */
   #asking: ReferenceNode | undefined = undefined
   #steps = 0
   #chain = 0
@@ -83,7 +83,7 @@ class Resolver {
     return { kind: 'object', entries, at: node.at }
   }
 
-  /** The value of definitions given newest first: the newest counts, and objects show what lies below them. */
+  /** Returns the value of definitions, newest first: the newest applies, and objects are merged with older ones. */
   #fold(newestFirst: readonly DefinitionNode[]): ConfigValue | undefined {
     let merged: ConfigObject | undefined
     for (const definition of newestFirst) {
@@ -245,12 +245,12 @@ class Resolver {
   }
 
   /**
-   * Collects what `path` from `depth` on leads to inside `definitions` (oldest first), newest first. Says whether the
-   * way ended at something that hides whatever is older.
+   * Collects the definitions of `path` from `depth` on inside `definitions` (oldest first), newest first. Returns
+   * whether a definition hides older ones.
    */
   #collect(definitions: readonly DefinitionNode[], path: Path, depth: number, found: Found): boolean {
     const start = found.definitions.length
-    // `a = ${a.b}` means what `a.b` was before it, whatever is written below.
+    // `a = ${a.b}` refers to an older value of `a.b`, whatever follows it in the text.
     const own = this.#asking === undefined || depth === path.length ? -1 : definitions.lastIndexOf(this.#asking)
     if (own !== -1) found.hasLookedBack = true
     for (let index = (own === -1 ? definitions.length : own) - 1; index >= 0; index--) {
@@ -269,7 +269,7 @@ class Resolver {
     return false
   }
 
-  /** Follows `path` through one definition on the way to its goal. */
+  /** Follows `path` through one definition. */
   #follow(definition: DefinitionNode, path: Path, depth: number, found: Found): boolean {
     this.#enter()
     const hides = this.#followInto(definition, path, depth, found)
@@ -325,7 +325,7 @@ class Resolver {
 
   #report(at: Position, message: string, hint: string): void {
     if (this.#faults.length >= hoconLimits.faults) return
-    // A definition can be worked out several times, for each who looks it up: its fault is told once.
+    // A definition may be evaluated several times; its error is reported once.
     const isTold = this.#faults.some(
       (fault) => fault.line === at.line && fault.column === at.column && fault.file === at.file,
     )

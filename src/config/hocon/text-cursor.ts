@@ -2,7 +2,7 @@ import type { Position } from './values.ts'
 
 const lineFeed = 0x0a
 
-/** A place in a text that moves forward, and knows its line and column. */
+/** A position in a text that moves forward, with line and column. */
 export class TextCursor {
   readonly file: string
   readonly #text: string
@@ -16,7 +16,7 @@ export class TextCursor {
     if (text.startsWith('\uFEFF')) this.#offset = 1
   }
 
-  /** Characters before the cursor; `moveTo` leads back here. */
+  /** Number of characters before the cursor, for `moveTo`. */
   get offset(): number {
     return this.#offset
   }
@@ -29,7 +29,7 @@ export class TextCursor {
     return this.#offset >= this.#text.length
   }
 
-  /** The character `ahead` places on; empty at the end of the text. */
+  /** Returns the character at a distance of `ahead`; empty at the end of the text. */
   peek(ahead = 0): string {
     return this.#text.charAt(this.#offset + ahead)
   }
@@ -42,14 +42,16 @@ export class TextCursor {
     this.#offset = Math.min(this.#offset + characters, this.#text.length)
   }
 
-  /** Moves on while `holds` says so, and gives what was passed over. */
+  /** Moves while `holds` returns true, and returns the skipped text. */
   takeWhile(holds: (character: string) => boolean): string {
     const start = this.#offset
     while (!this.isAtEnd && holds(this.peek())) this.#offset++
     return this.#text.slice(start, this.#offset)
   }
 
-  /** Moves to where `words` begin next and gives what was passed over; undefined, and no move, if they do not come. */
+  /**
+   * Moves to the next occurrence of `words` and returns the skipped text; undefined, without a move, if there is none.
+   */
   takeUntil(words: string): string | undefined {
     const end = this.#text.indexOf(words, this.#offset)
     if (end === -1) return undefined

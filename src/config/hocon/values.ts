@@ -1,13 +1,12 @@
-// What a configuration text means once everything in it is resolved: a tree of values, each of which remembers where
-// it was written, so that whatever is wrong with it can be pointed at.
+// Resolved values of a configuration. Each value has the position where it was written, for errors.
 //
-//   object ── entries: key -> value      (a Map: no key of a text can reach a prototype)
+//   object ── entries: key -> value      (a Map: keys of a text cannot change a prototype)
 //   array  ── items
 //   text, number, boolean, null
 
 import { assertNever } from './assert-never.ts'
 
-/** Where something stands. Lines and columns count from 1; line 0 means "not in a file" (an override, the environment). */
+/** A position. Lines and columns start at 1; line 0 means "not in a file" (an override, the environment). */
 export interface Position {
   readonly file: string
   readonly line: number
@@ -32,7 +31,7 @@ export interface ConfigText {
   readonly at: Position
 }
 
-/** `text` is the number as it was written, for where it is joined with other text: `1.50` stays `1.50`. */
+/** `text` is the number as it was written, for concatenation with other text: `1.50` stays `1.50`. */
 export interface ConfigNumber {
   readonly kind: 'number'
   readonly value: number
@@ -55,7 +54,7 @@ export type ConfigScalar = ConfigText | ConfigNumber | ConfigBoolean | ConfigNul
 
 export type ConfigValue = ConfigObject | ConfigArray | ConfigScalar
 
-/** A plain value, as JSON knows it; objects have no prototype. */
+/** A plain value, as in JSON; objects have no prototype. */
 export type PlainValue =
   | string
   | number
@@ -66,7 +65,7 @@ export type PlainValue =
 
 const numberForm = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
-/** Reads text without quotes: `true`, `false`, `null` and JSON's numbers are what they look like, all else is text. */
+/** Parses unquoted text: `true`, `false`, `null` and JSON numbers, otherwise text. */
 export function readScalar(text: string, at: Position): ConfigScalar {
   if (text === 'true' || text === 'false') return { kind: 'boolean', value: text === 'true', at }
   if (text === 'null') return { kind: 'null', at }
@@ -77,7 +76,7 @@ export function readScalar(text: string, at: Position): ConfigScalar {
   return { kind: 'text', text, at }
 }
 
-/** The scalar as it would stand inside a longer text. */
+/** Returns the scalar as part of a longer text. */
 export function textOf(scalar: ConfigScalar): string {
   if (scalar.kind === 'null') return 'null'
   if (scalar.kind === 'boolean') return String(scalar.value)

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from './bind.ts'
 import { notA, scalarText, showText, type SettingType } from './setting-type.ts'
 
-/** Whether clients from somewhere may connect. */
+/** Allows or denies connections from an address. */
 export interface AccessRule {
   readonly isAllowed: boolean
   /** An address, or a network such as `10.0.0.0/8`; undefined: every address. */
@@ -19,7 +19,7 @@ export const addressRange: SettingType<string> = {
   show: showText,
 }
 
-/** A range, or a word for those that lead to this machine or into the network of its house. */
+/** A range, or a word for this machine or its private network. */
 export const deniedAddresses: SettingType<string> = {
   name: 'loopback, private, or a network such as 10.0.0.0/8',
   jsonSchema: { type: 'string' },
@@ -31,7 +31,7 @@ export const deniedAddresses: SettingType<string> = {
   show: showText,
 }
 
-/** `allow` or `deny`, and an address, a network or `all` behind it. */
+/** `allow` or `deny`, followed by an address, a network or `all`. */
 export const accessRule: SettingType<AccessRule> = {
   name: 'a rule such as "allow 10.0.0.0/8" or "deny all"',
   jsonSchema: { type: 'string', pattern: String.raw`^(allow|deny) +(all|[0-9a-fA-F:./]+)$` },

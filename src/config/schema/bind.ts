@@ -1,7 +1,7 @@
 import type { ConfigValue } from '../hocon/values.ts'
 import { notA, scalarText, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
-/** Where a listener listens. Without a host it depends on the security profile which addresses are meant. */
+/** Address of a listener. Without a host it depends on the security profile. */
 export interface Bind {
   /** Address or host name, without brackets. */
   readonly host: string | undefined
@@ -9,7 +9,7 @@ export interface Bind {
   readonly port: number
 }
 
-/** As `Bind`, with the path under which WebSocket connections are taken. */
+/** Like `Bind`, with the path for WebSocket connections. */
 export interface BindWithPath extends Bind {
   readonly path: string
 }
@@ -26,7 +26,7 @@ export const bind: SettingType<Bind> = {
   show: showBind,
 }
 
-/** An address or host name without a port; IPv6 with brackets or without. */
+/** An address or host name without a port; IPv6 with or without brackets. */
 export const address: SettingType<string> = {
   name: 'an address such as 0.0.0.0',
   jsonSchema: { type: 'string' },
@@ -39,7 +39,7 @@ export const address: SettingType<string> = {
   show: showText,
 }
 
-/** `host:port/path`, for WebSocket listeners; the path is `/mqtt` when it is not given. */
+/** `host:port/path`, for WebSocket listeners; default path `/mqtt`. */
 export const bindWithPath: SettingType<BindWithPath> = {
   name: `${name}, and a path behind it ("0.0.0.0:8083/mqtt")`,
   jsonSchema: bind.jsonSchema,
@@ -54,7 +54,7 @@ export const bindWithPath: SettingType<BindWithPath> = {
   show: (value) => JSON.stringify(`${value.host === undefined ? value.port : showHost(value)}${value.path}`),
 }
 
-/** The parts of an address with a port; undefined if it is none. */
+/** Parses an address with a port; undefined if invalid. */
 export function parseBind(text: string): Bind | undefined {
   const parts =
     /^(?:(\[[0-9a-fA-F:.]{2,45}(?:%[A-Za-z0-9_.-]{1,32})?\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|):)?([0-9]{1,5})$/.exec(
@@ -67,13 +67,13 @@ export function parseBind(text: string): Bind | undefined {
   return { host, port }
 }
 
-/** What looks like an IPv4 address must be one; "256.0.0.1" would otherwise be asked of the name service. */
+/** A text like an IPv4 address must be one: "256.0.0.1" would otherwise be looked up as a name. */
 function isPlausibleHost(host: string): boolean {
   if (host.includes(':')) return isIPv6(host.split('%', 1)[0] ?? '')
   return !/^[0-9.]+$/.test(host) || isIPv4(host)
 }
 
-/** Eight groups of up to four digits, of which two colons may stand for some and an IPv4 address for the last two. */
+/** Eight groups of up to four digits; `::` may replace some, and an IPv4 address the last two. */
 export function isIPv6(address: string): boolean {
   const halves = address.split('::')
   const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))

@@ -1,10 +1,13 @@
-// Lists, and the objects that stand in them.
+// Lists, and objects in lists.
 
 import { quoteForMessage } from '../config-errors.ts'
 import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
 import { maxTextBytes, notA, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
-/** A list; one value without brackets is a list of one, and an object with the keys 1, 2, 3 is a list in their order. */
+/**
+ * A list; a single value without brackets is a list of one, and an object with the keys 1, 2, 3 is a list in their
+ * order.
+ */
 export function listOf<T>(type: SettingType<T>, limit = 10_000): SettingType<readonly T[]> {
   const name = `a list, each item ${type.name}`
   return {
@@ -34,10 +37,10 @@ function itemsOf(value: ConfigValue): readonly ConfigValue[] {
   return [value]
 }
 
-/** The fields that an item of a list may have. */
+/** The allowed fields of an item of a list. */
 export type Fields = ReadonlyMap<string, unknown>
 
-/** An object with named fields, for items of lists; each field is optional unless it is in `required`. */
+/** An object with named fields, for items of lists; fields are optional unless in `required`. */
 export function record(
   name: string,
   fields: Readonly<Record<string, SettingType<unknown>>>,
@@ -82,7 +85,7 @@ function readFields(
   return { value: found }
 }
 
-/** An object with any keys and text behind each: headers, parameters, user properties. */
+/** An object with any keys and text values: headers, parameters, user properties. */
 export const textMap: SettingType<ReadonlyMap<string, string>> = {
   name: 'an object with text behind each key',
   jsonSchema: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },

@@ -1,4 +1,4 @@
-/** Where a relative path starts. */
+/** The base of a relative path. */
 export type PathBase = 'configuration-folder' | 'working-directory' | 'data-directory'
 
 /** A path in the value of a setting. */

@@ -1,8 +1,8 @@
-// Names of namespaces, and where in a user name one stands.
+// Names of namespaces, and patterns for them in user names.
 
 import { notA, scalarText, showText, text, type SettingType } from './setting-type.ts'
 
-/** The namespace stands between `before` and `after`; where one of them is open more may stand beyond it. */
+/** The namespace is between `before` and `after`; an open side may have further text. */
 export interface NamespacePattern {
   readonly before: string
   readonly after: string
@@ -21,7 +21,7 @@ export const namespaceName = text({
 const place = '${namespace}'
 const name = 'a text with ${namespace} once, and * at its beginning or its end: "${namespace}/*", "*@${namespace}"'
 
-/** One star at most, and something beside it that says where the namespace ends: it can be read in one way only. */
+/** At most one star, and text that ends the namespace, so that the result is unique. */
 export const namespacePattern: SettingType<NamespacePattern> = {
   name,
   jsonSchema: { type: 'string' },

@@ -1,12 +1,12 @@
-// Settings that name a file or a directory. Every such setting has this type: a configuration that comes over the API is
-// checked by it, whatever the setting is called.
+// Settings that name a file or a directory. All such settings have this type: a configuration from the API is checked
+// by it.
 
 import type { PathBase } from './named-path.ts'
 import { type SettingType, text } from './setting-type.ts'
 
 const maxPathBytes = 4_096
 
-/** The path of a file or a directory. An empty text names nothing. */
+/** The path of a file or a directory. An empty text means none. */
 export function path(
   base: PathBase,
   {
@@ -20,7 +20,7 @@ export function path(
   }
 }
 
-/** An absolute path that nobody checks: only the local configuration may name it. */
+/** An absolute path without a check: only the local configuration may set it. */
 export const localDirectory: SettingType<string> = text({
   maxBytes: maxPathBytes,
   form: { pattern: /^\//, name: 'an absolute path' },

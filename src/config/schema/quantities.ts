@@ -1,4 +1,4 @@
-// Lengths of time and sizes: numbers with a unit behind them.
+// Durations and sizes: numbers with a unit.
 
 import { notA, scalarText, type SettingType } from './setting-type.ts'
 
@@ -26,20 +26,20 @@ const durationUnitMs: ReadonlyMap<string, number> = new Map([
   ['days', 86_400_000],
 ])
 
-// A unit stands between any two numbers, so that there is one way only to match: a pattern that can match in many
-// ways takes an editor for ever on a text that fits none.
+// A unit between any two numbers makes the match unique: an ambiguous pattern would block an editor on a text that does
+// not match.
 const durationPattern = String.raw`^[0-9]+(\.[0-9]+)?( *[A-Za-z]+( *[0-9]+(\.[0-9]+)? *[A-Za-z]+)*)?$`
 
 interface DurationBounds {
   readonly minMs: number
   readonly maxMs: number
-  /** What a number without a unit counts; seconds if absent. */
+  /** Unit of a number without one; default: seconds. */
   readonly bareUnitMs?: number
-  /** The value must be a multiple of this; 1 if absent. */
+  /** The value must be a multiple of this; default: 1. */
   readonly stepMs?: number
 }
 
-/** A length of time, in milliseconds: `10s`, `100ms`, `1h30m`, or a number of seconds. */
+/** A duration in milliseconds: `10s`, `100ms`, `1h30m`, or a number of seconds. */
 export function duration(bounds: DurationBounds): SettingType<number> {
   const name = `a duration such as 10s, from ${showDuration(bounds.minMs)} to ${showDuration(bounds.maxMs)}`
   const step = bounds.stepMs ?? 1
@@ -59,7 +59,7 @@ export function duration(bounds: DurationBounds): SettingType<number> {
   }
 }
 
-/** Milliseconds; undefined if the text is no duration or holds a part of a millisecond. */
+/** Milliseconds; undefined if the text is not a duration or has a fraction of a millisecond. */
 export function parseDuration(text: string, bareUnitMs: number): number | undefined {
   const trimmed = text.trim().toLowerCase()
   if (/^[0-9]{1,15}(?:\.[0-9]{1,6})?$/.test(trimmed)) return integerOrUndefined(Number(trimmed) * bareUnitMs)
@@ -77,7 +77,7 @@ function integerOrUndefined(number: number): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined
 }
 
-/** The duration in the largest unit that holds it without a rest. */
+/** The duration in the largest unit without a remainder. */
 export function showDuration(ms: number): string {
   for (const [unit, unitMs] of durationUnits) {
     if (ms !== 0 && ms % unitMs === 0) return `${ms / unitMs}${unit}`
@@ -121,14 +121,14 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
   }
 }
 
-/** Bytes; undefined if the text is no size. */
+/** Bytes; undefined if the text is not a size. */
 export function parseSize(text: string): number | undefined {
   const parts = /^([0-9]{1,15})\s*([a-z]*)$/.exec(text.trim().toLowerCase())
   const unit = sizeUnitBytes.get(parts?.[2] ?? '')
   return parts === null || unit === undefined ? undefined : integerOrUndefined(Number(parts[1]) * unit)
 }
 
-/** The size in the largest unit that holds it without a rest. */
+/** The size in the largest unit without a remainder. */
 export function showSize(bytes: number): string {
   for (const [unit, unitBytes] of sizeUnits) {
     if (bytes !== 0 && bytes % unitBytes === 0) return `${bytes / unitBytes}${unit}`

@@ -1,4 +1,4 @@
-// What a rule does with its results: names of actions, and functions with arguments.
+// Actions of a rule: names of configured actions, and functions with arguments.
 
 import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
 import { maxTextBytes, notA, scalarText, type ReadValue, type SettingType } from './setting-type.ts'
@@ -21,7 +21,7 @@ export type RuleActionConfig =
   | { readonly kind: 'do-nothing' }
   | { readonly kind: 'republish'; readonly arguments: RepublishArguments }
 
-/** Actions of one rule. */
+/** Maximum actions of one rule. */
 const maxActions = 64
 
 const name =
@@ -58,7 +58,7 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
   show: (actions) => JSON.stringify(actions.map(plainAction)),
 }
 
-/** The action as it is written in a configuration and in the API. */
+/** Returns the action as in a configuration and in the API. */
 export function plainAction(action: RuleActionConfig): PlainValue {
   if (action.kind === 'action') return action.id
   if (action.kind === 'console') return { function: 'console', args: {} }
@@ -108,7 +108,7 @@ function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<Ru
   return { value: { kind: 'republish', arguments: { ...texts, userProperties: user } } }
 }
 
-/** SQL and templates: text of several lines. */
+/** SQL and templates: text with several lines. */
 export function linesOfText(maxBytes: number): SettingType<string> {
   const name = 'text'
   return {

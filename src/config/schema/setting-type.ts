@@ -1,30 +1,27 @@
-// What kinds of values settings have: how each is read from a configuration, written into one, and described.
+// Types of settings: how a value is read from a configuration, written, and described.
 
 import { quoteForMessage } from '../config-errors.ts'
 import type { NamedPath } from './named-path.ts'
 import { readScalar, textOf, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
 
-/**
- * A value that was understood, perhaps with a warning about it, or what is wrong with it. `at`: the part of the value
- * that is meant, if not all.
- */
+/** A valid value, possibly with a warning, or what is wrong. `at`: the part of the value that is meant, if not all. */
 export type ReadValue<T> =
   | { readonly value: T; readonly warning?: string }
   | { readonly problem: string; readonly at?: Position }
 
 export interface SettingType<T> {
-  /** Completes the sentence "the value is ...", for messages and for the reference page. */
+  /** Completes the sentence "the value is ...", for messages and for the reference. */
   readonly name: string
-  /** JSON Schema of what may be written. */
+  /** JSON Schema of valid values. */
   readonly jsonSchema: PlainValue
   read(value: ConfigValue): ReadValue<T>
-  /** The value as it is written in a configuration; reading that gives the same value. */
+  /** Returns the value as in a configuration; reading it gives the same value. */
   show(value: T): string
-  /** The paths of files and directories in a value; absent: it holds none. */
+  /** Returns paths of files and directories in a value; absent: there are none. */
   pathsIn?(value: T): readonly NamedPath[]
 }
 
-/** What is wrong when `value` is not a `name`. */
+/** The error for a value that is not a `name`. */
 export function notA(name: string, value: ConfigValue): { readonly problem: string } {
   return { problem: `${nameValue(value)} is not ${name}` }
 }
@@ -35,13 +32,13 @@ function nameValue(value: ConfigValue): string {
   return quoteForMessage(textOf(value))
 }
 
-/** The scalar's text; undefined for objects, lists and null. */
+/** Returns the scalar's text; undefined for objects, lists and null. */
 export function scalarText(value: ConfigValue): string | undefined {
   if (value.kind === 'object' || value.kind === 'array' || value.kind === 'null') return undefined
   return textOf(value)
 }
 
-/** Text in the spelling of a configuration: with quotes wherever they are needed. */
+/** Returns text as in a configuration: quoted if needed. */
 export function showText(text: string): string {
   const isPlain = /^[A-Za-z_/][A-Za-z0-9_./-]*$/.test(text) && !text.includes('//')
   const at: Position = { file: '', line: 0, column: 0 }
@@ -75,7 +72,7 @@ export function integer(bounds: { readonly min: number; readonly max: number }):
     jsonSchema: { type: 'integer', minimum: bounds.min, maximum: bounds.max },
     read(value) {
       const text = scalarText(value) ?? ''
-      // 1e3 and 10.0 are whole numbers too, but nobody who writes them means a count.
+      // 1e3 and 10.0 are whole numbers too, but they are probably a mistake.
       const number = /^-?[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN
       return number >= bounds.min && number <= bounds.max ? { value: number } : notA(name, value)
     },
@@ -98,7 +95,7 @@ export function decimal(bounds: { readonly moreThan: number; readonly max: numbe
   }
 }
 
-/** One of some words, in capitals or not. */
+/** One of several words, case-insensitive. */
 export function choice<const Word extends string>(words: readonly Word[]): SettingType<Word> {
   const name = `one of ${words.join(', ')}`
   return {
@@ -109,7 +106,7 @@ export function choice<const Word extends string>(words: readonly Word[]): Setti
       const word = words.find((candidate) => candidate.toLowerCase() === text)
       return word === undefined ? notA(name, value) : { value: word }
     },
-    // A digit needs no quotes here: it is read as a word again.
+    // A digit needs no quotes: it is read as a word again.
     show: (word) => (/^[0-9]$/.test(word) ? word : showText(word)),
   }
 }
@@ -118,14 +115,14 @@ interface TextBounds {
   /** Bytes of UTF-8. */
   readonly maxBytes?: number
   readonly isEmptyAllowed?: boolean
-  /** What the text must look like, with its name: "a host name or address". */
+  /** Required form with its name: "a host name or address". */
   readonly form?: { readonly pattern: RegExp; readonly name: string }
 }
 
-/** Where nothing else is said; a packet of MQTT carries no longer one. */
+/** Default; the longest text in an MQTT packet. */
 export const maxTextBytes = 65_535
 
-/** Text; numbers and switches are taken as the text that they were written as. */
+/** Text; numbers and booleans are taken as they were written. */
 export function text(bounds: TextBounds = {}): SettingType<string> {
   const maxBytes = bounds.maxBytes ?? maxTextBytes
   const name = bounds.form?.name ?? (bounds.isEmptyAllowed === true ? 'text' : 'text that is not empty')
@@ -137,17 +134,17 @@ export function text(bounds: TextBounds = {}): SettingType<string> {
       if (found === undefined || (found === '' && bounds.isEmptyAllowed !== true)) return notA(name, value)
       if (Buffer.byteLength(found) > maxBytes) return { problem: `the text is longer than ${maxBytes} bytes` }
       if (bounds.form !== undefined && !bounds.form.pattern.test(found)) return notA(name, value)
-      // A NUL or another control character in a name or a path is a mistake or an attack, never a wish.
+      // A control character in a name or a path is a mistake or an attack.
       return /\p{Cc}/u.test(found) ? { problem: 'the text holds a control character' } : { value: found }
     },
     show: showText,
   }
 }
 
-// Whichever of these is written where a setting may be without a value, it means the same.
+// Any of these words means no value, for a setting that allows it.
 const emptyWords: ReadonlySet<string> = new Set(['none', 'unlimited', 'infinity', 'auto', 'unset'])
 
-/** The type, or nothing: undefined, written as `word`. */
+/** The type, or undefined, written as `word`. */
 export function optional<T>(
   type: SettingType<T>,
   word: 'none' | 'unlimited' | 'auto' | 'unset',

@@ -1,5 +1,5 @@
-// The shape of the whole configuration, as one tree of which everything else is made: the check of a file, the
-// defaults, the example file, the reference page, the JSON Schema, and what is masked.
+// The schema of the configuration as one tree. The check of a file, the defaults, the example file, the reference page, the JSON Schema and
+// the masking of secrets are derived from it.
 //
 //   section ── entries: mqtt, log, ...           a key each
 //      │       named: listeners.tcp.<name>       any name, all of one shape
@@ -7,7 +7,7 @@
 
 import type { SettingType } from './setting-type.ts'
 
-/** When a changed value begins to count. */
+/** When a changed value applies. */
 export type AppliesOn = 'at-once' | 'on-next-connect' | 'at-restart'
 
 /** Whether there is something in the broker yet that does what the setting says. */
@@ -17,15 +17,15 @@ export interface Setting<T> {
   readonly kind: 'setting'
   readonly type: SettingType<T>
   readonly default: T
-  /** What stands for the default where a value would say less: "the number of cores". */
+  /** Description of the default, if a value would say less: "the number of cores". */
   readonly defaultWords: string | undefined
   readonly description: string
-  /** What the number counts, where the type does not say it: "seconds". */
+  /** Unit of the number, if the type does not include it: "seconds". */
   readonly unit: string | undefined
   readonly takes: AppliesOn
   /** Never shown: not in differences, not in messages. */
   readonly isSecret: boolean
-  /** Only the configuration file and `--set` may change it, the API may not. */
+  /** Only the configuration file and `--set` may change it, not the API. */
   readonly isLocal: boolean
   readonly engine: Engine
 }
@@ -38,28 +38,28 @@ export interface Section<E extends Entries = Entries, N extends SchemaNode | und
   readonly kind: 'section'
   readonly description: string
   readonly entries: E
-  /** What stands below keys that are not among the entries. */
+  /** Schema of keys that are not among the entries. */
   readonly named: N
   /** Stands for such a key in the reference: "name". */
   readonly placeholder: string
-  /** Anything may stand in it: it is kept for a part of the broker that is still to come. */
+  /** Its contents are stored unchecked for a feature that does not exist yet. */
   readonly isOpen: boolean
   readonly engine: Engine
 }
 
 export type SchemaNode = Setting<unknown> | Section
 
-/** What checking gives for a part of the tree. `isSet`, `isSetItself` and `named` are no keys of any section. */
+/** Values of a part of the tree. `isSet`, `isSetItself` and `named` are not keys of any section. */
 export type ValueOf<Node> =
   Node extends Setting<infer T>
     ? T
     : Node extends Section<infer E, infer N>
       ? { readonly [Key in keyof E]: ValueOf<E[Key]> } & {
-          /** Whether the section was written, be it empty. */
+          /** The section is written, possibly empty. */
           readonly isSet: boolean
-          /** Whether it was written for itself, and not only for what it holds under names. */
+          /** Its own entries are written, not only named ones. */
           readonly isSetItself: boolean
-          /** What stands below names, in the order of writing. */
+          /** Named entries, in the order of writing. */
           readonly named: ReadonlyMap<string, ValueOf<N>>
         }
       : never
@@ -74,7 +74,7 @@ interface SettingWords {
   readonly engine?: Engine
 }
 
-/** One setting: its type, its default, and the words that explain it. */
+/** One setting: its type, default and description. */
 export function setting<T>(type: SettingType<T>, defaultValue: T, words: SettingWords): Setting<T> {
   return {
     kind: 'setting',
@@ -100,14 +100,14 @@ export function section<E extends Entries>(
   return { kind: 'section', description, entries, named: undefined, placeholder: '', isOpen: false, engine }
 }
 
-/** The same, and every setting in it takes hold while the broker runs. */
+/** The same, and every setting in it applies while the broker runs. */
 export function appliedAtOnce<Node extends SchemaNode>(node: Node): Node {
   if (node.kind === 'setting') return { ...node, takes: 'at-once' }
   const entries = Object.fromEntries(Object.entries(node.entries).map(([key, entry]) => [key, appliedAtOnce(entry)]))
   return { ...node, entries, named: node.named === undefined ? undefined : appliedAtOnce(node.named) }
 }
 
-/** A group that may hold any number of things of one shape, each under a name, beside settings of its own. */
+/** A group with any number of named entries of one shape, next to settings of its own. */
 export function namedSection<E extends Entries, N extends SchemaNode>(
   description: string,
   parts: { readonly entries: E; readonly placeholder: string; readonly named: N; readonly engine?: Engine },

@@ -1,4 +1,4 @@
-// auth.acl and its neighbours: what clients may do once they are in.
+// auth.acl and related settings: authorization of clients.
 
 import { aclRule } from '../acl/acl-rule-setting.ts'
 import { maxAclRules } from '../acl/read-acl-file.ts'

@@ -1,4 +1,4 @@
-// audit: who has changed what over the management API.
+// audit: the log of changes over the management API.
 
 import { size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'

@@ -1,4 +1,4 @@
-// auth and http_server: who may do what, as a client and as an administrator.
+// auth and http_server: authentication and authorization of clients and administrators.
 
 import { path } from '../schema/path.ts'
 import { duration, size } from '../schema/quantities.ts'
@@ -27,7 +27,7 @@ export const auth = section('Who may connect, publish and subscribe.', {
   cache: authorizationCache,
 })
 
-/** As soon as the answer to the change has left. */
+/** After the response to the change was sent. */
 const atOnce = { takes: 'at-once' } as const
 
 export const httpServer = section('The management API over HTTP.', {

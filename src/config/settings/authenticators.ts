@@ -1,4 +1,4 @@
-// auth, the part of it that says who a client is: the chain and what stands in it.
+// Authenticators of auth: the chain and its members.
 
 import { listOf, textMap } from '../schema/collections.ts'
 import { path } from '../schema/path.ts'
@@ -8,7 +8,7 @@ import { boolean, choice, integer, optional, text } from '../schema/setting-type
 
 const dayMs = 86_400_000
 
-/** In the order in which they are asked where `auth.chain` is not set. */
+/** The order if `auth.chain` is not set. */
 export const authenticatorWords = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
 
 export const scramAlgorithmWords = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
@@ -207,7 +207,7 @@ const httpAuth = section('A service of yours that is asked about clients over HT
   }),
 })
 
-/** What `auth` has of it, in the order of the reference. */
+/** Entries of `auth`, in the order of the reference. */
 export const authenticators = {
   chain,
   password: passwords,

@@ -1,4 +1,4 @@
-// backup: archives that the broker makes by itself.
+// backup: automatic backups.
 
 import { integer, optional, text } from '../schema/setting-type.ts'
 import { section, setting } from '../schema/setting.ts'

@@ -1,4 +1,4 @@
-// bridges: connections to other brokers. What nothing works on is kept, shown, and warned of by its name.
+// bridges: connections to remote brokers. Settings without effect are kept, shown, and reported in a warning.
 
 import { listOf, record, textMap } from '../schema/collections.ts'
 import { path } from '../schema/path.ts'
@@ -10,7 +10,7 @@ import { maxCount } from './node.ts'
 
 const dayMs = 86_400_000
 const anyText = text({ isEmptyAllowed: true })
-// Sample files write "" for what is not wanted.
+// Sample files contain "" for unused settings.
 const maybeText = optional(anyText, 'none')
 const maybeFile = optional(path('working-directory', { isEmptyAllowed: true }), 'none')
 const maybeDirectory = optional(path('working-directory', { isWritten: true, isEmptyAllowed: true }), 'none')
@@ -18,7 +18,7 @@ const qos = choice(['0', '1', '2'])
 const flag = boolean
 const flagOrDigit = choice(['1', '0', 'true', 'false'])
 
-/** Durations that other brokers' files give as bare milliseconds. */
+/** Durations that other brokers' files give as milliseconds without a unit. */
 const milliseconds = duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 })
 const seconds = duration({ minMs: 0, maxMs: 30 * dayMs })
 
@@ -53,7 +53,7 @@ const rules = {
   }),
 }
 
-/** TLS of a connection that we open. */
+/** TLS of an outgoing connection. */
 export const clientCertificates = section('TLS towards the other side.', {
   enable: setting(flag, false, { description: 'Whether TLS is used.' }),
   keyfile: setting(maybeFile, undefined, { description: 'File of our private key, PEM.' }),
@@ -118,7 +118,7 @@ const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
   request_response_information: setting(optional(flagOrDigit, 'unset'), undefined, {
     description: 'The same as request_response_info.',
   }),
-  // Sample files of NanoMQ spell the two like this.
+  // Sample files of NanoMQ have this spelling.
   request_problem_infomation: setting(optional(flagOrDigit, 'unset'), undefined, {
     description: 'The same as request_problem_info.',
   }),
@@ -266,7 +266,7 @@ export const mqttBridge = section('A bridge to one broker.', {
   ...quic,
 })
 
-/** Where messages are kept while the other side is away, as NanoMQ's files describe it. */
+/** Queues while the remote broker is unavailable, as in NanoMQ's files. */
 export const diskCache = {
   enable: setting(flag, false, { description: 'Whether messages are kept on disk.' }),
   disk_cache_size: setting(integer({ min: 0, max: maxCount }), 102_400, { description: 'Messages that are kept.' }),
@@ -280,7 +280,7 @@ export const diskCache = {
   resend_interval: setting(milliseconds, 5_000, { description: 'Time between two rounds of sending again.' }),
 }
 
-/** The spool of a bridge is always on disk, so that little of it is left to be said. */
+/** The queue of a bridge is always on disk, so few settings have an effect. */
 const bridgeCache = {
   enable: setting(flag, false, {
     description: 'Read and kept: what waits for a remote broker is always on disk.',

@@ -1,4 +1,4 @@
-// dashboard: the web page of the broker.
+// dashboard: the web interface of the broker.
 
 import { listOf } from '../schema/collections.ts'
 import { boolean, text } from '../schema/setting-type.ts'

@@ -1,4 +1,4 @@
-// auth.failed_logins: how fast passwords of clients can be guessed.
+// auth.failed_logins: limits of password guesses.
 
 import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'

@@ -1,4 +1,4 @@
-// flapping_detect: clients that come and go too often.
+// flapping_detect: clients that reconnect too often.
 
 import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'

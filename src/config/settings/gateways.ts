@@ -1,4 +1,4 @@
-// gateway: protocols of constrained devices in front of the broker. A gateway runs where it has a listener.
+// gateway: protocols of constrained devices. A gateway runs if it has a listener.
 
 import { accessRule } from '../schema/access-rule.ts'
 import { tlsSettings } from './listeners.ts'

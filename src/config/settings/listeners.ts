@@ -1,5 +1,5 @@
-// listeners: where clients come in. `listeners.tcp.bind` describes the listener named default,
-// `listeners.tcp.plant.bind` the one named plant.
+// listeners: addresses for clients. `listeners.tcp.bind` belongs to the listener `default`, `listeners.tcp.plant.bind`
+// to the one named plant.
 
 import { accessRule, addressRange } from '../schema/access-rule.ts'
 import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind.ts'
@@ -11,14 +11,14 @@ import { boolean, choice, integer, optional, text, type SettingType } from '../s
 import { namedSection, section, setting as anySetting, type Engine, type Setting } from '../schema/setting.ts'
 import { maxCount } from './node.ts'
 
-/** A listener stays open when one of its settings changes: who comes from then on meets the new value. */
+/** A listener stays open when one of its settings changes: new connections use the new value. */
 function setting<T>(type: SettingType<T>, value: T, words: Parameters<typeof anySetting<T>>[2]): Setting<T> {
   return anySetting(type, value, { takes: 'on-next-connect', ...words })
 }
 
 const count = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 
-/** Settings that a listener of every kind has. */
+/** Settings of every kind of listener. */
 function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B>, defaultBind: B) {
   return {
     enable: setting(boolean, true, {
@@ -153,7 +153,7 @@ export const tlsSettings = {
   }),
 }
 
-/** WebSocket, over TLS or not. */
+/** WebSocket, with or without TLS. */
 const webSocketSettings = {
   allow_origins: setting(listOf(text({ maxBytes: 300 })), [], {
     description:

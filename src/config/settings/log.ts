@@ -16,7 +16,7 @@ type LogTarget = 'console' | 'file' | 'syslog' | 'uds'
 
 const targets = listOf(choice<LogTarget>(['console', 'file', 'syslog', 'uds']), 4)
 
-/** Targets that are accepted from files of other brokers, but where no line arrives. */
+/** Targets in files of other brokers that are accepted and get no lines. */
 const targetsWithWarning: SettingType<readonly LogTarget[]> = {
   ...targets,
   read(value) {

@@ -1,4 +1,4 @@
-// mqtt and retainer: what the protocol leaves to the broker. Defaults of these are the core's own.
+// mqtt and retainer: limits and options of the protocol. Their defaults are those of the core.
 
 import { boolean, choice, decimal, integer, optional, scalarText, type SettingType } from '../schema/setting-type.ts'
 import { duration, parseDuration, size } from '../schema/quantities.ts'
@@ -7,15 +7,15 @@ import { maxCount } from './node.ts'
 
 const gigabyte = 1_073_741_824
 const megabyte = 1_048_576
-/** MQTT counts expiry in seconds of 32 bits, and keeps the highest for "never". */
+/** Expiry in MQTT has 32 bits of seconds, and the highest value means never. */
 const maxExpiryMs = 4_294_967_294_000
 const dayMs = 86_400_000
-/** MQTT has 16 bits for packet ids and for what is counted with them. */
+/** Packet identifiers and counts of them have 16 bits in MQTT. */
 const max16Bits = 65_535
 
 const awaitingReleaseCount = integer({ min: 1, max: max16Bits })
 
-/** Sample files of NanoMQ give this count as a duration, which it ignores; so do we, but not in silence. */
+/** Sample files of NanoMQ give this count as a duration, which it ignores. Godwit ignores it with a warning. */
 const awaitingRelease: SettingType<number> = {
   ...awaitingReleaseCount,
   read(value) {

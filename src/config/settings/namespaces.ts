@@ -1,4 +1,4 @@
-// namespaces: clients that know nothing of each other.
+// namespaces: separate sets of clients.
 
 import { listOf } from '../schema/collections.ts'
 import { namespacePattern } from '../schema/namespace.ts'

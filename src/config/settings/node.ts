@@ -1,4 +1,4 @@
-// node, storage, limits, sys_topics, system: the process and its keeping.
+// node, storage, limits, sys_topics, system: the process and its data.
 
 import { deniedAddresses } from '../schema/access-rule.ts'
 import { address } from '../schema/bind.ts'
@@ -81,7 +81,7 @@ export const storage = section('How what must not be lost reaches the disk.', {
 
 const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 
-/** Limits that hold for the node, and for each listener when given there. */
+/** Limits of the node, and of each listener if set there. */
 export const limits = section('Limits for the whole node. Listeners have the same settings, each for itself.', {
   max_connections: setting(perSecond, undefined, {
     description: 'Connections at one time. One more is closed at once; who is in stays in where it becomes smaller.',
@@ -126,7 +126,7 @@ export const sysTopics = section('Messages of the broker about itself, below $SY
 
 const threads = integer({ min: 0, max: 1_024 })
 
-/** Keys of NanoMQ's files about its own insides. They are read so that such a file starts here as it is. */
+/** Internal settings of NanoMQ. They are accepted so that such a file can be used unchanged. */
 export const system = section(
   'Accepted so that files of NanoMQ can be used as they are. node.shards says here how many threads work.',
   {

@@ -20,7 +20,7 @@ import { actions, connectors, sources } from './sinks/all-sinks.ts'
 import { webhook } from './sinks/webhook-settings.ts'
 import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
-/** Every setting there is, in the order in which the reference tells of them. */
+/** Every setting, in the order of the reference. */
 export const root = section('The configuration of Godwit.', {
   node,
   listeners,
@@ -62,5 +62,5 @@ export const root = section('The configuration of Godwit.', {
   parquet,
 })
 
-/** All settings with their values, by the names that they have in a file. */
+/** All settings with their values, by their names in a file. */
 export type SettingValues = ValueOf<typeof root>

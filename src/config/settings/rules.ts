@@ -1,4 +1,4 @@
-// rules, preset, plugin, and what gateways are described with: read and checked, nothing runs them yet.
+// rules, preset, plugin, and other settings of NanoMQ that are accepted without effect.
 
 import { listOf, record } from '../schema/collections.ts'
 import { path } from '../schema/path.ts'

@@ -1,4 +1,4 @@
-// etc/godwit.conf: every setting that something works on, commented out, with its default.
+// Writes etc/godwit.conf: every setting with an effect, commented out, with its default.
 
 import { walkSchema } from '../check/walk-schema.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
@@ -18,12 +18,12 @@ const introduction = [
   reloadWords,
 ]
 
-/** Of the file that `godwit init` writes. */
+/** For the file of `godwit init`. */
 const introductionForUser = introduction.filter((line) => !line.startsWith('This file'))
 
 /**
- * The text of the commented default file. Read as a configuration it changes nothing. `isForUser`: it is the user's own and
- * survives an upgrade.
+ * Returns the commented default file. As a configuration it changes nothing. `isForUser`: the file belongs to the user
+ * and survives an upgrade.
  */
 export function writeExampleFile(isForUser = false): string {
   const lines = (isForUser ? introductionForUser : introduction).map((line) => `# ${line}`.trimEnd())
@@ -34,12 +34,12 @@ export function writeExampleFile(isForUser = false): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Whether something works on the setting, or on one of the group. */
+/** Returns whether the setting, or one of the group, has an effect. */
 function hasEngine(node: SchemaNode): boolean {
   return [...walkSchema(node)].some((place) => place.node.kind === 'setting' && place.engine === 'present')
 }
 
-/** What stands below a name is the same as what stands beside it, and told there. */
+/** Settings below a name are the same as those next to it, and described there. */
 function isBelowName(key: string): boolean {
   return key.includes('<')
 }

@@ -6,8 +6,8 @@ import { root } from '../settings/root.ts'
 type SchemaObject = { [key: string]: PlainValue }
 
 /**
- * A JSON Schema of the configuration: for editors, and for programs that write configurations as JSON, which is HOCON
- * too. It is wider than the check in places: units and addresses are told as patterns or not at all.
+ * Returns a JSON Schema of the configuration, for editors and for programs that write configurations as JSON, which is
+ * HOCON too. It is less strict than the check in places: units and addresses are patterns or not checked.
  */
 export function writeJsonSchema(): string {
   const schema: SchemaObject = {

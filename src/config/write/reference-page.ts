@@ -1,4 +1,4 @@
-// docs/CONFIGURATION.md: every setting there is, and how a configuration is written.
+// Writes docs/CONFIGURATION.md: every setting, and the syntax of a configuration.
 
 import { describeDefault } from '../check/check-settings.ts'
 import { hoconLimits } from '../hocon/limits.ts'
@@ -54,7 +54,7 @@ ${reloadWords} The tables say what will hold then.
 What a configuration may ask for is limited: LIMITS.
 `
 
-/** The text of the reference page. */
+/** Returns the reference page. */
 export function writeReferencePage(): string {
   const limits = [
     `${hoconLimits.textCharacters} characters with all that is included`,
@@ -72,7 +72,7 @@ export function writeReferencePage(): string {
 
 function writeSection(key: string, node: Section, engineAbove: Engine, level: number): string {
   const engine = engineAbove === 'none yet' ? engineAbove : node.engine
-  // Said once, where it begins.
+  // Stated once, at the start of the group.
   const isToldHere = engine === 'none yet' && engineAbove === 'present'
   const words = isToldHere ? `${node.description} **${unsupportedWords}**` : node.description
   const settings: [string, Setting<unknown>][] = []
@@ -100,7 +100,7 @@ function writeNamed(key: string, node: Section, engine: Engine, level: number): 
 function writeTable(settings: readonly [string, Setting<unknown>][], engine: Engine): string {
   if (settings.length === 0) return ''
   const rows = settings.map(([key, node]) => {
-    // Where the whole group has nothing behind it, that has been said above.
+    // If the whole group has no effect, that is stated above.
     const words = describe(node, engine === 'none yet' ? 'present' : node.engine)
     const secret = node.isSecret ? ' It is a secret, and never shown.' : ''
     const cells = [`\`${key}\``, typeWords(node), describeDefaultCell(node), appliesOnWords[node.takes], words + secret]

@@ -1,4 +1,4 @@
-// Every setting of a running configuration with what its definition says of it: for forms.
+// Lists every setting of a running configuration with its definition, for forms.
 
 import type { HeldSetting } from '../check/check-settings.ts'
 import { mask } from '../differences.ts'
@@ -11,13 +11,13 @@ import { typeWords } from './setting-text.ts'
 export interface DescribedSetting {
   readonly key: string
   readonly path: readonly string[]
-  /** In words: `a whole number from 1 to 65535`. */
+  /** As text: `a whole number from 1 to 65535`. */
   readonly type: string
-  /** Of a choice. */
+  /** Words of a choice. */
   readonly values: readonly string[] | undefined
   readonly min: number | undefined
   readonly max: number | undefined
-  /** As in a file, or in words. */
+  /** As in a file, or as text. */
   readonly default: string
   readonly description: string
   readonly takes: AppliesOn
@@ -28,7 +28,7 @@ export interface DescribedSetting {
   readonly isDefault: boolean
   /** As in a file; secrets are masked. */
   readonly value: string
-  /** Where it is written; undefined: nowhere. */
+  /** Its position; undefined: not written. */
   readonly place: Position | undefined
 }
 
@@ -76,7 +76,7 @@ function settingAt(path: readonly string[]): Setting<unknown> | undefined {
 
 function boundsOf(schema: PlainValue): Pick<DescribedSetting, 'values' | 'min' | 'max'> {
   const { type, enum: choices, minimum, maximum, anyOf } = schema as Readonly<Record<string, PlainValue>>
-  // Optional settings are a type or nothing.
+  // Optional settings have a type or no value.
   if (Array.isArray(anyOf) && anyOf[0] !== undefined) return boundsOf(anyOf[0])
   if (type === 'boolean') return { values: ['true', 'false'], min: undefined, max: undefined }
   return {

@@ -1,31 +1,31 @@
-// Words that the example file and the reference page share.
+// Texts that the example file and the reference page share.
 
 import type { Engine, Setting, AppliesOn } from '../schema/setting.ts'
 
-/** When a change of the setting begins to count, to follow "takes hold". */
+/** When a change of the setting applies, after "takes hold". */
 export const appliesOnWords: Readonly<Record<AppliesOn, string>> = {
   'at-once': 'at once',
   'on-next-connect': 'for connections made after it',
   'at-restart': 'at the next start',
 }
 
-/** How a change reaches a broker that runs; it stands beside what each setting says of itself. */
+/** How changes reach a running broker. */
 export const reloadWords =
   'Changes are taken up while the broker runs when it gets SIGHUP, or over the API. Each setting says when a change of it takes hold.'
 
 export const unsupportedWords = 'Accepted, but nothing works on it yet.'
 
-/** The type with what its number counts. */
+/** The type with its unit. */
 export function typeWords(setting: Setting<unknown>): string {
   return setting.unit === undefined ? setting.type.name : `${setting.type.name} (${setting.unit})`
 }
 
-/** The description, and that there is nothing behind the setting where that is so. */
+/** The description, and whether the setting has no effect. */
 export function describe(setting: Setting<unknown>, engine: Engine): string {
   return engine === 'present' ? setting.description : `${setting.description} ${unsupportedWords}`
 }
 
-/** The sentences in lines of at most `width` characters, each with `prefix` in front. */
+/** Wraps sentences to lines of at most `width` characters with `prefix`. */
 export function wrap(sentences: string, prefix: string, width: number): string[] {
   const lines: string[] = []
   let line = prefix

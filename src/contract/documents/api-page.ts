@@ -1,8 +1,8 @@
-// The contract as a page for people. It has no script, so that nothing in it can do anything.
+// The contract as an HTML page, without scripts.
 
 import type { OpenApiDocument, Operation, Parameter } from './open-api.ts'
 
-/** HTML of the whole page. */
+/** Returns the HTML of the page. */
 export function writeApiPage(document: OpenApiDocument): string {
   const byTag = new Map<string, string[]>()
   for (const [path, methods] of Object.entries(document.paths)) {

@@ -1,16 +1,16 @@
-// The page of all result codes, with the operations that answer with them.
+// The page of all result codes, with the operations that return them.
 
 import type { Endpoint } from '../endpoint.ts'
 import { type ReasonName, reasons } from '../reasons.ts'
 import { type ResultCodeName, resultCodes } from '../result-codes.ts'
 
-/** Codes of the table that nothing here answers with, and why. */
+/** Codes that no operation returns, and why. */
 export const unusedCodes: Partial<Record<ResultCodeName, string>> = {
   pluginEnabled: 'There are no plug-ins to switch on.',
   pluginClosed: 'There are no plug-ins to switch off.',
 }
 
-/** Codes that any operation may answer with, and when. */
+/** Codes that any operation may return, and when. */
 const everywhere: Partial<Record<ResultCodeName, string>> = {
   success: 'Whenever all went well.',
   rpcError: 'A shard is restarting: retry. Also for an action or a section that does not exist (404).',
@@ -25,7 +25,7 @@ const everywhere: Partial<Record<ResultCodeName, string>> = {
   notJson: 'Where an operation takes JSON and the body is something else.',
 }
 
-/** Text of docs/errors.md. */
+/** Returns the text of docs/errors.md. */
 export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): string {
   const rows = Object.entries(resultCodes).map(([name, { code, status, sentence }]) => {
     const users = usersOf(name as ResultCodeName, endpoints)
@@ -44,7 +44,7 @@ function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoi
   if (unused !== undefined) return unused
   const general = everywhere[name]
   const users = Object.entries(endpoints).filter(([, { failures = [] }]) => failures.includes(name))
-  // What may happen everywhere is not said of each.
+  // General codes are not repeated for each operation.
   if (general !== undefined) return general
   return users.map(([user]) => `\`${user}\``).join(', ')
 }

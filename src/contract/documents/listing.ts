@@ -10,7 +10,7 @@ export interface ListedEndpoint {
   readonly descr: string
 }
 
-/** All that stand below `/api/v4`, in the order in which they were said. */
+/** Operations below `/api/v4`, in their order. */
 export function listingOf(endpoints: Readonly<Record<string, Endpoint>>): ListedEndpoint[] {
   const below = Object.entries(endpoints).filter(
     ([, { version, atRoot }]) => version === undefined && atRoot !== 'only',

@@ -1,4 +1,4 @@
-// The contract as an OpenAPI 3.1 document. Its schemas are JSON Schema already, so that they go in as they are.
+// The contract as an OpenAPI 3.1 document. Its schemas are JSON Schema already and are used unchanged.
 
 import { type Endpoint, failure, failureWithReason, namespaceKey } from '../endpoint.ts'
 import { reasons } from '../reasons.ts'
@@ -6,7 +6,7 @@ import type { TObject, TSchema } from '../schema.ts'
 import { possibleFailures, possibleReasons } from './possible-failures.ts'
 import { tagOf, urlsOf } from './urls.ts'
 
-/** A value of JSON that is a document or a part of one. */
+/** A JSON value of the document. */
 export interface DocumentPart {
   readonly [key: string]: unknown
 }
@@ -17,7 +17,7 @@ export function openApiOf(endpoints: Readonly<Record<string, Endpoint>>, version
   for (const [name, endpoint] of Object.entries(endpoints)) {
     for (const [at, url] of urlsOf(endpoint).entries()) {
       const methods = (paths[url.replaceAll(/:(\w+)/g, '{$1}')] ??= {})
-      // A second address of an operation needs a name of its own.
+      // A second address of an operation needs its own name.
       methods[endpoint.method.toLowerCase()] = operationOf(at === 0 ? name : `${name}_at_root`, endpoint)
     }
   }
@@ -41,7 +41,7 @@ export interface OpenApiDocument {
   readonly info: DocumentPart
   readonly servers: readonly DocumentPart[]
   readonly security: readonly DocumentPart[]
-  /** By path with `{name}` for parameters, then by method in small letters. */
+  /** By path with `{name}` for parameters, then by method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: DocumentPart
 }
@@ -141,7 +141,7 @@ function contentOf(schema: TSchema | 'text' | 'bytes', type = 'text/plain'): Doc
     : { 'application/json': { schema } }
 }
 
-/** One response for each status, which names the codes or reasons that come with it. */
+/** One response for each status, with its codes or reasons. */
 function failuresOf(endpoint: Endpoint): Record<string, DocumentPart> {
   const byStatus = new Map<number, string[]>()
   const note = (status: number, words: string): void =>

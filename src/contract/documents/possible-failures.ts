@@ -1,14 +1,14 @@
-// What may go wrong with an operation: what it says itself, and what follows from what it takes.
+// Possible failures of an operation: its own, and those of its parameters.
 
 import type { Endpoint } from '../endpoint.ts'
 import { type ReasonName, reasons } from '../reasons.ts'
 import { type ResultCode, type ResultCodeName, resultCodes } from '../result-codes.ts'
 
-/** By their numbers. The same number may come with several statuses. */
+/** By number. The same number may have several statuses. */
 export function possibleFailures(endpoint: Endpoint): ResultCode[] {
   const { version, path, access, body, failures = [], otherStatuses = [] } = endpoint
   if (version !== undefined) return []
-  // Headers may be wrong as well.
+  // Headers may be invalid as well.
   const names = new Set<ResultCodeName>([...failures, 'invalidParameter', 'unknownError'])
   if (access !== 'open') for (const name of loginFailures) names.add(name)
   if (typeof body === 'object') names.add('missingParameter').add('notJson')
@@ -25,7 +25,7 @@ export function possibleFailures(endpoint: Endpoint): ResultCode[] {
   return all.toSorted((one, other) => one.code - other.code)
 }
 
-/** What a number means where it comes with a status that is not its own. */
+/** Meaning of a number with a status that is not its default. */
 const wordsOf: Readonly<Record<number, string>> = {
   400: 'it is empty in the body',
   403: 'who asks, or the page that asks, may not',
@@ -33,7 +33,7 @@ const wordsOf: Readonly<Record<number, string>> = {
   503: 'it cannot be answered now: ask again later',
 }
 
-/** Reasons of an operation of the fifth version, by the status that goes with them. */
+/** Reasons of an operation of version 5, by status. */
 export function possibleReasons({ version, access, reasons: own = [] }: Endpoint): ReasonName[] {
   if (version === undefined) return []
   const names = new Set<ReasonName>([...own, 'BAD_REQUEST', 'FORBIDDEN', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])

@@ -1,8 +1,8 @@
-// Where an operation is served.
+// URLs of an operation.
 
 import type { Endpoint } from '../endpoint.ts'
 
-/** Paths from the root on, with `:name` for parameters; the first is the one to use. */
+/** Absolute paths with `:name` for parameters; the first is preferred. */
 export function urlsOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string[] {
   const prefix = `/api/${version ?? 'v4'}`
   const below = path === '/' ? prefix : `${prefix}${path}`
@@ -10,7 +10,7 @@ export function urlsOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'pa
   return atRoot === 'also' ? [below, path] : [below]
 }
 
-/** Under which heading documents have it: what its path begins with. */
+/** Heading of the operation in documents: the start of its path. */
 export function tagOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string {
   const [, first = ''] = path.split('/')
   if (version !== undefined) return `${version} ${first}`

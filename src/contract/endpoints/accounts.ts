@@ -1,4 +1,4 @@
-// Who may use this API: people with a name and a password, programs with an id and a secret.
+// Accounts of this API: users with a name and a password, programs with an ID and a secret.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
@@ -10,7 +10,7 @@ const roleOfProgram = Type.Union([...role.anyOf, Type.Literal('publisher')], {
   description: '`administrator` may change things, `viewer` may look, `publisher` may publish.',
 })
 
-/** The spelling of the fifth version. */
+/** The name in version 5. */
 function sameAsTags<Schema extends typeof role | typeof roleOfProgram>(schema: Schema): Schema {
   return { ...schema, description: 'The same as `tags`.' }
 }

@@ -1,4 +1,4 @@
-// What the operator must know of.
+// Alarms.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
@@ -12,7 +12,7 @@ const alarm = Type.Object({
   duration: Type.Integer({ minimum: 0, description: 'Milliseconds, until now where it holds.' }),
   occurrences: Type.Integer({ minimum: 1, description: 'How often it was raised meanwhile.' }),
 })
-/** As the documents of EMQX 4 have it. */
+/** As in the documentation of EMQX 4. */
 const present = { id: Type.String({ description: 'What kind of trouble.' }), desc: Type.String() }
 const past = { ...present, clear_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }) }
 const presentAlarms = Type.Array(Type.Object(present))

@@ -1,4 +1,4 @@
-// Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
+// All operations of the API by name. A new set of endpoints adds its line only here.
 
 import { alarmEndpoints } from './alarms.ts'
 import { bridgeEndpoints } from './bridges.ts'

@@ -1,4 +1,4 @@
-// Bridges to other brokers, as the configuration has them.
+// Configured bridges.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
@@ -165,7 +165,7 @@ const node = Type.Object({
   status: Type.Optional(orNull(status)),
 })
 
-/** As PUT takes it: the fields of the connector stand beside the others. */
+/** As in PUT: the fields of the connector are next to the others. */
 const flattenedNode = Type.Object({ ...Type.Omit(node, ['connector']).properties, ...connector })
 
 const listing = answer(

@@ -1,4 +1,4 @@
-// What clients may do and who is kept out, as it is stored. Both hold at once, for clients that are connected as well.
+// Stored access rules and bans. Both apply at once, also to connected clients.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'

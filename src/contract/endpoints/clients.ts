@@ -1,4 +1,4 @@
-// Clients: those that are connected, and those whose session is kept for them.
+// Clients: connected ones, and those with a persistent session.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { listing, pagingQuery } from '../paging.ts'
@@ -51,7 +51,7 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 const number = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
 const when = 'seconds or milliseconds since 1970, or `YYYY-MM-DD HH:mm:ss`.'
 
-/** All that is said must hold. */
+/** All conditions must hold. */
 const clientQuery = Type.Object({
   clientid: text('Client identifier.'),
   client_id: text('The same as `clientid`.'),

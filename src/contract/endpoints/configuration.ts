@@ -1,9 +1,9 @@
-// The configuration, read and changed while the broker runs; and what it was before.
+// Reads and changes the configuration of the running broker, and lists earlier versions.
 
 import { answer, endpoint } from '../endpoint.ts'
 import { type Static, Type } from '../schema.ts'
 
-/** What `/reload` tells and takes. */
+/** The settings of `/reload`. */
 export const hotSettings = Type.Object({
   property_size: Type.Optional(Type.Integer({ description: 'The largest properties section of a packet, in KiB.' })),
   msq_len: Type.Optional(Type.Integer({ description: 'Messages that wait in memory for one session.' })),
@@ -105,7 +105,7 @@ export const configurationEndpoints = {
     method: 'POST',
     path: '/reload',
     summary: 'Changes some settings at once: all that are given, or none. Until the restart, or with persist for good.',
-    // Whether data is there and of the right shape is for the handler to say: it has numbers of its own for that.
+    // The handler checks `data`, because it has its own codes for errors.
     body: Type.Object({
       data: Type.Optional(Type.Unsafe<HotSettings>({ description: 'The settings, as GET tells them; any of them.' })),
       persist: Type.Optional(

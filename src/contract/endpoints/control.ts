@@ -1,4 +1,4 @@
-// The end of the broker, and its new beginning.
+// Stops and restarts the broker.
 
 import { noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

@@ -1,5 +1,5 @@
-// What clients show to come in, as it is stored: passwords by user name and by client id, SCRAM users, pre-shared keys.
-// Four lists that know nothing of each other, with the same five operations each. What is secret goes in and never out.
+// Stored credentials of clients: passwords by user name and by client ID, SCRAM users, pre-shared keys. Four
+// independent lists with the same five operations. Secrets are never returned.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'
@@ -16,7 +16,7 @@ const newKey = Type.String({
 })
 const algorithm = Type.Union([Type.Literal('SCRAM-SHA-256'), Type.Literal('SCRAM-SHA-512')])
 
-/** Each item of a batch fares by itself: `ok`, or why not. */
+/** Each item of a batch has its own result: `ok`, or an error. */
 const batchReply = Type.Object({
   code: Type.Literal(0),
   data: Type.Optional(
@@ -29,7 +29,7 @@ const batchReply = Type.Object({
 
 interface ListOptions<Item extends TSchema, Query extends TObject> {
   readonly path: string
-  /** What names an entry. */
+  /** Name of an entry's key. */
   readonly key: string
   readonly item: Item
   readonly query: Query
@@ -39,7 +39,7 @@ interface ListOptions<Item extends TSchema, Query extends TObject> {
   readonly change: TObject
   /** For sentences: `a user name with its password`. */
   readonly what: string
-  /** Unsaid: there is one list for all of them. */
+  /** Absent: there is one list for all namespaces. */
   readonly isForNamespaces?: true
 }
 

@@ -1,4 +1,4 @@
-// Where messages went, and what happened to clients.
+// Traces of messages, and events of clients.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
@@ -66,7 +66,7 @@ const queuedMessage = Type.Object({
 const page = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: maxPageRows }))
 
-/** Payloads on disk are read for their length. */
+/** Payloads on disk are read to determine their length. */
 const queueLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 if left out.' }))
 
 const nullableText = Type.Union([Type.String(), Type.Null()])

@@ -1,4 +1,4 @@
-// Where clients come in.
+// Listeners.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

@@ -1,4 +1,4 @@
-// How the broker does, in numbers.
+// Metrics of the broker.
 
 import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

@@ -1,4 +1,4 @@
-// Doing what clients do in their name: publishing, subscribing, unsubscribing.
+// Publishes, subscribes and unsubscribes in the name of clients.
 
 import { noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
@@ -6,7 +6,7 @@ import { Type } from '../schema.ts'
 const largestTopicBytes = 65_535
 const maxSeconds = 4_294_967_295
 const maxIdentifier = 268_435_455
-/** Of a batch; the body has its own limit. */
+/** Maximum entries of a batch; the body has its own limit. */
 const maxBatchEntries = 10_000
 
 const qos = Type.Integer({ minimum: 0, maximum: 2 })
@@ -35,7 +35,7 @@ const publishProperties = Type.Object(
 
 const encoding = Type.Union([Type.Literal('plain'), Type.Literal('base64')])
 
-/** What is to be published. One of `topic` and `topics` has to be there. */
+/** A message. `topic` or `topics` is required. */
 export const publishMessage = Type.Object({
   topic: Type.Optional(topic),
   topics: Type.Optional(topics),
@@ -51,7 +51,7 @@ export const publishMessage = Type.Object({
 
 const count = (description: string): ReturnType<typeof Type.Integer> => Type.Integer({ minimum: 0, description })
 
-/** What became of a publication at the moment in which it was given out, over all of its topics. */
+/** Deliveries of a publication when it was routed, over all of its topics. */
 const receipt = Type.Object({
   matched: count('Sessions that were to have it; one member of each shared subscription.'),
   sent: count('Those whose clients it is on its way to.'),
@@ -80,7 +80,7 @@ export const unsubscribeRequest = Type.Object({
   clientid: clientId,
 })
 
-/** Each entry is checked by itself, so that one that is wrong takes no other with it. */
+/** Each entry is checked separately, so that an invalid one does not affect others. */
 const entries = Type.Array(Type.Unknown(), { maxItems: maxBatchEntries })
 
 const publishedEntry = Type.Object({ topic: Type.String(), code, message, receipt: Type.Optional(receipt) })

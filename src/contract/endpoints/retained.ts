@@ -1,4 +1,4 @@
-// What topics remember for those who subscribe later.
+// Retained messages.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

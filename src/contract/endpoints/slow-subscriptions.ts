@@ -1,4 +1,4 @@
-// Clients that are behind.
+// Slow clients.
 
 import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

@@ -1,4 +1,4 @@
-// What clients subscribe to, as a list, as a tree and as the topics that lead somewhere.
+// Subscriptions as a list, as a tree, and as topics.
 
 import { answer, endpoint } from '../endpoint.ts'
 import { listing, listOf, pagingQuery } from '../paging.ts'
@@ -12,7 +12,7 @@ const subscription = Type.Object({
   node: Type.String(),
 })
 
-/** All that is said must hold. */
+/** All conditions must hold. */
 const subscriptionQuery = Type.Object({
   clientid: Type.Optional(Type.String({ description: 'Client identifier.' })),
   client_id: Type.Optional(Type.String({ description: 'The same as `clientid`.' })),

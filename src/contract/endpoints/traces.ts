@@ -1,4 +1,4 @@
-// What certain clients do, written to a file for a while.
+// Records packets and events of selected clients in a file, for a limited time.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'

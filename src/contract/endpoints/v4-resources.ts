@@ -1,4 +1,4 @@
-// Services of rules in the shapes of version 4 of EMQX: a resource is a connector of `v5/actions.ts`.
+// Services of rules in the form of EMQX 4: a resource is a connector of `v5/actions.ts`.
 
 import { answer, endpoint, noContent } from '../endpoint.ts'
 import { Type } from '../schema.ts'

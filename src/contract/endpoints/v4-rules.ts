@@ -1,4 +1,4 @@
-// Rules in the shapes of version 4 of EMQX, and in those of NanoMQ. The rules are those of `v5/rules.ts`.
+// Rules in the forms of EMQX 4 and NanoMQ. They are the rules of `v5/rules.ts`.
 
 import { answer, endpoint, noContent } from '../endpoint.ts'
 import { Type } from '../schema.ts'

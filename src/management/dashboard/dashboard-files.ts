@@ -1,10 +1,10 @@
-// The built files of the dashboard. They hold no data of the broker. They are read with the first request for one: who never
-// opens the page has nothing of it in memory.
+// The built files of the dashboard, which contain no data of the broker. They are read at the first request, so that
+// they use no memory before.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 
-/** One file with its compressed forms, which the build has made. */
+/** One file with its compressed forms from the build. */
 export interface DashboardFile {
   readonly type: string
   readonly plain: Buffer
@@ -12,9 +12,9 @@ export interface DashboardFile {
   readonly brotli: Buffer | undefined
 }
 
-/** Files of a build that are served; a build has some 50. */
+/** Maximum files of a build; a build has about 50. */
 const maxFiles = 500
-/** Of all files together. */
+/** Maximum size of all files together. */
 const maxBytes = 16 * 1_024 * 1_024
 
 const types: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ const types: Readonly<Record<string, string>> = {
 
 const pageName = 'index.html'
 
-/** The files below one directory, read once. */
+/** The files of one directory, read once. */
 export class DashboardFiles {
   readonly #directory: string
   #files: Promise<ReadonlyMap<string, DashboardFile>> | undefined
@@ -36,7 +36,7 @@ export class DashboardFiles {
     this.#files = undefined
   }
 
-  /** undefined: there is no such file, or the dashboard has not been built. */
+  /** undefined: the dashboard was not built. */
   async page(): Promise<DashboardFile | undefined> {
     return (await this.#read()).get(pageName)
   }
@@ -83,7 +83,7 @@ async function namesIn(folder: string): Promise<string[]> {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   } catch (error) {
-    // A checkout in which it has not been built.
+    // A checkout without a build.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }

@@ -1,34 +1,34 @@
-// The dashboard over HTTP: `/dashboard/` and the files that it loads. No sign-in: they are the same for everybody.
+// Serves the dashboard: `/dashboard/` and its files. They need no authentication, because they contain no data.
 
 import { type ApiError, refuse } from '../api-error.ts'
 import { refuseUnknownPath } from '../not-found.ts'
 import type { DashboardFile, DashboardFiles } from './dashboard-files.ts'
 
-/** Of the section `dashboard` of the configuration. */
+/** Settings of the section `dashboard`. */
 export interface DashboardSettings {
-  /** Origins whose pages may use the API beside those of the same host: `dashboard.allow_origins`. */
+  /** Further origins whose pages may use the API: `dashboard.allow_origins`. */
   readonly allowedOrigins: readonly string[]
 }
 
 /** A request for the page or one of its files. */
 export interface PageRequest {
   readonly url: string
-  /** Of a file; undefined: the page. */
+  /** Name of a file; undefined: the page. */
   readonly asset: string | undefined
   readonly acceptEncoding: string
-  /** The API takes requests of nobody: `http_server.auth_type = no_auth`. */
+  /** The API needs no authentication: `http_server.auth_type = no_auth`. */
   readonly isOpen: boolean
 }
 
-/** What is sent. `redirect`: relative, as a proxy may have added a prefix. */
+/** The response. `redirect`: relative, because a proxy may have added a prefix. */
 export type PageAnswer =
   | { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
   | { readonly redirect: string }
   | { readonly refusal: ApiError }
 
 /**
- * The page runs its own files and talks to its own origin, and nothing else. Trusted Types: no text becomes markup. The
- * style of an element is set by script only, which `style-src` allows.
+ * The page may use only its own files and origin. Trusted Types: text never becomes markup. Only scripts set styles of
+ * elements, which `style-src` allows.
  */
 const pageHeaders = {
   'content-security-policy':
@@ -37,7 +37,7 @@ const pageHeaders = {
   vary: 'accept-encoding',
 } as const
 
-/** The name of an asset has a hash of its content. */
+/** The name of an asset contains a hash of its content. */
 const assetCaching = 'public, max-age=31536000, immutable'
 
 const signInNeeded = 'data-sign-in="needed"'
@@ -53,7 +53,7 @@ export async function replyWithPage(files: DashboardFiles | undefined, request: 
     return file === undefined ? absent : fileAnswer(file, acceptEncoding, assetCaching)
   }
   const [path = '', query] = url.split('?')
-  // The files of the page are relative to the folder.
+  // Files of the page are relative to the folder.
   if (!path.endsWith('/')) return { redirect: query === undefined ? 'dashboard/' : `dashboard/?${query}` }
   const page = await files.page()
   if (page === undefined) return { refusal: notBuilt }
@@ -64,7 +64,7 @@ export async function replyWithPage(files: DashboardFiles | undefined, request: 
 
 const notBuilt = refuse('unknownError', 'the dashboard has not been built; run npm run build:dashboard', 404)
 
-/** Whether a browser asks for the root: it is led to the dashboard. Programs get what they always got. */
+/** Returns whether a browser requests the root, which redirects to the dashboard. Other programs get a 404. */
 export function wantsStartPage(method: string, url: string, accept = ''): boolean {
   return method === 'GET' && url.split('?')[0] === '/' && accept.includes('text/html')
 }

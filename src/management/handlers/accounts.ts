@@ -52,7 +52,7 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
     change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
-      // Whoever reaches the socket of the data directory may do everything: a lost password is reset there.
+      // A user of the control socket may do everything: a lost password is reset there.
       if (old === undefined && caller.by !== 'socket')
         return refuse('missingParameter', 'old_pwd in the body is missing')
       return answerOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
@@ -117,7 +117,7 @@ function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | Api
 
 const passwordForm = /^[\x20-\x7e]{8,64}$/
 
-/** Whether it is one that may be kept. */
+/** Returns why a password is not allowed. */
 export function refusalOfPassword(accounts: AccountOperations, name: string, password: string): ApiError | undefined {
   if (!passwordForm.test(password)) {
     return refuse(

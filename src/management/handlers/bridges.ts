@@ -44,10 +44,10 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
   }
 }
 
-/** Shown where none is written: what NanoMQ has then. */
+/** Shown if none is set, as in NanoMQ. */
 const defaultCacheSize = 102_400
 
-/** What `GET /bridges` answers, of those to AWS IoT alone or of all others. */
+/** Response of `GET /bridges`: bridges to AWS IoT only, or all others. */
 export async function listBridges(bridges: BridgeOperations, areOfAws: boolean): Promise<object> {
   const chosen = [...bridges.list()].filter(([name]) => (nameAtAws(name) !== undefined) === areOfAws)
   const { nodes, sqlite } = (await listingOf(bridges, new Map(chosen))).data.bridge
@@ -119,14 +119,16 @@ async function createBridge(
   return doneUnless(await bridges.create(name, isOfAws ? awsSettingsOf(settings) : settings, caller))
 }
 
-/** The first key whose value is the mask of a secret, in the node or in a group of it such as `connector` or `tls`. */
+/**
+ * Returns the first key whose value is the mask of a secret, in the node or in a group such as `connector` or `tls`.
+ */
 function maskedKeyIn(node: Sent): string | undefined {
   const groups = Object.values(node).filter(isSentObject)
   const entries = [node, ...groups].flatMap((group) => Object.entries(group))
   return entries.find(([, value]) => value === mask)?.[0]
 }
 
-/** A bridge as PUT takes it, by its name. */
+/** Returns a bridge in the form of PUT, by its name. */
 async function flattenedAnswer(bridges: BridgeOperations, name: string): Promise<Flattened | ApiError> {
   const bridge = bridges.list().get(name)
   if (bridge === undefined) return noSuchBridge(bridges, name)
@@ -138,7 +140,7 @@ function hasServer({ server, connector }: Sent): boolean {
   return (server ?? (isSentObject(connector) ? connector['server'] : undefined) ?? null) !== null
 }
 
-/** What came as text is written to files, which the configuration then names. */
+/** Certificates sent as text are written to files, which the configuration then names. */
 async function withFiles(bridges: BridgeOperations, name: string, { settings, pems }: ReadBridge): Promise<Sent> {
   const tls = { ...(settings['tls'] as Sent) }
   for (const { file, pem } of pems) tls[file] = await bridges.storePem(name, file, pem)
@@ -224,7 +226,7 @@ function dataOf(body: unknown): Sent {
   return isSentObject(body) && isSentObject(body['data']) ? body['data'] : {}
 }
 
-/** Where one remote topic is named twice the later one counts. */
+/** If a remote topic occurs twice, the later entry applies. */
 function lastOfEach(items: readonly Sent[]): readonly Sent[] {
   return [...new Map(items.map((item) => [item['remote_topic'], item])).values()]
 }

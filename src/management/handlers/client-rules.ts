@@ -11,7 +11,7 @@ type RuleResult = Extract<ReplyOf<typeof clientRuleEndpoints.create_acl>['data']
 type ShownBan = ReplyOf<typeof clientRuleEndpoints.create_banned>['data']
 
 const msPerSecond = 1_000
-/** A ban of which nobody says how long it holds. */
+/** Default duration of a ban. */
 const defaultBanMs = 300_000
 
 export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof clientRuleEndpoints> {
@@ -52,7 +52,7 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
       if (body.as === 'peerhost' && !rules.isAddress(body.who)) {
         return refuse('invalidParameter', 'who is no address and no range of addresses, as peerhost has them')
       }
-      // [MQTT-1.5.3-1, -2] What is no text of MQTT could never be said by a client.
+      // [MQTT-1.5.3-1, -2] A client could never send such a text.
       if (body.who.includes('\0') || !body.who.isWellFormed()) {
         return refuse('invalidParameter', 'who holds U+0000 or half a character')
       }
@@ -120,7 +120,7 @@ async function createEach(
   return { code: 0, data: read.map((rule, index) => ruleResult(rule, items[index])) }
 }
 
-/** Of what cannot be stored so much comes back as is text. */
+/** The parts of an invalid entry that are text are returned. */
 function ruleResult(rule: ClientRule | RuleFault, item: unknown): RuleResult {
   if (!('code' in rule)) return { ...show(rule), result: 'ok' }
   const said = typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>) : {}

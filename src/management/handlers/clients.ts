@@ -41,10 +41,10 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
   }
 }
 
-/** So many clients at a time are told to forget. */
+/** Maximum number of clients whose cache is cleared at once. */
 const maxClientsAtOnce = 64
 
-/** Slice by slice, so that everybody else has a turn between. Whoever comes meanwhile has nothing to forget. */
+/** In slices, so that other requests are served in between. Clients that connect meanwhile have an empty cache. */
 async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, most: maxClientsAtOnce }

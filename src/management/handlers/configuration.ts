@@ -20,7 +20,7 @@ import { type ApiError, refuse, shortened } from '../api-error.ts'
 
 type Endpoints = typeof configurationEndpoints
 
-/** `bridges`: as `GET /bridges` has them. */
+/** `bridges`: as in `GET /bridges`. */
 export function configurationHandlers(
   configuration: ConfigurationOperations,
   bridges: (areOfAws: boolean) => Promise<object>,
@@ -66,7 +66,7 @@ function reloadHandlers(
 
 type Change = Parameters<ConfigurationOperations['change']>[1]
 
-/** `place`: where in the body the settings stand. */
+/** `place`: path of the settings in the body. */
 async function changeHot(
   configuration: ConfigurationOperations,
   { sent, place }: { readonly sent: object; readonly place: string },
@@ -82,10 +82,10 @@ async function changeHot(
   return { code: 0, data: { ...reply.data, warnings: [...unknownKeys(sent, place), ...reply.data.warnings] } }
 }
 
-/** More than so many keys of one body are not listed. */
+/** Maximum number of unknown keys that are listed. */
 const maxUnknownKeys = 10
 
-/** A sentence for each key that is no setting of `/reload`; clients of other brokers send more than is known here. */
+/** A sentence for each key that is not a setting of `/reload`; clients of other brokers send further keys. */
 function unknownKeys(sent: object, place: string): string[] {
   const known = Object.keys(hotSettings.properties)
   const unknown = Object.keys(sent).filter((key) => !known.includes(key))
@@ -97,7 +97,7 @@ function unknownKeys(sent: object, place: string): string[] {
 const msPerSecond = 1_000
 const bytesPerKibibyte = 1_024
 const thousand = 1_000
-/** A factor of a hundred is nobody's wish; so much and more are thousandths. */
+/** A factor of a hundred is never intended: such numbers are thousandths. */
 const minThousandths = 100
 
 function shownSettings(configuration: ConfigurationOperations): Required<HotSettings> {
@@ -113,7 +113,7 @@ function shownSettings(configuration: ConfigurationOperations): Required<HotSett
   }
 }
 
-/** The settings by their own keys. Who sends back what was shown has not asked for anything. */
+/** Returns the settings by their own keys. Values sent back unchanged change nothing. */
 function settingsOf(sent: HotSettings, shown: Required<HotSettings>): Record<string, Record<string, unknown>> {
   const mqtt: Record<string, unknown> = {}
   const auth: Record<string, unknown> = {}

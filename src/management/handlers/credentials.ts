@@ -11,13 +11,13 @@ import { metaOf, type PageMeta, pageWanted } from '../lists/numbered-pages.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 import { isEntry, type ListSpelling, readEntry, readSecret, refuseEntry } from './read-credential.ts'
 
-/** Each is some milliseconds of work for the processor. */
+/** Each costs some milliseconds of CPU time. */
 const maxScramBatch = 1_000
 
 type CredentialReply = Readonly<Record<string, unknown>>
 type BatchReply = { code: 0; data?: Record<string, string> }
 
-/** The same five for each list; `show` is an entry as the list spells it. */
+/** The five operations of each list; `show` converts an entry. */
 function operationsOn<Item>(
   credentials: CredentialOperations,
   spelling: ListSpelling,
@@ -85,7 +85,7 @@ async function createEach(
     if (isEntry(entry)) return [entry.id, outcomes[next++] === 'created' ? 'ok' : '{error,existed}']
     return [nameOf(items[index], spelling) ?? String(index), `{error,${entry.word}}`]
   })
-  // Names are a stranger's: made of entries, `__proto__` is a name like any other.
+  // Names are external input: with entries, `__proto__` is an ordinary name.
   return { code: 0, data: Object.fromEntries(fates) }
 }
 
@@ -94,7 +94,7 @@ function nameOf(item: unknown, { id }: ListSpelling): string | undefined {
   return typeof name === 'string' && name !== '' ? name : undefined
 }
 
-/** Nobody's fault who asked. */
+/** The disk failed, not the request. */
 export function notStoredError({ notStored }: NotStored): ApiError {
   return refuse('unknownError', notStored)
 }

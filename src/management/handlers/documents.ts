@@ -3,7 +3,7 @@ import type { Handlers } from '../handler.ts'
 import { JsonText } from '../json-text.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
 
-/** The version is not in it: nobody had to sign in. */
+/** It does not contain the version, because it needs no authentication. */
 const frontPage = `<!doctype html>
 <html lang="en">
 <title>Godwit</title>
@@ -17,7 +17,7 @@ const frontPage = `<!doctype html>
 
 export function documentHandlers(broker: BrokerOperations): Handlers<typeof documentEndpoints> {
   const listing = listingOf(endpoints)
-  // A megabyte each, so they are made for the first request, and then kept: an unauthenticated client may ask often.
+  // A megabyte each, so they are created at the first request and kept: unauthenticated clients may request them often.
   const document = memoized(() => openApiOf(endpoints, broker.describe().version))
   const written = memoized(() => new JsonText(JSON.stringify(document())))
   const page = memoized(() => writeApiPage(document()))

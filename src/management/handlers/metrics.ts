@@ -46,7 +46,7 @@ export function refuseNode(node: string, nodeName: string): ApiError {
   return refuse('invalidParameter', `there is no node '${node}': this one is '${nodeName}'`, 404)
 }
 
-/** What EMQX 4 calls the numbers of a node that go up and down. */
+/** Gauges of a node, by their names in EMQX 4. */
 function statsOf({ counters, highest }: NodeReading): Record<string, number> {
   const pairs: [string, number, number][] = [
     ['connections', counters.connectionsOpen, highest.connections],
@@ -68,7 +68,7 @@ function statsOf({ counters, highest }: NodeReading): Record<string, number> {
   )
 }
 
-/** And those that only go up. */
+/** Counters of a node. */
 function countsOf({ counters }: NodeReading): Record<string, number> {
   return {
     'bytes.received': counters.bytesReceived,
@@ -193,7 +193,7 @@ function statesOf({ name: bridge, state: present }: BridgeReport): Sample[] {
 }
 
 function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeReport): Sample[] {
-  // What has not been dropped yet is counted from the beginning on, so that its rate is seen.
+  // Reasons start at zero, so that their rate is visible from the first drop on.
   const spool = { 'storage-full': 0, expired: 0, ...spoolDrops }
   const reasons = Object.entries({ ...counters.dropped, ...spool })
   return reasons.map(([reason, value]) => ({ labels: { bridge, reason }, value }))
@@ -202,7 +202,7 @@ function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeReport): 
 const dropped = /^dropped([A-Z]\w*)$/
 const refused = /^refused([A-Z]\w*)$/
 
-/** Every reason has a counter of its own: `droppedQueueFull` is `queue_full`. */
+/** Every reason has its own counter: `droppedQueueFull` is `queue_full`. */
 function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {
   return Object.entries(counters).flatMap(([counter, value]) => {
     const [, reason] = named.exec(counter) ?? []

@@ -20,7 +20,7 @@ type PublishMessage = Static<typeof publishMessage>
 type SubscribeRequest = Static<typeof subscribeRequest>
 type UnsubscribeRequest = Static<typeof unsubscribeRequest>
 
-/** So many entries of a batch are under way at once: what follows waits for them. */
+/** Maximum entries of a batch in progress; others wait. */
 const maxEntriesAtOnce = 64
 
 const messageShape = { shape: shapeOf(publishMessage), schema: publishMessage }
@@ -117,7 +117,7 @@ export function refuseFailure({ why }: OperationFailure): ApiError {
   }
 }
 
-/** In order, so many at a time. */
+/** In order, a limited number at a time. */
 async function forEach<Answer>(
   entries: readonly unknown[],
   one: (entry: unknown) => Promise<Answer>,
@@ -152,7 +152,7 @@ function subscribedEntry(
   return { clientid: textOf(entry, 'clientid') ?? '', topic: topicIn(entry), ...outcome(result) }
 }
 
-/** As it was given. */
+/** As sent. */
 function topicIn(entry: unknown): string {
   return textOf(entry, 'topics') ?? textOf(entry, 'topic') ?? ''
 }

@@ -1,35 +1,34 @@
-// One entry of those that are to be created: what of it cannot be, in a code for one that comes alone and in a word for
-// one of a batch.
+// Parses an entry to create. An error has a code for a single entry and a word for one of a batch.
 
 import type { ResultCodeName } from '../../contract/index.ts'
 import type { CredentialList, NewCredential, ScramName } from '../operations/credentials.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 
-/** How a list is spelled. */
+/** Keys of a list. */
 export interface ListSpelling {
   readonly list: CredentialList
-  /** The key of the name, in bodies, paths and answers. */
+  /** Key of the name, in bodies, paths and responses. */
   readonly id: 'username' | 'clientid' | 'identity'
-  /** The key of the secret. */
+  /** Key of the secret. */
   readonly secret: 'password' | 'key'
 }
 
 export interface EntryFault {
   readonly code: ResultCodeName
   readonly message: string
-  /** The word for it in the answer to a batch. */
+  /** The word for it in the response to a batch. */
   readonly word: 'login' | 'password' | 'badarg'
 }
 
 /** The longest text of MQTT. */
 const maxTextBytes = 65_535
-/** RFC 4279, section 5.3, and what OpenSSL takes. */
+/** RFC 4279, section 5.3, and the limit of OpenSSL. */
 const maxIdentityBytes = 128
 const keyHexDigits = { min: 16, max: 512 }
 
 const scramNames: readonly string[] = ['SCRAM-SHA-256', 'SCRAM-SHA-512']
 
-/** An entry with name and secret, or the first thing that is wrong with it. */
+/** Returns an entry with name and secret, or its first error. */
 export function readEntry(item: unknown, spelling: ListSpelling): NewCredential | EntryFault {
   const id = textOf(item, spelling.id, 'login')
   if (typeof id !== 'string') return id
@@ -38,7 +37,7 @@ export function readEntry(item: unknown, spelling: ListSpelling): NewCredential 
   return fault ?? readSecret(item, id, spelling)
 }
 
-/** What PUT brings for the entry of this name; a name in the body counts for nothing. */
+/** Parses PUT for the entry of this name; a name in the body is ignored. */
 export function readSecret(item: unknown, id: string, { list, secret: key }: ListSpelling): NewCredential | EntryFault {
   const secret = textOf(item, key, 'password')
   if (typeof secret !== 'string') return secret
@@ -51,7 +50,7 @@ export function readSecret(item: unknown, id: string, { list, secret: key }: Lis
   return { id, secret, algorithm: algorithm as ScramName | undefined }
 }
 
-/** Of one that came alone. An empty name or password is no sign-in of the caller's: 104 stands with 400 here. */
+/** For a single entry. An empty name or password is not a failed login of the caller, so 104 has status 400 here. */
 export function refuseEntry({ code, message }: EntryFault): ApiError {
   return refuse(code, message, 400)
 }
@@ -77,7 +76,7 @@ function valueOf(item: unknown, key: string): unknown {
     : undefined
 }
 
-/** [MQTT-1.5.3-1, -2] What is no text of MQTT could never be said by a client. */
+/** [MQTT-1.5.3-1, -2] A client could never send such a text. */
 function textProblem(id: string, { id: key }: ListSpelling): EntryFault | undefined {
   if (Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')) return undefined
   const message = `${key} is longer than ${maxTextBytes} bytes, or holds U+0000 or half a character`
@@ -86,10 +85,10 @@ function textProblem(id: string, { id: key }: ListSpelling): EntryFault | undefi
 
 const invalid = (message: string): EntryFault => ({ code: 'invalidParameter', message, word: 'login' })
 
-/** Names that other standards than MQTT bound further. */
+/** Limits of names in other standards. */
 function nameProblem(id: string, spelling: ListSpelling): EntryFault | undefined {
   if (/\p{Cc}/u.test(id)) return invalid(`${spelling.id} holds control characters`)
-  // SCRAM leaves invisible characters out: of some names nothing remains.
+  // SCRAM ignores invisible characters: some names would be empty.
   if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id)) return invalid(`${spelling.id} holds nothing that can be seen`)
   if (spelling.list === 'psk' && Buffer.byteLength(id) > maxIdentityBytes) {
     return invalid(`${spelling.id} is longer than ${maxIdentityBytes} bytes`)

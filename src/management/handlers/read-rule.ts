@@ -1,5 +1,4 @@
-// A rule that is to be stored, as the API spells it: what of it cannot be, in a code for one that comes alone and in a
-// word for one of a batch.
+// Parses a rule to store. An error has a code for a single rule and a word for one of a batch.
 
 import type { ResultCodeName } from '../../contract/index.ts'
 import type { ClientRule } from '../operations/client-rules.ts'
@@ -23,7 +22,7 @@ const actions: Readonly<Record<string, ClientRule['action']>> = {
 
 export const actionNames = { publish: 'pub', subscribe: 'sub', pubsub: 'pubsub' } as const
 
-/** The rule, or the first thing that is wrong with it. `problemOfTopic`: in words, what cannot be the topic of a rule. */
+/** Returns the rule, or its first error. `problemOfTopic`: returns why a topic is invalid. */
 export function readRule(item: unknown, problemOfTopic: (topic: string) => string | undefined): ClientRule | RuleFault {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }

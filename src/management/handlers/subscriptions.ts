@@ -61,7 +61,7 @@ function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSo
   }
 }
 
-/** A topic stands in the list where the subscription does that stands for it, so that it goes on where that walk does. */
+/** A topic is listed at the subscription that represents it, so a later page continues correctly. */
 function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
   return {
     slice: (rows) => clients.subscriptions({ isOnePerTopic: true }, rows),

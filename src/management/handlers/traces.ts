@@ -50,7 +50,7 @@ export function traceHandlers(operations: TraceOperations): Handlers<typeof trac
   }
 }
 
-/** In ms; undefined: what is said of it is not right. */
+/** In ms; undefined: invalid. */
 function durationOf({ duration, end_at: endAt }: { duration?: number; end_at?: string }): number | undefined {
   if (endAt === undefined) return (duration ?? defaultDurationSeconds) * msPerSecond
   const leftMs = /^\d{4}-\d\d-\d\dT/.test(endAt) ? Date.parse(endAt) - Date.now() : Number.NaN

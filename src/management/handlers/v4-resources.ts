@@ -106,7 +106,7 @@ function refuseType(type: string, status?: number): ApiError {
   )
 }
 
-/** Of its actions; where there are none, the service is asked. */
+/** Status of its actions; without actions the service is asked. */
 async function statusOf(resource: Resource, rules: RuleOperations): Promise<Status> {
   const users = rules.usersOf('connectors', resource)
   const states = users.length === 0 ? new Map() : await rules.actionMetrics()

@@ -10,7 +10,7 @@ import { RuleWriter, v4Id } from '../v4-rules/rule-writer.ts'
 type Known = typeof v4RuleEndpoints
 type Written = ReplyOf<Known['show_rule']>['data']
 
-/** Handlers of rules in the shapes of version 4. */
+/** Handlers of rules in the form of version 4. */
 export function v4RuleHandlers(rules: RuleOperations): Handlers<Known> {
   const writer = new RuleWriter(rules)
   const listed = async (all: readonly Rule[]): Promise<Written[]> => {
@@ -110,7 +110,7 @@ function writtenMetrics(metrics: RuleMetrics): Omit<Written['metrics'][number], 
   }
 }
 
-/** What sends to a service has counters of its own, for all rules that use it. */
+/** An action that sends to a service has its own counters, for all rules that use it. */
 function metricsOfAction(
   action: unknown,
   place: number,

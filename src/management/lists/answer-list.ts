@@ -1,20 +1,20 @@
-// A list that lies with several shards becomes one answer, slice by slice: between two of them everybody else has a turn,
-// on the shards and here.
+// Combines a list of several shards into one response, slice by slice: between slices, shards and main thread handle
+// other work.
 
 import type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from '../operations/lists.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 import { JsonText } from '../json-text.ts'
 import { beginning, cursorOf, type Paging } from './paging.ts'
 
-/** So many rows are gathered before the first byte is sent: until then it can still be said that a shard is silent. */
+/** Rows that are collected before the response starts: until then a missing shard can still be reported. */
 const rowsBeforeHead = 10_000
 const allRows = Number.MAX_SAFE_INTEGER
 
 export interface ListSource<Row> {
   slice(wanted: RowsWanted): Promise<ListSlice<Row> | ShardUnavailable>
-  /** Of all pages, where that is known without looking at them. */
+  /** Number of all rows, if it is known without visiting them. */
   count?(): Promise<number | ShardUnavailable>
-  /** As it stands in the answer. */
+  /** Converts a row for the response. */
   record(row: Row): object
 }
 
@@ -62,7 +62,7 @@ async function replyWithPage<Row>(
   let [skip, left, passed] = [(page - 1) * limit, limit, 0]
   let at: ListPosition | undefined = skip >= (known ?? Infinity) ? undefined : beginning
   while (at !== undefined) {
-    // Where the number of all is not known the others are passed as well, and counted.
+    // If the number of all rows is unknown, the others are visited as well, and counted.
     if (left === 0 && known !== undefined) break
     const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip, most: left })
     if ('silentShard' in slice) return shardUnavailableError(slice)
@@ -98,7 +98,7 @@ function writePage(written: readonly string[], meta: object): JsonText {
   return new JsonText(`{"code":0,"data":[${written.join(',')}],"meta":${JSON.stringify(meta)}}`)
 }
 
-/** Without the brackets around them. */
+/** Without the enclosing brackets. */
 function writeRows<Row>(source: ListSource<Row>, rows: readonly Row[]): string {
   return rows.map((row) => JSON.stringify(source.record(row))).join(',')
 }

@@ -1,10 +1,10 @@
-// Whose session it is, in the words of the API.
+// Client ID and namespace of a session, in the form of the API.
 
 import { splitNamespacedName } from '../../core/index.ts'
 
 export interface ClientName {
   readonly clientid: string
-  /** Absent: it belongs to none. */
+  /** Absent: in none. */
   readonly namespace?: string
 }
 

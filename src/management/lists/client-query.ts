@@ -1,4 +1,4 @@
-// Which clients a query asks for.
+// Converts a query into a client filter.
 
 import type { clientEndpoints, RequestOf } from '../../contract/index.ts'
 import type { Bounds, ClientFilter } from '../../core/index.ts'
@@ -6,12 +6,12 @@ import { type ApiError, refuse, ApiError as RefusalValue } from '../api-error.ts
 
 export type ClientQuery = RequestOf<typeof clientEndpoints.list_clients>['query']
 
-/** `nobody`: there can be no such client. */
+/** `nobody`: no client can match. */
 export type WantedClients = ClientFilter | 'nobody'
 
 const states = ['connected', 'disconnected', 'idle']
 
-/** `path`: what the path says already. */
+/** `path`: conditions of the path. */
 export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedClients | ApiError {
   const state = query.conn_state?.toLowerCase()
   if (state !== undefined && !states.includes(state)) {
@@ -45,7 +45,7 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
   }
 }
 
-/** Of several ways to say the same, what all of them say that say anything. */
+/** If several keys have the same meaning, all of them must agree. */
 export function commonValue<Value>(...said: readonly (Value | undefined)[]): {
   value: Value | undefined
   differ: boolean
@@ -73,11 +73,11 @@ function refuseTime(key: TimeKey): ApiError {
   return refuse('invalidParameter', `${key} in the query is seconds since 1970 or a time as YYYY-MM-DD HH:mm:ss`)
 }
 
-/** Later than this it is not seconds but milliseconds. */
+/** Larger numbers are milliseconds, not seconds. */
 const maxSeconds = 100_000_000_000
 const msPerSecond = 1_000
 
-/** A second is a thousand milliseconds, and a client that came in it came neither before nor after it. */
+/** A second is a range of a thousand milliseconds: a client that connected within it is neither before nor after it. */
 function timeOf(text: string): { readonly firstMs: number; readonly lastMs: number } | undefined {
   if (/^\d{1,15}$/.test(text)) {
     const number = Number(text)

@@ -1,4 +1,4 @@
-// A client in the words of the API, in both spellings.
+// A client in the form of the API, with both spellings.
 
 import type { ReplyOf, clientEndpoints } from '../../contract/index.ts'
 import type { ClientView } from '../../core/index.ts'

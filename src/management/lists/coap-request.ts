@@ -1,4 +1,4 @@
-// A request to a client of CoAP, as the API has it.
+// A request to a CoAP client in the form of the API.
 
 import type { gatewayClientEndpoints, RequestOf } from '../../contract/index.ts'
 import type { GatewayRequest } from '../operations/gateways.ts'

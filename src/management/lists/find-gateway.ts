@@ -1,4 +1,4 @@
-// Gateways by their names.
+// Finds gateways by name.
 
 import { type ApiError, ApiError as RefusalValue, refuseFor } from '../api-error.ts'
 import type { Gateway, GatewayOperations } from '../operations/gateways.ts'

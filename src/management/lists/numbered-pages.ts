@@ -1,9 +1,9 @@
-// Pages of a list, as they are asked for and as they are told of.
+// Numbered pages of a list.
 
 import { maxRowsPerPage } from '../../contract/index.ts'
 import type { PageFound, PageWanted } from '../operations/credentials.ts'
 
-/** The keys of `pageQuery`, checked. */
+/** The checked keys of `pageQuery`. */
 export interface PagingQuery {
   readonly _page?: number
   readonly _limit?: number
@@ -15,7 +15,7 @@ export function pageWanted({ _page, _limit, page, limit }: PagingQuery): PageWan
   return { page: _page ?? page ?? 1, limit: _limit ?? limit ?? maxRowsPerPage }
 }
 
-/** What `pageOf` promises beside the items. */
+/** Fields of `pageOf` in addition to the items. */
 export interface PageMeta {
   page: number
   limit: number

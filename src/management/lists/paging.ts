@@ -1,4 +1,4 @@
-// Which part of a list is asked for.
+// The requested part of a list.
 
 import { maxRowsPerPage } from '../../contract/index.ts'
 import type { ListPosition } from '../operations/lists.ts'

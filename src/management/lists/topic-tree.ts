@@ -1,9 +1,9 @@
-// All that is subscribed to as a tree of levels.
+// All subscriptions as a tree of levels.
 //
 //   a/b, a/c, x      root ── a ── b          levels:  [ root 2 ]  [ a 2, x 0 ]  [ b 0, c 0 ]
 //                      └─ x  └── c
 
-/** So many nodes are written at a time. */
+/** Nodes that are written at a time. */
 const nodesPerPiece = 500
 
 interface TreeNode {
@@ -32,7 +32,10 @@ export class TopicTree {
     this.size++
   }
 
-  /** JSON of the levels, each an array, without the brackets around them all. A node is told from its parent by order. */
+  /**
+   * Returns JSON of the levels, each an array, without the enclosing brackets. The order of nodes determines their
+   * parents.
+   */
   *writtenLevels(): IterableIterator<string> {
     for (let level = [this.#root]; level.length > 0;) {
       yield level[0] === this.#root ? '[' : ',['

@@ -1,4 +1,4 @@
-// What can only be said of all subscriptions together: the tree of their levels.
+// The topic tree, which needs all subscriptions.
 
 import type { ClientOperations } from '../operations/clients.ts'
 import type { ListPosition, ShardUnavailable } from '../operations/lists.ts'
@@ -10,7 +10,7 @@ import { clientName } from './client-name.ts'
 import { beginning } from './paging.ts'
 import { TopicTree } from './topic-tree.ts'
 
-/** What is kept in memory to answer one request: nodes and clients of the tree. */
+/** Maximum memory for one request: nodes and clients of the tree. */
 const maxKeptBytes = 2_000_000
 const allRows = Number.MAX_SAFE_INTEGER
 
@@ -31,7 +31,7 @@ async function* splitIntoTurns(pieces: Iterable<string>): AsyncGenerator<string>
   yield ']}'
 }
 
-/** `visit` says whether there is room for more. */
+/** `visit` returns whether there is memory for more. */
 async function visitAll(
   clients: ClientOperations,
   visit: (subscription: SubscriptionView) => boolean,

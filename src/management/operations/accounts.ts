@@ -1,15 +1,15 @@
 import type { Caller, Role } from '../../contract/index.ts'
 
-/** Somebody with a name and a password. */
+/** An account with a name and a password. */
 export interface User {
   readonly name: string
   readonly role: Exclude<Role, 'publisher'>
-  /** undefined: of none. */
+  /** undefined: in none. */
   readonly namespace: string | undefined
   readonly description: string
 }
 
-/** A program with an id and a secret. */
+/** A program with an ID and a secret. */
 export interface App {
   readonly id: string
   readonly name: string
@@ -23,7 +23,7 @@ export interface App {
   readonly createdAtMs: number
 }
 
-/** What stays as it is, is left out. */
+/** Absent fields are unchanged. */
 export type AppChange = Partial<Omit<App, 'id' | 'createdAtMs'>>
 
 export interface NewApp extends Omit<App, 'createdAtMs'> {
@@ -31,31 +31,31 @@ export interface NewApp extends Omit<App, 'createdAtMs'> {
   readonly secret: string | undefined
 }
 
-/** Why it is not done. */
+/** Why the request is refused. */
 export type AccountRefusal =
   | 'not-found'
   | 'exists'
-  /** There are as many as may be. */
+  /** The maximum is reached. */
   | 'too-many'
-  /** The account of `http_server` is never taken away, nor is its right to change things. */
+  /** The account of `http_server` cannot be deleted, and remains an administrator. */
   | 'is-own'
-  /** The configuration says that password. */
+  /** The password is in the configuration. */
   | 'is-configured'
   | 'wrong-password'
 
-/** Who may use the API. What changes is on disk when the promise resolves; undefined: done. */
+/** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */
 export interface AccountOperations {
   users(): readonly User[]
   createUser(user: User & { readonly password: string }, by: Caller): Promise<AccountRefusal | undefined>
-  /** What is left out stays. */
+  /** Absent fields are unchanged. */
   updateUser(name: string, change: Partial<Omit<User, 'name'>>, by: Caller): Promise<AccountRefusal | undefined>
   deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
   changePassword(
-    /** `old` undefined: the caller need not know it. */
+    /** `old` undefined: not required. */
     change: { readonly name: string; readonly old: string | undefined; readonly new: string },
     by: Caller,
   ): Promise<AccountRefusal | undefined>
-  /** Whether everybody tries this password first. */
+  /** Returns whether this is a well-known default password. */
   isWellKnown(name: string, password: string): boolean
   apps(): readonly App[]
   app(id: string): App | undefined

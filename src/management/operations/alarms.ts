@@ -1,11 +1,11 @@
-/** What the management asks of the node about alarms. */
+/** Alarms of the node, for the API. */
 export interface AlarmOperations {
   readonly nodeName: string
   /** Oldest first. */
   active(): readonly AlarmRecord[]
-  /** Those that are over, the last first. */
+  /** Ended alarms, the latest first. */
   history(): readonly AlarmRecord[]
-  /** False: no alarm of that name holds. */
+  /** Returns false if no alarm of that name is active. */
   deactivate(name: string): boolean
   forgetHistory(): void
 }
@@ -15,7 +15,7 @@ export interface AlarmRecord {
   readonly message: string
   /** Wall clock. */
   readonly activatedAtMs: number
-  /** undefined: it holds. */
+  /** undefined: it is active. */
   readonly deactivatedAtMs: number | undefined
   readonly occurrences: number
 }

@@ -1,4 +1,4 @@
-// What the management needs of the node, by subject. The node hands it in.
+// Operations of the node that the API needs, by subject. The node implements them.
 
 import type { AlarmOperations } from './alarms.ts'
 import type { BridgeOperations } from './bridges.ts'
@@ -25,7 +25,7 @@ import type { CredentialOperations } from './credentials.ts'
 import type { PublishingOperations } from './publishing.ts'
 import type { TraceOperations } from './traces.ts'
 
-/** What there is of each namespace for itself. */
+/** Operations that exist separately for each namespace. */
 export interface NamespacedOperations {
   readonly clients: ClientOperations
   readonly clientRules: ClientRuleOperations
@@ -38,7 +38,7 @@ export interface NamespacedOperations {
 }
 
 export interface Operations extends NamespacedOperations {
-  /** As somebody sees the broker who is kept to that namespace: of others nothing can be named. */
+  /** Returns the operations for a caller of that namespace, who cannot access others. */
   within(namespace: string): NamespacedOperations
   readonly bridges: BridgeOperations
   readonly accounts: AccountOperations

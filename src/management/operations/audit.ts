@@ -1,36 +1,36 @@
-// Who has changed what.
+// The audit log.
 
 import type { PageFound, PageWanted } from './credentials.ts'
 
 export interface AuditEntry {
   /** Wall clock. */
   readonly atMs: number
-  /** Account, application id, who a token is about, or `local` over the socket. */
+  /** Account, application ID, subject of a token, or `local` over the socket. */
   readonly name: string
   readonly by: string
   readonly role: string
-  /** That it was about; null: the whole broker. */
+  /** Namespace of the request; null: the whole broker. */
   readonly namespace: string | null
-  /** '' where nobody came over the network. */
+  /** '' over the socket. */
   readonly address: string
   readonly via: 'v4' | 'v5' | 'ctl' | 'signal'
-  /** Of the contract: `delete_user`. */
+  /** Name in the contract: `delete_user`. */
   readonly operation: string
   readonly method: string
   readonly path: string
   /** What was sent, shortened, without secrets. */
   readonly request: unknown
-  /** Of HTTP; 0: it was none. */
+  /** HTTP status; 0: there was none. */
   readonly status: number
-  /** Result code of the answer. */
+  /** Result code of the response. */
   readonly code: number
   readonly outcome: 'done' | 'refused' | 'failed'
-  /** Why it was not done. */
+  /** Why it failed. */
   readonly message: string
   readonly tookMs: number
 }
 
-/** What an entry must be to be found. What is left out is not looked at. */
+/** Conditions for entries. Absent ones match all. */
 export interface AuditQuery {
   readonly name?: string | undefined
   readonly operation?: string | undefined
@@ -44,10 +44,10 @@ export interface AuditQuery {
 }
 
 export interface AuditOperations {
-  /** Bytes that are kept on disk at most; what is oldest goes first. */
+  /** Maximum bytes on disk; the oldest entries are deleted first. */
   readonly maxBytes: number
-  /** Resolves when it is on disk. It never rejects: what cannot be written is in the log of the node. */
+  /** Resolves when the entry is durable. Never rejects: a failure is logged. */
   note(entry: AuditEntry): Promise<void>
-  /** The newest first. */
+  /** Newest first. */
   list(question: AuditQuery, page: PageWanted): Promise<PageFound<AuditEntry>>
 }

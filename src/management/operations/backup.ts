@@ -1,27 +1,27 @@
-// What the management asks of the node about backups: archives in the backup directory, made and carried out.
+// Backups for the API: archives in the backup directory.
 
 import type { Readable } from 'node:stream'
 import type { Caller } from '../../contract/index.ts'
 import type { PageFound, PageWanted } from './credentials.ts'
 
-/** In whose name, and what of the backups is theirs. */
+/** The caller's rights for backups. */
 export interface BackupScope {
-  /** A namespace has a folder of its own, and archives with its configuration only. undefined: the whole broker. */
+  /** A namespace has a folder of its own, with archives of its configuration only. undefined: the whole broker. */
   readonly namespace: string | undefined
   /**
-   * Whether archives with administrators and API keys may be read and carried out. Of whoever may not, exports leave them
-   * out without a word, and an archive that has them is FORBIDDEN.
+   * Whether archives with administrators and API keys may be read and imported. Otherwise exports omit them, and an
+   * archive with them is FORBIDDEN.
    */
   readonly mayManageAccounts: boolean
   readonly by: Caller
 }
 
-/** Why it was not done. */
+/** Why it failed. */
 export interface BackupRefusal {
   readonly symbol: 'BAD_REQUEST' | 'NOT_FOUND' | 'FORBIDDEN' | 'CONFLICT' | 'INTERNAL_ERROR'
-  /** Whole sentences: what is wrong, with what, and what to do. */
+  /** Complete sentences: what is wrong, with what, and what to do. */
   readonly message: string
-  /** By part of the archive: what failed of it while the rest is in force. Empty: nothing was changed. */
+  /** By part of the archive: what failed while the rest was applied. Empty: nothing was changed. */
   readonly parts: Readonly<Record<string, string>>
 }
 
@@ -37,46 +37,46 @@ export interface BackupContent {
   readonly content: Readable
 }
 
-/** What goes into an archive. undefined: all. */
-/** An archive that was made just now. */
+/** Contents of an archive. undefined: all. */
+/** A new archive. */
 export interface MadeBackup extends BackupFile {
-  /** Names of the tables that are in it. */
+  /** Names of its tables. */
   readonly tables: readonly string[]
 }
 
 export interface ExportRequest {
-  /** Such as `builtin_authn`; an unknown one is a BAD_REQUEST. */
+  /** For example `builtin_authn`; an unknown one is a BAD_REQUEST. */
   readonly tableSets: readonly string[] | undefined
   /** Sections of the configuration. */
   readonly rootKeys: readonly string[] | undefined
 }
 
 export interface ImportRequest {
-  /** A file of the backup directory. An absolute path as well, where `by` is the operator of this machine (`socket`). */
+  /** A file in the backup directory, or an absolute path if `by` is the control socket. */
   readonly filename: string
-  /** Everything is looked at and nothing changed. */
+  /** Checks everything and changes nothing. */
   readonly isDry: boolean
   readonly allowsProfileMismatch: boolean
-  /** Such as `builtin_authn`, and `configuration` and `files`. undefined: all that is in the archive. */
+  /** For example `builtin_authn`, and `configuration` and `files`. undefined: all that the archive contains. */
   readonly parts: readonly string[] | undefined
 }
 
-/** What is done to a table. */
+/** Changes of a table. */
 export interface TableChange {
   readonly table: string
-  /** There was nothing of that name. */
+  /** There is no entry of that name. */
   readonly inserts: number
-  /** It is there and otherwise. */
+  /** The entry exists and differs. */
   readonly updates: number
-  /** It is there as it is in the archive. */
+  /** The entry exists and is equal. */
   readonly unchanged: number
-  /** The first of those that are there and otherwise, by name. */
+  /** Names of the first entries that exist and differ. */
   readonly conflicts: readonly string[]
 }
 
 export interface ConfigurationChange {
   readonly key: string
-  /** undefined: as by default. Secrets are masked. */
+  /** undefined: the default. Secrets are masked. */
   readonly old: string | undefined
   readonly new: string | undefined
   readonly needsRestart: boolean
@@ -86,7 +86,7 @@ export interface ImportOutcome {
   readonly isDry: boolean
   readonly tables: readonly TableChange[]
   readonly configuration: readonly ConfigurationChange[]
-  /** What will be otherwise than somebody might expect, a sentence each. */
+  /** Unexpected effects, a sentence each. */
   readonly warnings: readonly string[]
 }
 
@@ -101,7 +101,7 @@ export interface ArchiveDescription {
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** Between an archive and another one, or the broker that runs. Names only: no secret is told. */
+/** Differences between an archive and another one, or the running broker. Names only, no secrets. */
 export interface ArchiveDifference {
   readonly tables: readonly {
     readonly table: string
@@ -114,31 +114,33 @@ export interface ArchiveDifference {
   readonly configuration: readonly Omit<ConfigurationChange, 'needsRestart'>[]
 }
 
-/** What is going on now, for whoever waits for it. */
+/** Progress of the current operation. */
 export interface BackupProgress {
   readonly job: 'export' | 'import' | 'verify' | 'diff'
   readonly part: string
   readonly done: number
-  /** undefined: nobody knows. */
+  /** undefined: unknown. */
   readonly total: number | undefined
 }
 
-/** One of export, import, verify and diff at a time; a second one is a CONFLICT. */
+/** One export, import, verify or diff at a time; a second one is a CONFLICT. */
 export interface BackupOperations {
   readonly nodeName: string
-  /** The newest first. */
+  /** Newest first. */
   list(scope: BackupScope, page: PageWanted): Promise<PageFound<BackupFile> | BackupRefusal>
   read(scope: BackupScope, filename: string): Promise<BackupContent | BackupRefusal>
-  /** Takes a file in, looks whether it is an archive, and keeps it or nothing. The stream is always read or destroyed. */
+  /**
+   * Receives a file, checks whether it is an archive, and stores it or nothing. The stream is always read or destroyed.
+   */
   receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal>
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined>
-  /** Resolves when the archive is on disk, whole. */
+  /** Resolves when the archive is complete and durable. */
   export(scope: BackupScope, wish: ExportRequest): Promise<MadeBackup | BackupRefusal>
-  /** Resolves when all of it is in force. */
+  /** Resolves when everything is applied. */
   import(scope: BackupScope, wish: ImportRequest): Promise<ImportOutcome | BackupRefusal>
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal>
-  /** `second` undefined: the broker as it is now. */
+  /** `second` undefined: the running broker. */
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal>
-  /** undefined: nothing. */
+  /** undefined: none is running. */
   progress(): BackupProgress | undefined
 }

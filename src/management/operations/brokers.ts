@@ -1,8 +1,8 @@
-/** What the management asks of the node about itself. */
+/** General state of the node, for the API. */
 import type { NodeReading } from './metrics.ts'
 
 export interface BrokerOperations {
-  /** What holds now. */
+  /** Current state. */
   describe(): BrokerDescription
 }
 

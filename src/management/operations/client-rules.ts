@@ -1,4 +1,4 @@
-// Stored rules about what clients may do, and bans.
+// Stored access rules and bans.
 
 import type { NotStored, PageFound, PageWanted } from './credentials.ts'
 
@@ -6,7 +6,7 @@ export type RuleSubject = 'clientid' | 'username' | 'all'
 
 export interface ClientRule {
   readonly about: RuleSubject
-  /** '' where it is about all. */
+  /** '' if it concerns all clients. */
   readonly who: string
   readonly topic: string
   readonly action: 'publish' | 'subscribe' | 'pubsub'
@@ -28,21 +28,21 @@ export interface Ban {
   readonly reason: string
   readonly by: string
   readonly atMs: number
-  /** undefined: for ever. */
+  /** undefined: unlimited. */
   readonly untilMs: number | undefined
 }
 
-/** What these change is on disk and in force on every shard when they resolve. */
+/** Changes are durable and applied on every shard when the promises resolve. */
 export interface ClientRuleOperations {
-  /** In the order in which they are asked. */
+  /** In order of evaluation. */
   listRules(about: RuleSubject, question: RuleListQuery): Promise<PageFound<ClientRule>>
-  /** In their order, behind those that are there; undefined: done. */
+  /** Appended in their order; undefined: success. */
   storeRules(rules: readonly ClientRule[]): Promise<NotStored | undefined>
-  /** Those about this topic, whichever action. */
+  /** All rules for this topic, for any action. */
   deleteRules(rule: Pick<ClientRule, 'about' | 'who' | 'topic'>): Promise<'deleted' | 'missing' | NotStored>
-  /** What cannot be the topic of a rule, in words. */
+  /** Returns why a topic is invalid for a rule. */
   problemOfTopic(topic: string): string | undefined
-  /** Those in force, the newest first. */
+  /** Active bans, newest first. */
   listBans(question: {
     readonly who?: string
     readonly as?: Ban['as']
@@ -50,6 +50,6 @@ export interface ClientRuleOperations {
   }): Promise<PageFound<Ban>>
   storeBan(ban: Ban): Promise<NotStored | undefined>
   deleteBan(ban: Pick<Ban, 'as' | 'who'>): Promise<'deleted' | 'missing' | NotStored>
-  /** Whether this is an address or a range of them. */
+  /** Returns whether this is an address or a range. */
   isAddress(who: string): boolean
 }

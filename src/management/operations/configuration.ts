@@ -1,9 +1,9 @@
 import type { DescribedSetting } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 
-/** What the management asks of the node about its configuration. */
+/** Configuration of the node, for the API. */
 export interface ConfigurationOperations {
-  /** Of what `/reload` is about, in the units of the house. */
+  /** The settings of `/reload`, in internal units. */
   hotSettings(): {
     readonly maxPropertyKibibytes: number
     readonly maxQueuedMessages: number
@@ -15,36 +15,39 @@ export interface ConfigurationOperations {
   }
   /** By section, each an object of settings; secrets masked. */
   sections(): Readonly<Record<string, unknown>>
-  /** Settings by section and key, as in `sections`; only those that are given. `act`: as it is called in the history. */
+  /**
+   * Changes settings by section and key, as in `sections`; absent ones are unchanged. `act`: name of the change in the
+   * history.
+   */
   change(
     settings: Readonly<Record<string, unknown>>,
     options: { readonly by: Caller; readonly persists: boolean; readonly act: string },
   ): Promise<ConfigurationOutcome>
-  /** Every setting with its definition, its value and where that is from. */
+  /** Every setting with its definition, its value and its origin. */
   settings(): readonly ListedSetting[]
-  /** What a text would change in the place of the configuration; nothing is changed. */
+  /** Returns what a text would change if it replaced the configuration; nothing is changed. */
   previewText(text: string): readonly SettingDifference[] | ConfigurationRefusal
   replaceText(text: string, by: Caller): Promise<ConfigurationOutcome>
-  /** Only the settings in `text`, as HOCON. */
+  /** Changes only the settings in `text` (HOCON). */
   mergeText(text: string, by: Caller): Promise<ConfigurationOutcome>
-  /** What either would do. */
+  /** Returns the effect of either. */
   tryText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
   /** Of TLS listeners, as their files are now. */
   certificates(): readonly CertificateInForce[]
-  /** The oldest first. */
+  /** Oldest first. */
   versions(): readonly ConfigurationVersion[]
-  /** What was not as by default in a version that there is; secrets masked. */
+  /** Returns the values of an existing version that differ from defaults; secrets masked. */
   textOf(number: number): string
-  /** Between two versions that there are. */
+  /** Differences between two existing versions. */
   differencesOf(from: number, to: number): readonly SettingDifference[]
   rollback(number: number, by: Caller): Promise<ConfigurationOutcome>
 }
 
-/** A file of a certificate that a TLS listener names. */
+/** A certificate file of a TLS listener. */
 export type CertificateInForce = { readonly listener: string; readonly file: string } & (
   | { readonly endsAtMs: number; readonly problem?: undefined }
-  /** It is not used; the listener goes on with the certificate that it has read before. */
+  /** The file is unusable; the listener continues with the certificate that it has read before. */
   | { readonly problem: string }
 )
 
@@ -77,7 +80,7 @@ export type ConfigurationOutcome =
       readonly needsRestart: readonly SettingDifference[]
       readonly withoutEngine: readonly SettingDifference[]
       readonly pinned: readonly string[]
-      /** A sentence each, with place and key. */
+      /** A sentence each, with position and key. */
       readonly warnings: readonly string[]
     }
   | {

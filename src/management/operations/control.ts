@@ -1,12 +1,12 @@
-/** Who wants it, for the log. */
+/** The caller, for the log. */
 export interface Requester {
   readonly name: string
   readonly address: string
 }
 
-/** What the management asks of the node about its own end. Both are carried out after they have returned. */
+/** Stops or restarts the node. Both happen after the call has returned. */
 export interface ControlOperations {
   stop(by: Requester): void
-  /** undefined: it will. A problem: it could not start again, so it goes on. */
+  /** undefined: it will restart. A problem: a restart would fail, so it continues to run. */
   restart(by: Requester): { readonly problem: string } | undefined
 }

@@ -1,11 +1,11 @@
-/** Lists of those who may come in; each has names of its own. */
+/** Lists of client credentials; names are unique within each. */
 export type CredentialList = 'username' | 'clientid' | 'scram' | 'psk'
 
 export type ScramName = 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
 
-/** What is told of an entry: nothing that is secret. */
+/** The public part of an entry, without secrets. */
 export interface StoredCredential {
-  /** User name, client id or identity of the key. */
+  /** User name, client ID or identity of the key. */
   readonly id: string
   readonly createdAtMs: number
   /** Of SCRAM users. */
@@ -14,22 +14,22 @@ export interface StoredCredential {
 
 export interface NewCredential {
   readonly id: string
-  /** The password; of a pre-shared key, the key in hexadecimal. */
+  /** The password, or the pre-shared key in hexadecimal. */
   readonly secret: string
   /** SCRAM users only. */
   readonly algorithm: ScramName | undefined
 }
 
-/** Which entries of a list. */
+/** Conditions for entries of a list. */
 export interface CredentialQuery {
   /** Exactly this name. */
   readonly id: string | undefined
-  /** Names that hold this text. */
+  /** Names that contain this text. */
   readonly like: string | undefined
   readonly page: PageWanted
 }
 
-/** A page, from 1. */
+/** A page; numbers start at 1. */
 export interface PageWanted {
   readonly page: number
   readonly limit: number
@@ -37,27 +37,27 @@ export interface PageWanted {
 
 export interface PageFound<Item> {
   readonly items: readonly Item[]
-  /** Of all pages. */
+  /** Over all pages. */
   readonly count: number
 }
 
-/** The disk did not take it. It does not hold, but it may later: it is tried again with the next change. */
+/** The write failed. The change is not active now, but may become so: it is written with the next change. */
 export interface NotStored {
-  /** A sentence for whoever asked. */
+  /** A sentence for the caller. */
   readonly notStored: string
 }
 
-/** What holds when these resolve is on disk, and counts for every CONNECT from then on. */
+/** Changes are durable when the promises resolve, and apply to every later CONNECT. */
 export interface CredentialOperations {
-  /** The newest first. */
+  /** Newest first. */
   list(list: CredentialList, question: CredentialQuery): Promise<PageFound<StoredCredential>>
   find(list: CredentialList, id: string): StoredCredential | undefined
-  /** One after the other, each for itself. */
+  /** Entries are handled one after the other and separately. */
   create(
     list: CredentialList,
     entries: readonly NewCredential[],
   ): Promise<readonly ('created' | 'existed')[] | NotStored>
-  /** `algorithm` undefined: as it was. */
+  /** `algorithm` undefined: unchanged. */
   update(list: CredentialList, entry: NewCredential): Promise<'updated' | 'missing' | NotStored>
   delete(list: CredentialList, id: string): Promise<'deleted' | 'missing' | NotStored>
 }

@@ -18,7 +18,7 @@ export interface DelayedRow {
   readonly payloadBytes: number
 }
 
-/** What the management asks of the node about delayed messages. Undefined in place of an answer: a shard is silent. */
+/** Delayed messages, for the API. Undefined instead of a result: a shard does not respond. */
 export interface DelayedOperations {
   readonly nodeName: string
   settings(): DelayedSettings
@@ -27,8 +27,8 @@ export interface DelayedOperations {
     skip: number,
     most: number,
   ): Promise<{ readonly count: number; readonly rows: readonly DelayedRow[] } | undefined>
-  /** null: there is none of that ID. */
+  /** null: no message has that ID. */
   find(id: string): Promise<(DelayedRow & { readonly payload: Uint8Array }) | null | undefined>
-  /** False: there is none of that ID. A text: why it stays. */
+  /** False: no message has that ID. A text: why it was not deleted. */
   remove(id: string): Promise<boolean | string | undefined>
 }

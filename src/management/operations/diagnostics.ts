@@ -1,4 +1,4 @@
-// What the management asks of the node about where messages went and what happened to clients.
+// Traces of messages and events of clients, for the API.
 
 import type { dropReasonNames, eventNames } from '../../contract/index.ts'
 import type { QoS } from '../../protocol/index.ts'
@@ -6,13 +6,13 @@ import type { QoS } from '../../protocol/index.ts'
 export type DropReasonName = (typeof dropReasonNames)[number]
 
 export interface DiagnosticsOperations {
-  /** undefined: the shard of the client does not answer. */
+  /** undefined: the client's shard does not respond. */
   explain(doing: ExplainRequest): Promise<Explanation | undefined>
-  /** Newest first; `limit` of them behind the first `skip`. */
+  /** Newest first; `limit` of them after the first `skip`. */
   listDropped(query: DroppedQuery, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
-  /** What a client has not acknowledged: in flight first, then in the order in which it will be sent. */
+  /** Unacknowledged messages of a client: in flight first, then in the order in which they will be sent. */
   queueOf(clientId: string, limit: number): Promise<readonly QueuedMessage[] | 'no-client' | 'no-answer'>
-  /** In order; undefined: the shard of the client does not answer. */
+  /** In order; undefined: the client's shard does not respond. */
   timelineOf(clientId: string): Promise<readonly ClientEvent[] | undefined>
 }
 
@@ -25,18 +25,18 @@ export interface QueuedMessage {
   readonly publishedAtMs: number | undefined
 }
 
-/** What is to be explained. */
+/** The action to explain. */
 export interface ExplainRequest {
   readonly clientId: string
   readonly action: 'publish' | 'subscribe'
   readonly topic: string
   readonly qos: QoS
-  /** To be assumed; undefined: what is known. */
+  /** User name to assume; undefined: the known one. */
   readonly username: string | undefined
   readonly address: string | undefined
 }
 
-/** Why, and who would hear it. */
+/** The reason, and the receivers. */
 export interface Explanation {
   readonly client: {
     readonly hasSession: boolean
@@ -46,7 +46,7 @@ export interface Explanation {
     readonly authenticatedBy: string | undefined
     readonly isSuperuser: boolean
   }
-  /** undefined: a service elsewhere would be asked. */
+  /** undefined: a remote service decides. */
   readonly decision:
     | {
         readonly allows: boolean
@@ -72,7 +72,7 @@ export interface Explanation {
 
 /** undefined: any. */
 export interface DroppedQuery {
-  /** Undefined: whatever lies in it or not. */
+  /** Undefined: in any namespace or none. */
   readonly namespace?: string | undefined
   readonly topic: string | undefined
   readonly reason: DropReasonName | undefined
@@ -82,9 +82,9 @@ export interface DroppedQuery {
 
 export interface DroppedPage {
   readonly messages: readonly DroppedEntry[]
-  /** All that fit. */
+  /** Number of all matching ones. */
   readonly count: number
-  /** Since the start, remembered or not; of a namespace those that are remembered. */
+  /** Since the start, including those not stored; for a namespace only stored ones. */
   readonly byReason: Readonly<Record<DropReasonName, number>>
 }
 

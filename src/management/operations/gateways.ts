@@ -14,7 +14,7 @@ export interface GatewayListener {
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-/** A gateway is unloaded where it has no listener, and stopped where it is disabled. */
+/** A gateway is unloaded if it has no listener, and stopped if it is disabled. */
 export interface Gateway {
   readonly name: string
   readonly protocolName: string
@@ -26,27 +26,27 @@ export interface Gateway {
   readonly listeners: readonly GatewayListener[]
   /** As plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** Datagrams since the start, by what became of them. */
+  /** Datagrams since the start, by outcome. */
   readonly counters: Readonly<Record<string, number>>
 }
 
-/** For one client of a gateway. */
+/** A request to one client of a gateway. */
 export type GatewayRequest =
   | {
       readonly kind: 'coap-request'
       readonly method: 'get' | 'post' | 'put' | 'delete'
       readonly token: string
-      /** Of the payload; undefined: it has none. */
+      /** Content format of the payload; undefined: there is none. */
       readonly format: number | undefined
       readonly payload: Uint8Array
       readonly timeoutMs: number
     }
-  /** The last answer to a command. */
+  /** The last response to a command. */
   | { readonly kind: 'lwm2m-lookup'; readonly path: string; readonly action: string }
   /** `command`: as over MQTT. */
   | { readonly kind: 'lwm2m-command'; readonly command: Readonly<Record<string, unknown>> }
 
-/** What became of it. */
+/** The outcome. */
 export type GatewayResponse =
   | {
       readonly kind: 'coap-response'
@@ -55,20 +55,20 @@ export type GatewayResponse =
       readonly code: string
       readonly payload: Uint8Array
     }
-  /** `data` of the answer; undefined: there is none. */
+  /** `data` of the response; undefined: there is none. */
   | { readonly kind: 'lwm2m-answer'; readonly answer: Readonly<Record<string, unknown>> | undefined }
   | { readonly kind: 'accepted' }
-  /** The client has not answered in time, or has rejected the message. */
+  /** The client did not respond in time, or rejected the message. */
   | { readonly kind: 'unanswered' }
   /** A sentence. */
   | { readonly kind: 'refused'; readonly problem: string }
 
 export interface GatewayOperations {
   gateways(): Promise<readonly Gateway[] | ShardUnavailable>
-  /** Replaces what is configured. Undefined: done. */
+  /** Replaces the configuration. Undefined: success. */
   change(name: string, settings: Readonly<Record<string, unknown>>, by: Caller): Promise<RuleProblem | undefined>
   enable(name: string, isEnabled: boolean, by: Caller): Promise<RuleProblem | undefined>
-  /** Replaces one listener. `settings` undefined: it is taken away. */
+  /** Replaces one listener. `settings` undefined: removes it. */
   changeListener(
     listener: { readonly gateway: string; readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>> | undefined,

@@ -9,13 +9,13 @@ export interface ListenerDescription {
   readonly acceptors: number
   readonly maxConnections: number
   readonly connections: number
-  /** It accepts connections: nobody has stopped it. */
+  /** It accepts connections, because it was not stopped. */
   readonly isRunning: boolean
-  /** Connections that were turned away since it was opened. */
+  /** Connections refused since it was opened. */
   readonly refused: number
 }
 
-/** What the management asks of the node about its listeners. */
+/** Listeners of the node, for the API. */
 export interface ListenerOperations {
   readonly nodeName: string
   list(): readonly ListenerDescription[]

@@ -1,25 +1,25 @@
 import type { Slice, WalkPosition } from '../../core/index.ts'
 
-/** Where in a list something stands: on which shard, and where there. */
+/** Position in a list: the shard, and the position there. */
 export interface ListPosition extends WalkPosition {
   readonly shard: number
 }
 
 export interface RowsWanted {
   readonly from: ListPosition
-  /** Rows that are passed before the first one is given. */
+  /** Number of rows to skip. */
   readonly skip: number
-  /** Rows at most; 0: they are only counted. There may be fewer, though more follow. */
+  /** Maximum rows; 0: they are only counted. There may be fewer although more follow. */
   readonly most: number
 }
 
-/** As much of a list as one shard says at a time. */
+/** A slice of a list from one shard. */
 export interface ListSlice<Row> extends Omit<Slice<Row>, 'next'> {
   /** Undefined: there are no more, on any shard. */
   readonly next: ListPosition | undefined
 }
 
-/** What was asked for lies with a shard that does not answer. */
+/** The shard of the request does not respond. */
 export interface ShardUnavailable {
   readonly silentShard: number
 }

@@ -5,12 +5,12 @@ export interface LiveWanted {
   readonly filter: TopicFilter
   /** Messages per second. */
   readonly maxRate: number
-  /** Of a payload. */
+  /** Maximum bytes of a payload. */
   readonly maxBytes: number
 }
 
-/** What the management asks about messages as they come. */
+/** Live messages, for the API. */
 export interface LiveOperations {
-  /** Lines of JSON, until the stream is destroyed. */
+  /** Returns lines of JSON until the stream is destroyed. */
   open(wanted: LiveWanted): Readable | 'too-many'
 }

@@ -2,12 +2,12 @@ import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
 import type { BridgeReport } from './bridges.ts'
 import type { CounterName, LoopDelay, Histograms, ThreadMemory } from '../../telemetry/index.ts'
 
-/** What the management asks of the node about how it does. */
+/** Metrics of the node, for the API. */
 export interface MetricOperations {
   readonly nodeName: string
-  /** What holds now. Asks no shard: everything is in shared memory, and bridges tell every second how they are. */
+  /** Current values. Queries no shard: everything is in shared memory, and bridges report their state every second. */
   read(): NodeReading
-  /** Of the last so many milliseconds, the oldest first. */
+  /** Values of this last period in milliseconds, oldest first. */
   history(ms: number): readonly MonitorPoint[]
 }
 
@@ -27,7 +27,7 @@ export interface MonitorPoint {
   readonly dropped: number
 }
 
-/** What has a highest value. */
+/** Metrics with a recorded maximum. */
 export type HighestName =
   | 'connections'
   | 'sessions'
@@ -41,45 +41,45 @@ export type HighestName =
 
 export interface NodeReading {
   readonly uptimeMs: number
-  /** Of all shards together. */
+  /** Sums over all shards. */
   readonly counters: Readonly<Record<CounterName, number>>
   /** Of the whole process. */
   readonly memoryBytes: number
   /** node.memory_limit */
   readonly memoryLimitBytes: number
-  /** How short the memory is. */
+  /** Memory level. */
   readonly memoryLevel: MemoryLevel
-  /** What is held for clients, in bytes by use: an estimate. */
+  /** Memory for clients, in bytes by use: an estimate. */
   readonly memoryHeld: Readonly<Record<MemoryUse, number>>
   /** Of all processors of the machine. */
   readonly cpuPercent: number
-  /** The highest values that were seen. */
+  /** Recorded maximums. */
   readonly highest: Readonly<Record<HighestName, number>>
-  /** In a second, lately. */
+  /** Recent rates per second. */
   readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
   readonly shards: readonly ShardReading[]
-  /** How late the event loop of the main thread came. */
+  /** Delay of the main thread's event loop. */
   readonly loopDelay: LoopDelay
-  /** And what it has in use. */
+  /** Memory of the main thread. */
   readonly memory: ThreadMemory
   readonly bridges: readonly BridgeReport[]
   readonly shardsRunning: number
   readonly shardRestarts: number
   readonly listeners: readonly ListenerReading[]
-  /** Names of the alarms that hold. */
+  /** Names of active alarms. */
   readonly alarms: readonly string[]
-  /** Under the data directory, lately; undefined: nobody knows. */
+  /** Recent free space of the data directory; undefined: unknown. */
   readonly diskFreeBytes: number | undefined
   readonly certificates: readonly CertificateReading[]
-  /** Whatever has a descriptor, and how many there may be; undefined: nobody knows. */
+  /** Open file descriptors and their limit; undefined: unknown. */
   readonly openFiles: { readonly count: number | undefined; readonly limit: number | undefined }
-  /** Seconds since the start in which none could be opened. */
+  /** Seconds since the start in which no file could be opened. */
   readonly openFilesLackingSeconds: number
 }
 
-/** A certificate that the broker shows. */
+/** A certificate that the broker uses. */
 export interface CertificateReading {
-  /** Who shows it: `listener ssl default`, `bridge north`. */
+  /** Its user: `listener ssl default`, `bridge north`. */
   readonly of: string
   readonly file: string
   /** Wall clock. */

@@ -2,7 +2,7 @@ import type { Requester } from './control.ts'
 import type { NotStored } from './credentials.ts'
 import type { ShardUnavailable } from './lists.ts'
 
-/** What a namespace may have; undefined: what `namespaces` of the configuration says for all. */
+/** Limits of a namespace; undefined: those of `namespaces` in the configuration. */
 export interface NamespaceLimits {
   readonly clients: number | 'infinity' | undefined
   readonly retainedMessages: number | 'infinity' | undefined
@@ -11,34 +11,34 @@ export interface NamespaceLimits {
 
 export interface Namespace {
   readonly name: string
-  /** undefined: a listener or an account names it, and nobody made it. */
+  /** undefined: a listener or an account names it, and it was not created by the API. */
   readonly createdAtMs: number | undefined
   readonly limits: NamespaceLimits
-  /** Connected now. */
+  /** Connected clients. */
   readonly clients: number
   readonly retainedMessages: number
 }
 
-/** What went with a namespace. */
+/** What was deleted with a namespace. */
 export interface RemovedNamespace {
   readonly sessions: number
   readonly retainedMessages: number
 }
 
-/** What the management asks about namespaces themselves. */
+/** Namespaces, for the API. */
 export interface NamespaceOperations {
   /** By name. */
   list(): readonly Namespace[]
   create(name: string, by: Requester): Promise<Namespace | 'exists' | 'too-many' | NotStored>
-  /** What is left out of `limits` stays. */
+  /** Absent `limits` are unchanged. */
   changeLimits(
     name: string,
     limits: Partial<NamespaceLimits>,
     by: Requester,
   ): Promise<Namespace | 'missing' | 'too-many' | NotStored>
   /**
-   * With its credentials, rules, bans, clients, sessions and retained messages. `in-use`: accounts are kept to it, or a
-   * listener names it. Where a shard does not answer some of it may be left.
+   * With its credentials, rules, bans, clients, sessions and retained messages. `in-use`: an account or a listener uses
+   * it. If a shard does not respond, something may remain.
    */
   remove(name: string, by: Requester): Promise<RemovedNamespace | 'missing' | 'in-use' | NotStored | ShardUnavailable>
 }

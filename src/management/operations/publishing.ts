@@ -1,11 +1,11 @@
-// What the management asks of the node in the name of clients.
+// Actions in the name of clients, for the API.
 
 import type { MessageProperties, QoS, TopicFilter } from '../../protocol/index.ts'
 
 export interface PublishingOperations {
-  /** To all topics or to none. Resolves when it is safe: with the receipt where that was asked for. */
+  /** Publishes to all topics or to none. Resolves when the message is durable, with a receipt if requested. */
   publish(publication: Publication): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure>
-  /** undefined: done, and on disk. */
+  /** undefined: success, and durable. */
   subscribe(clientId: string, filters: readonly TopicFilter[], qos: QoS): Promise<OperationFailure | undefined>
   unsubscribe(clientId: string, filters: readonly TopicFilter[]): Promise<OperationFailure | undefined>
 }
@@ -20,7 +20,7 @@ export interface Publication {
   readonly wantsReceipt: boolean
 }
 
-/** Why it was not done. */
+/** Why it failed. */
 export interface OperationFailure {
   readonly why:
     | 'no-such-client'
@@ -32,11 +32,11 @@ export interface OperationFailure {
     | 'shard-behind'
     | 'not-available'
     | 'quota-exceeded'
-    /** The shard is not there, or does not answer. */
+    /** The shard is restarting, or does not respond. */
     | 'no-answer'
 }
 
-/** What became of a publication; see the endpoint for what is counted. */
+/** Deliveries of a publication; the endpoint describes the counts. */
 export interface PublishReceipt {
   readonly matched: number
   readonly sent: number

@@ -1,13 +1,13 @@
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { OperationFailure } from './publishing.ts'
 
-/** What the management asks about retained messages. */
+/** Retained messages, for the API. */
 export interface RetainedOperations {
-  /** Not more than `most`, and whether there are more. undefined: a shard does not answer. */
+  /** At most `most`, and whether there are more. undefined: a shard does not respond. */
   list(filter: TopicFilter, most: number): Promise<RetainedList | undefined>
-  /** The message of one topic with its payload. null: there is none; undefined: a shard does not answer. */
+  /** The message of one topic with its payload. null: there is none; undefined: a shard does not respond. */
   find(topic: TopicName): Promise<RetainedMessage | null | undefined>
-  /** False: there is none. Resolves when that is on disk. */
+  /** False: there is none. Resolves when the deletion is durable. */
   forget(topic: TopicName): Promise<boolean | OperationFailure>
 }
 

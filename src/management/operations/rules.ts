@@ -9,9 +9,9 @@ export interface Rule {
   readonly actions: readonly unknown[]
   readonly isEnabled: boolean
   readonly description: string
-  /** undefined: a file configures it. */
+  /** undefined: it is in a file. */
   readonly createdAtMs: number | undefined
-  /** undefined: a file configures it. */
+  /** undefined: it is in a file. */
   readonly modifiedAtMs: number | undefined
 }
 
@@ -27,7 +27,7 @@ export interface RuleMetrics {
   readonly actionsSuccess: number
   readonly actionsFailed: number
   readonly actionsDiscarded: number
-  /** Of actions that are functions, by their place in the list of actions. */
+  /** Of actions that are functions, by their index in the list of actions. */
   readonly functions: readonly FunctionMetrics[]
   readonly lastError: string
 }
@@ -42,7 +42,7 @@ export interface ActionMetrics {
   readonly status: 'connected' | 'connecting' | 'disconnected' | 'inconsistent'
   readonly statusReason: string
   readonly matched: number
-  /** Of `matched`, per second: now, at most, and on average of five minutes. */
+  /** Of `matched`, per second: now, maximum, and average of five minutes. */
   readonly rate: number
   readonly rateMax: number
   readonly rateLast5m: number
@@ -58,17 +58,17 @@ export interface ActionMetrics {
   readonly lastError: string
 }
 
-/** What Prometheus is told of rules. */
+/** Rules for Prometheus. */
 export interface RuleScrape {
   readonly rules: ReadonlyMap<string, RuleMetrics>
   readonly actions: ReadonlyMap<string, ActionMetrics>
-  /** Actions that use each connector, by `type:name`. Connectors without actions are left out. */
+  /** Actions that use each connector, by `type:name`. Connectors without actions are omitted. */
   readonly connectors: ReadonlyMap<string, readonly string[]>
 }
 
 export interface SourceMetrics extends Pick<ActionMetrics, 'status' | 'statusReason' | 'lastError'> {
   readonly received: number
-  /** Those that the broker can not take. */
+  /** Messages that the broker cannot accept. */
   readonly dropped: number
 }
 
@@ -90,7 +90,7 @@ export interface NodeDeadLetter {
   readonly payload: Uint8Array
 }
 
-/** Why a change is not made: the request is wrong, or the disk refuses. */
+/** Why a change fails: the request is invalid, or the write failed. */
 export interface RuleProblem {
   readonly problem: string
   readonly isAbout: 'settings' | 'disk' | 'in-use'
@@ -118,24 +118,24 @@ export interface RuleSettings {
   readonly description?: string | undefined
 }
 
-/** What the management asks of the node about rules, connectors and actions. */
+/** Rules, connectors and actions, for the API. */
 export interface RuleOperations {
   readonly nodeName: string
   rules(): readonly Rule[]
-  /** Creates or replaces it; `settings` undefined: deletes it. Undefined: done. */
+  /** Creates or replaces it; `settings` undefined: deletes it. Undefined: success. */
   putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<RuleProblem | undefined>
   ruleMetrics(id: string): Promise<RuleMetrics>
   /** Of all rules, by ID. */
   metricsOfRules(): Promise<ReadonlyMap<string, RuleMetrics>>
-  /** Of rules and actions. Shards that do not answer within a second are left out. */
+  /** Of rules and actions. Shards that do not respond within a second are omitted. */
   scrape(): Promise<RuleScrape>
   resetRule(id: string): Promise<void>
   test(sql: string, context: Readonly<Record<string, unknown>>): SqlTestOutcome
-  /** The message: the SQL is no rule. */
+  /** A text: the SQL is invalid. */
   explain(sql: string, context: Readonly<Record<string, unknown>>): ExplainedRule | string
-  /** Why it is no rule, with line and column; undefined: it is one. */
+  /** Returns why the SQL is invalid, with line and column; undefined: it is valid. */
   problemOfSql(sql: string): string | undefined
-  /** Keys of each field that the SQL selects; undefined: it selects everything. The SQL is a rule. */
+  /** Keys of each field that the SQL selects; undefined: it selects everything. The SQL must be valid. */
   selectedFields(sql: string): readonly (readonly string[])[] | undefined
   convert(sql: string): { readonly sql: string; readonly warnings: readonly string[] } | string
   events(): {
@@ -146,35 +146,35 @@ export interface RuleOperations {
     columns: string[]
     sql_example: string
   }[]
-  /** Types of connectors and actions that there are. */
+  /** Available types of connectors and actions. */
   serviceTypes(): readonly string[]
   resources(kind: ResourceKind): readonly Resource[]
-  /** As `putRule`. A setting that is shown masked is sent masked to keep it. */
+  /** Like `putRule`. A masked setting that is sent back is unchanged. */
   putResource(
     kind: ResourceKind,
     at: { readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>> | undefined,
     by: Caller,
   ): Promise<RuleProblem | undefined>
-  /** Asks the service whether it is there; nothing is stored. Undefined: it is. */
+  /** Connects to the service without storing anything. Undefined: success. */
   probe(
     kind: ResourceKind,
     at: { readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>>,
   ): Promise<string | undefined>
-  /** What uses it, by name. */
+  /** Returns the names of its users. */
   usersOf(kind: ResourceKind, at: { readonly type: string; readonly name: string }): readonly string[]
   actionMetrics(): Promise<ReadonlyMap<string, ActionMetrics>>
-  /** By `type:name`. One that no shard runs is not there. */
+  /** By `type:name`. A source that no shard runs is missing. */
   sourceMetrics(): Promise<ReadonlyMap<string, SourceMetrics>>
   resetSource(source: string): Promise<void>
   controlSource(source: string, what: 'start' | 'stop' | 'restart'): Promise<void>
   resetAction(action: string): Promise<void>
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): Promise<void>
-  /** Gives up what is stored for an action that is not configured. */
+  /** Deletes what is stored for an action that is not configured. */
   discardAction(action: string): Promise<void>
   deadLetters(action: string): Promise<readonly NodeDeadLetter[]>
-  /** `letter`: undefined: all. Returns how many. */
+  /** `letter` undefined: all. Returns the number. */
   deleteDeadLetters(action: string, letter: string | undefined): Promise<number>
   retryDeadLetters(action: string, letter: string | undefined): Promise<number>
 }

@@ -1,11 +1,11 @@
-/** What the management asks of the node about clients that are behind. */
+/** Slow clients, for the API. */
 export interface SlowSubscriptionOperations {
   readonly nodeName: string
   /** Of all shards, the slowest first. */
   listSlow(asked: {
     readonly atLeastMs: number
     readonly most: number
-    /** Undefined: of all clients. */
+    /** Undefined: all clients. */
     readonly namespace?: string | undefined
   }): Promise<readonly SlowSubscription[]>
 }

@@ -38,7 +38,7 @@ export interface TopicMetricsOperations {
   reset(topic: string | undefined): Promise<void>
 }
 
-/** What the management asks of the node about `rewrite` and `auto_subscribe`. */
+/** `rewrite` and `auto_subscribe`, for the API. */
 export interface TopicSettingOperations {
   rewrites(): readonly TopicRewrite[]
   changeRewrites(rewrites: readonly TopicRewrite[], by: Caller): Promise<RuleProblem | undefined>

@@ -1,22 +1,22 @@
-/** What the management asks of the node about traces. */
+/** Traces, for the API. */
 export interface TraceOperations {
   /** Oldest first. */
   list(): readonly TraceRecord[]
-  /** Resolves when every shard writes to it, or with why there is none. */
+  /** Resolves when every shard writes to it, or with the reason why it was not created. */
   create(trace: NewTrace): Promise<'taken' | 'too-many' | undefined>
   /** Its file stays. False: there is none of that name. */
   stop(name: string): Promise<boolean>
   /** False: there is none of that name. */
   remove(name: string): Promise<boolean>
   removeAll(): Promise<void>
-  /** What is in its file; undefined: there is none of that name. */
+  /** Returns the content of its file; undefined: there is none of that name. */
   read(name: string): Promise<string | undefined>
 }
 
 export interface NewTrace {
-  /** Undefined: of all clients. */
+  /** Undefined: all clients. */
   readonly namespace?: string | undefined
-  /** Good for a file name. */
+  /** A valid file name. */
   readonly name: string
   readonly type: 'clientid' | 'topic' | 'ip_address'
   /** Client id, filter or address. */
@@ -25,7 +25,7 @@ export interface NewTrace {
 }
 
 export interface TraceRecord {
-  /** Undefined: of all clients. */
+  /** Undefined: all clients. */
   readonly namespace?: string | undefined
   readonly name: string
   readonly type: 'clientid' | 'topic' | 'ip_address'

@@ -1,5 +1,5 @@
-// Actions of rules as version 4 of EMQX has them: one list of things with a name and parameters. Functions are in the rule;
-// what sends to a service is an action of the configuration, which belongs to the rule that it was created with.
+// Actions of rules in the form of EMQX 4: a list of objects with a name and parameters. Functions are part of the rule; an action that
+// sends to a service is an action of the configuration, which belongs to the rule that it was created with.
 //
 //   {name: data_to_webserver, params: {$resource, ...}}  <──►  actions.http.<id> {connector, parameters}, "http:<id>" in the rule
 
@@ -23,7 +23,7 @@ export interface OwnAction {
 }
 
 export interface ReadAction {
-  /** As the rule has it. */
+  /** As in the rule. */
   readonly configured: unknown
   readonly own?: OwnAction
 }
@@ -41,7 +41,7 @@ const resourceKey = '$resource'
 const keepsQos = -1
 const methods = ['post', 'put', 'get', 'delete']
 
-/** Reads the actions of a request; `ownIds`: names of actions that the rule has, which may be kept. */
+/** Reads the actions of a request; `ownIds`: names of existing actions of the rule, which may be kept. */
 export function readActions(
   sent: readonly SentAction[],
   { resources, ownIds }: { readonly resources: V4Resources; readonly ownIds: ReadonlySet<string> },
@@ -106,7 +106,7 @@ function readServiceAction(
   return { configured: `${names.type}:${own}`, own: { type: names.type, name: own, settings } }
 }
 
-/** An action of a rule in the words of version 4; `place`: in the list of the rule. */
+/** Returns an action of a rule in the form of version 4; `place`: its index in the rule. */
 export function writtenAction(
   action: unknown,
   place: number,
@@ -145,11 +145,11 @@ function writtenRepublish(args: Readonly<Record<string, unknown>>): Record<strin
   }
 }
 
-/** Whether an action of the configuration was created with a rule of version 4, and goes with it. */
+/** Returns whether an action of the configuration was created with a rule of version 4, and is deleted with it. */
 export function isCreatedWithRule(id: string): boolean {
   const [type = '', name = ''] = id.split(':')
   return name.startsWith(`${namesOfType(type).action}_`) || name.startsWith(nanoMqPrefix)
 }
 
-/** In front of the names of actions and connectors that a rule of NanoMQ's API has. */
+/** Prefix of the names of actions and connectors of a rule of NanoMQ's API. */
 export const nanoMqPrefix = 'nanomq_rule_'

@@ -1,11 +1,11 @@
-// Actions of rules as the API of NanoMQ has them: each says where the service is. It becomes a connector and an action of the
-// configuration, which go with the rule.
+// Actions of rules in the form of NanoMQ's API: each contains the address of its service. It becomes a connector and an
+// action of the configuration, which belong to the rule.
 
 import { type ApiError, refuse } from '../api-error.ts'
 import type { RuleOperations } from '../operations/rules.ts'
 import { type OwnAction, nanoMqPrefix, type SentAction } from './actions.ts'
 
-/** An action with the connector that it has for itself. */
+/** An action with its own connector. */
 export interface NanoMqAction {
   readonly connector: OwnAction
   readonly action: OwnAction
@@ -33,12 +33,12 @@ const tableForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 /** Columns of a rule that selects everything. */
 const allColumns = ['qos', 'id', 'topic', 'clientid', 'username', 'timestamp', 'payload']
 
-/** Whether a rule is written in the way of NanoMQ. */
+/** Returns whether a rule has the form of NanoMQ. */
 export function isForNanoMq(actions: readonly SentAction[] | undefined): boolean {
   return actions?.some(({ name }) => Object.hasOwn(kinds, name)) === true
 }
 
-/** What the actions of rule `number` are made of, or why they cannot be. */
+/** Reads the actions of rule `number`, or returns why they are invalid. */
 export function readNanoMqActions(
   actions: readonly SentAction[],
   { number, sql, rules }: { readonly number: number; readonly sql: string; readonly rules: RuleOperations },

@@ -1,4 +1,4 @@
-// Connectors as resources of version 4 of EMQX.
+// Connectors as resources of EMQX 4.
 
 import type { ReplyOf, v4ResourceEndpoints } from '../../contract/index.ts'
 import { type ApiError, refuse } from '../api-error.ts'
@@ -9,7 +9,7 @@ type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number
 
 const idPrefix = 'resource:'
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
-/** Settings of `ssl`, by the names that version 4 has for them beside the other settings. */
+/** Settings of `ssl`, by the names in version 4, where they are next to other settings. */
 const tlsNames: Readonly<Record<string, string>> = {
   ssl: 'enable',
   cacertfile: 'cacertfile',
@@ -19,7 +19,7 @@ const tlsNames: Readonly<Record<string, string>> = {
   verify: 'verify_peer',
 }
 
-/** The connectors, each with the ID that version 4 knows it by. */
+/** The connectors by their IDs in version 4. */
 export class V4Resources {
   readonly #rules: RuleOperations
 
@@ -31,7 +31,7 @@ export class V4Resources {
     return this.#rules.resources('connectors')
   }
 
-  /** Types that connectors can have. */
+  /** Types of connectors. */
   types(): readonly ServiceNames[] {
     return this.#rules.serviceTypes().map(namesOfType)
   }
@@ -51,7 +51,7 @@ export class V4Resources {
     )
   }
 
-  /** The name of a connector with this ID, or why there cannot be one. */
+  /** Returns the name of a connector with this ID, or why the ID is invalid. */
   nameFor(id: string): string | ApiError {
     const name = id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id
     if (!nameForm.test(name))
@@ -78,7 +78,7 @@ export class V4Resources {
   }
 }
 
-/** The settings of a connector, from what version 4 calls its `config`. */
+/** Returns the settings of a connector from `config` of version 4. */
 export function settingsOf(
   { settings: names }: ServiceNames,
   config: Readonly<Record<string, unknown>>,
@@ -89,7 +89,7 @@ export function settingsOf(
   for (const [key, value] of Object.entries(config)) {
     const inTls = Object.hasOwn(tlsNames, key) && !isObject(value) ? tlsNames[key] : undefined
     if (inTls === undefined) own.push([key, value])
-    // Forms of version 4 send what was left empty.
+    // Forms of version 4 send empty fields.
     else if (value !== '') ssl.push([inTls, value])
   }
   const told = description === undefined ? {} : { description }

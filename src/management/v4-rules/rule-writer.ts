@@ -1,5 +1,5 @@
-// Creates, changes and deletes rules with the actions and connectors that belong to them. Each is a change of the configuration
-// of its own: if a later one fails, the earlier ones are taken back.
+// Creates, changes and deletes rules with their actions and connectors. Each is a separate change of the configuration:
+// if a later one fails, the earlier ones are undone.
 
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../../contract/index.ts'
@@ -16,7 +16,7 @@ import {
 import { isForNanoMq, readNanoMqActions } from './nanomq-actions.ts'
 import { V4Resources } from './resources.ts'
 
-/** What a request says of a rule. */
+/** A rule in a request. */
 export interface SentRule {
   readonly rawsql?: string
   readonly actions?: readonly SentAction[]
@@ -29,7 +29,7 @@ const prefix = 'rule:'
 const idForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
 const idBytes = 4
 
-/** The ID of version 4, from the ID in the configuration. */
+/** Returns the ID in version 4 for an ID in the configuration. */
 export function v4Id(id: string): string {
   return prefix + id
 }
@@ -94,7 +94,7 @@ export class RuleWriter {
       by,
     )
     if ('code' in changed) return changed
-    // What still holds messages goes on sending them.
+    // Actions with stored messages continue to send them.
     const stored = await this.#storedIn(ids)
     const emptied = ids.filter((id) => !actions.includes(id) && (stored.get(id) ?? 0) === 0)
     await this.#removeOwn(emptied, by)
@@ -130,7 +130,7 @@ export class RuleWriter {
   }
 
   async #put(id: string, settings: RuleSettings, puts: readonly Put[], by: Caller): Promise<Rule | ApiError> {
-    // Before anything is changed: nothing has to be taken back for a slip in the SQL.
+    // Before anything is changed, so that an error in the SQL needs no undo.
     const wrongSql = this.#rules.problemOfSql(settings.sql)
     if (wrongSql !== undefined) return refuse('invalidParameter', wrongSql)
     const done: Put[] = []
@@ -167,7 +167,7 @@ export class RuleWriter {
     return isCreatedWithRule(action) && this.#rules.usersOf('actions', { type, name }).every((user) => user === rule)
   }
 
-  /** Nothing has their names any more but they themselves. */
+  /** Only they have their names. */
   async #removeOwn(actions: readonly string[], by: Caller): Promise<void> {
     for (const id of actions) {
       const [type = '', name = ''] = id.split(':')
@@ -198,7 +198,7 @@ function putsOf(read: readonly ReadAction[]): readonly Put[] {
   return read.flatMap(({ own }) => (own === undefined ? [] : [{ kind: 'actions' as const, what: own }]))
 }
 
-/** In the words of version 4. */
+/** In the form of version 4. */
 export function refusalOf({ problem, isAbout }: RuleProblem): ApiError {
   return isAbout === 'disk' ? refuse('unknownError', problem) : refuse('invalidParameter', problem)
 }

@@ -1,8 +1,8 @@
-// How version 4 of EMQX calls services, and the settings of services. What is not in here has the same name in both versions.
+// Names of services and their settings in EMQX 4. Other names are the same in both versions.
 
-/** One type of connector, in the words of version 4. */
+/** One type of connector in version 4. */
 export interface ServiceNames {
-  /** Of the connector, and of its actions, in the configuration. */
+  /** Of the connector and its actions in the configuration. */
   readonly type: string
   readonly resource: string
   readonly action: string
@@ -57,7 +57,7 @@ export function namesOfType(type: string): ServiceNames {
   return known.find((names) => names.type === type) ?? named(type, type, type, {})
 }
 
-/** Names in `from` become those that `names` has for them; others stay. */
+/** Replaces names in `from` by those in `names`; others stay. */
 export function renamed(
   from: Readonly<Record<string, unknown>>,
   names: Readonly<Record<string, string>>,
@@ -67,7 +67,7 @@ export function renamed(
   )
 }
 
-/** The other direction. */
+/** The reverse mapping. */
 export function reversed(names: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(names).map(([from, to]) => [to, from]))
 }

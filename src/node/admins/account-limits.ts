@@ -1,2 +1,2 @@
-/** Accounts and API keys together, of one node. */
+/** Maximum number of accounts and API keys of one node, together. */
 export const maxAdmins = 10_000

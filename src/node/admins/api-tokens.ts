@@ -1,4 +1,4 @@
-// Who may use the management API by a token that the holder of a key has signed.
+// Authenticates users of the management API by signed tokens.
 
 import { checkToken, readTokenKeys } from '../../access/index.ts'
 import { configErrorAt, formatConfigError, type GodwitConfig } from '../../config/index.ts'
@@ -42,9 +42,9 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
 const roles = { administrator: 'administrator', viewer: 'viewer', publisher: 'publisher' } as const
 
 /**
- * What the claim `role` lets its bearer do, as the API writes roles: `viewer`, or `ns:plant::viewer` of a namespace. Absent: an
- * administrator, as tokens always were. undefined: it says something else, and whoever meant to say less must not get
- * more.
+ * Returns the rights of the claim `role` in the form of the API: `viewer`, or `ns:plant::viewer` in a namespace.
+ * Absent: an administrator, as in earlier versions. undefined: an unknown value, which must not grant more than
+ * intended.
  */
 function rightsOf(claim: unknown): Pick<SignedIn, 'role' | 'namespace'> | undefined {
   if (claim === undefined) return { role: 'administrator', namespace: undefined }

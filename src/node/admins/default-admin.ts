@@ -1,9 +1,9 @@
-// The account of `http_server`: the first administrator, and the one that always is.
+// The account of `http_server`: the first administrator, which always exists.
 //
-//   password in the configuration     that one opens, whatever was kept
-//   none, and one is kept             that one
-//   none, hardened                    the first start makes one, shows it once and keeps its hash
-//   none, legacy                      the one that everybody knows
+//   password in the configuration     that one is valid, whatever is stored
+//   none, and one is stored           the stored one
+//   none, hardened                    the first start creates one, shows it once and stores its hash
+//   none, legacy                      the well-known default
 
 import { randomBytes } from 'node:crypto'
 import type { GodwitConfig } from '../../config/index.ts'
@@ -30,7 +30,7 @@ export function configuredAccountOf(
   return { username, password: password ?? unsaid }
 }
 
-/** Makes a password at the first start of a node that was told none. undefined: there is one. Throws StorageFailure. */
+/** Creates a password at the first start of a node without one. undefined: there is one. Throws StorageFailure. */
 export async function generateAdminPassword(
   { username, password: told }: ConfiguredAccount,
   records: AccessRecords,
@@ -46,14 +46,14 @@ export async function generateAdminPassword(
   return { username, password }
 }
 
-/** Of the password in the configuration. */
+/** About the password in the configuration. */
 export const wellKnownPasswordText = {
   key: 'http_server.password',
   message: 'everybody tries that password first',
   hint: 'set one of your own, or none for a random one',
 } as const
 
-/** What is to be said of a configured password that everybody tries first. */
+/** Returns the text for a configured password that is well known. */
 export function passwordRisk(
   { http, node }: GodwitConfig,
   isLoopback: boolean,

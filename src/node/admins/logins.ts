@@ -1,9 +1,9 @@
-// Who has signed in once and shows a token from then on. In memory only: after a restart everybody signs in anew.
+// Logins with tokens, in memory only: after a restart all users log in again.
 //
-//   token ──sha256──► {whose, the password that it was begun with, when it was last shown}
+//   token ──sha256──► {account, its password at that time, last use}
 //
-// A login ends when it is not shown for an hour, when somebody ends it, when its password is another one, when its account
-// is gone, and when the account does not come in by a password any more. Role and namespace are looked up each time, so that a change of them holds at once.
+// A login ends when it is not used for an hour, when the user ends it, when the password of its account changes, when the account is
+// deleted, and when the account may not use a password any more. Role and namespace are looked up each time, so changes apply at once.
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { Logins, SignedIn } from '../../management/index.ts'
@@ -12,19 +12,19 @@ import { callerOf, configuredCaller, type ConfiguredAccount } from './operator-s
 
 export interface LoginDependencies {
   readonly records: Pick<AccessRecords, 'find'>
-  /** As the configuration says it now: the same object as long as it says the same. */
+  /** The configured account: the same object while it is unchanged. */
   readonly own: () => ConfiguredAccount
-  /** Whether somebody of that name comes in by a password now: a login is no way around that. */
+  /** Returns whether an account of that name may use a password now: a login must not bypass that. */
   readonly canSignIn: (name: string) => boolean
-  /** A clock that never goes back. */
+  /** A clock that never decreases. */
   readonly nowMs: () => number
 }
 
-/** So long a login may not be shown. */
+/** Maximum time without use. */
 export const loginIdleMs = 3_600_000
-/** So long it is known of one that it has ended. */
+/** Time for which an ended login is remembered. */
 const rememberedMs = 2 * loginIdleMs
-/** Of one account, and of all together; beyond it the one goes that was not shown for the longest time. */
+/** Maximum for one account, and for all; beyond it the one that was unused longest is dropped. */
 export const maxLoginsOfAccount = 64
 const maxLogins = 8_192
 const tokenBytes = 32
@@ -38,7 +38,7 @@ interface Login {
 }
 
 export function adminLogins({ records, own, canSignIn, nowMs }: LoginDependencies): Logins {
-  /** By digest of the token, the one that was shown longest ago first. */
+  /** By digest of the token, the least recently used first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
   const passwordOf = (name: string): object | undefined => {

@@ -1,4 +1,5 @@
-// Who may use the management API, by name and password: the account of `http_server`, other people, programs.
+// Authenticates users of the management API by name and password: the account of `http_server`, other accounts,
+// programs.
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Accounts, SignedIn } from '../../management/index.ts'
@@ -11,7 +12,7 @@ import { isWellKnownPassword } from './well-known-passwords.ts'
 /** The account of `http_server`. */
 export interface ConfiguredAccount {
   readonly username: string
-  /** As the configuration has it; undefined: what is kept of it is in the records, if it has one. */
+  /** Password of the configuration; undefined: the one in the records, if any. */
   readonly password: string | undefined
 }
 
@@ -20,29 +21,29 @@ export interface AuthenticationDependencies {
   readonly work: PasswordHasher
   readonly recent: RecentSignIns
   readonly own: ConfiguredAccount
-  /** Passwords that everybody tries open nothing, unless the configuration has them. */
+  /** Well-known passwords are refused, unless they are in the configuration. */
   readonly isHardened: boolean
-  /** The account of `http_server` comes in by no password: `auth_type = jwt`. */
+  /** The account of `http_server` may not use a password: `auth_type = jwt`. */
   readonly refusesOwn: boolean
   /** Wall clock. */
   nowMs(): number
 }
 
-/** What was right before need not be worked out again. Those that are left out cost what they cost the first time. */
+/** Maximum cached results of correct passwords. Others are computed again. */
 const maxRemembered = 1_024
 
 export function adminAuthentication(dependencies: AuthenticationDependencies): Accounts {
   const { records, work, recent, own, refusesOwn } = dependencies
-  // What is remembered is of no use to whoever reads the memory of another day.
+  // Makes the cache useless outside of this process.
   const key = randomBytes(32)
   const fingerprintOf = (name: string, password: string): string =>
     createHmac('sha256', key)
       .update(JSON.stringify([name, password]))
       .digest('base64')
   const ofConfiguration = own.password === undefined ? undefined : fingerprintOf(own.username, own.password)
-  /** By fingerprint: the record that it was right for. A record that is changed is another one. */
+  /** By fingerprint: the record for which it was correct. A changed record is another object. */
   const remembered = new Map<string, AccountRecord | ApiKeyRecord>()
-  /** Of whom no record counts: the configuration says the password, or nobody of that name comes in. */
+  /** Returns whether the records are ignored: the configuration has the password, or the account may not use one. */
   const isOwn = (name: string): boolean => (refusesOwn || ofConfiguration !== undefined) && name === own.username
   const find = (name: string): AccountRecord | ApiKeyRecord | undefined => {
     const apiKey = records.find({ kind: 'api-key', id: name })
@@ -59,7 +60,7 @@ export function adminAuthentication(dependencies: AuthenticationDependencies): A
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
       const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, dependencies.nowMs()), gone }
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
-      // It may have been taken away meanwhile.
+      // It may have been deleted meanwhile.
       if (record === undefined || find(name) !== record || !canSignIn(record, dependencies)) return undefined
       if (record.kind === 'account' && dependencies.isHardened && isWellKnownPassword(name, password))
         return 'well-known'
@@ -81,7 +82,7 @@ function canSignIn(record: AccountRecord | ApiKeyRecord, dependencies: Authentic
   return record.isEnabled && (record.expiresAtMs === undefined || dependencies.nowMs() < record.expiresAtMs)
 }
 
-/** What somebody is whose record this is, however they have shown it. */
+/** Returns the caller of a record, for any credentials. */
 export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
   const { role, namespace } = record
   return record.kind === 'account'
@@ -89,7 +90,7 @@ export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
     : { name: record.id, by: 'api-key', role, namespace, login: undefined }
 }
 
-/** The account of `http_server`, whatever a record of its name says. */
+/** Returns the caller of the account of `http_server`, whatever a record of its name says. */
 export function configuredCaller({ username }: ConfiguredAccount): SignedIn {
   return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
 }

@@ -1,13 +1,12 @@
-// Passwords of people, and how they are kept: so that one guess takes a good part of a second's hundredth and much
-// memory. Guesses are worked on one at a time and address by address, so that many of them neither fill the machine nor
-// keep anybody else waiting for long. However many wait, each is looked at while its client is there: one of them may be right. Their number
-// has a limit where requests come in: so many connections, and so many requests of each that are not answered. Within an
-// address the names take turns, and a name that was right there lately has a turn beside the address.
+// Password hashing for API accounts: one check takes almost a hundredth of a second and much memory. Checks run one at a time and
+// alternate between addresses, so that many guesses neither exhaust the machine nor delay others for long. Every waiting password is
+// checked while its client is connected, because it may be correct. Connections and requests limit their number. Within an address the
+// names alternate, and a name that was correct there recently has its own turn next to the address.
 //
-//   who is in already   another password            ──── first ──┐
+//   authenticated       another password            ──── first ──┐
 //   10.0.0.9            admin: guess guess guess    ─┐           │
 //                       root: guess guess guess      ├─ in turns ┼──► one at a time
-//   10.0.0.9 and ann    ann, right there lately      │           │
+//   10.0.0.9 and ann    ann, correct there recently  │           │
 //   10.0.0.1            admin                       ─┘           ┘
 
 import crypto, { type BinaryLike } from 'node:crypto'
@@ -16,28 +15,28 @@ import type { KeptPassword } from '../../records/index.ts'
 const saltBytes = 16
 const hashBytes = 32
 /**
- * 46 MiB, once, which costs a guesser what 19 MiB twice do. More than 32 MiB are given back to the system each time;
- * less the C library keeps for the next time, for each thread of the pool that has ever worked on one: some 400 MiB.
+ * 46 MiB once costs an attacker as much as 19 MiB twice. Blocks above 32 MiB are returned to the system each time; the
+ * C library would keep smaller ones for each thread of the pool: about 400 MiB.
  */
 const argonParameters = { algorithm: 'argon2id', memory: 47_104, passes: 1, lanes: 1 } as const
-/** For a Node that was built without argon2: 32 MiB and a little. */
+/** For a Node without argon2: slightly more than 32 MiB. */
 const scryptParameters = { algorithm: 'scrypt', memory: 32_768, passes: 8, lanes: 1 } as const
 
-/** In the place of an address: of those who have signed in, whom no stranger keeps waiting. */
+/** Replaces the address for authenticated callers, so that unauthenticated ones cannot delay them. */
 export const authenticatedOrigin = ''
 
-/** Whose password it is said to be. */
+/** The name that a password belongs to. */
 export interface ClaimedName {
   readonly name: string
-  /** The name signed in from this address with the right password lately. */
+  /** The name used the correct password from this address recently. */
   readonly wasRightHere: boolean
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the result is not needed any more. */
   readonly gone?: AbortSignal | undefined
 }
 
 const unnamed: ClaimedName = { name: '', wasRightHere: false }
 
-/** Where a derivation waits: turns rotate, and names rotate within a turn. */
+/** Position in the queue: turns alternate, and names alternate within a turn. */
 interface Place {
   readonly turn: string
   readonly name: string
@@ -48,7 +47,7 @@ type HashParameters = Omit<KeptPassword, 'salt' | 'hash'>
 
 const passwordParameters: HashParameters = typeof crypto.argon2 === 'function' ? argonParameters : scryptParameters
 
-/** Of a random secret: nobody finds it by trying, so that it may be quick. */
+/** For a random secret, which cannot be guessed, so the hash may be fast. */
 export function hashSecret(secret: string): KeptPassword {
   const salt = crypto.randomBytes(saltBytes)
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
@@ -66,7 +65,7 @@ export class PasswordHasher {
     this.#stranger = { ...passwordParameters, salt: crypto.randomBytes(saltBytes), hash: crypto.randomBytes(hashBytes) }
   }
 
-  /** A password of somebody, as it is to be kept. */
+  /** Hashes a password for storage. */
   async hash(password: string): Promise<KeptPassword> {
     const salt = crypto.randomBytes(saltBytes)
     return {
@@ -77,10 +76,10 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether it is the password that was kept; undefined: of nobody. It takes the time of one person's password for
-   * everybody who is wrong, also where a secret was kept or nobody is known. A wrong password of a name that was right
-   * here lately is worked on a second time in the turn of its address: its answer comes no sooner than that of any other
-   * name, and does not tell that the name is known.
+   * Checks a password against the stored hash; undefined: there is none. For wrong passwords it takes the time of an
+   * account's password, also for secrets and unknown names. A wrong password of a name that was correct here recently
+   * is checked a second time in the turn of its address, so that the time of the response does not show that the name
+   * is known.
    */
   async isPassword(
     password: string,
@@ -98,12 +97,12 @@ export class PasswordHasher {
     return isRight(from)
   }
 
-  /** What waits is not worked on any more, and never resolves. */
+  /** Waiting checks are dropped and never resolve. */
   close(): void {
     this.#waiting.clear()
   }
 
-  /** Never resolves where `gone` is aborted while it waits: the place is free at once. */
+  /** Never resolves if `gone` is aborted while it waits: its place is free at once. */
   async #queue<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
     if (this.#isBusy) await this.#wait(place)
     this.#isBusy = true
@@ -134,7 +133,7 @@ export class PasswordHasher {
     if (names.size === 0) this.#waiting.delete(turn)
   }
 
-  /** The first of the turn, and in it of the name, that was not asked for the longest time. Constant time. */
+  /** Starts the first check of the turn and name that waited longest. Constant time. */
   #startNext(): void {
     const inside = this.#waiting.get(authenticatedOrigin)
     const [waiting] = inside === undefined ? this.#waiting : [[authenticatedOrigin, inside] as const]
@@ -148,7 +147,7 @@ export class PasswordHasher {
     if (requests.size > 0) names.set(name, requests)
     this.#waiting.delete(turn)
     if (names.size > 0) this.#waiting.set(turn, names)
-    // Who comes in between now and then waits too.
+    // Checks that arrive in between wait too.
     this.#isBusy = true
     next?.()
   }
@@ -156,7 +155,7 @@ export class PasswordHasher {
 
 const ofInsiders: Place = { turn: authenticatedOrigin, name: '' }
 
-/** A record that somebody has written by hand may have a hash of any length. */
+/** A record written by hand may have a hash of any length. */
 function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && crypto.timingSafeEqual(one, other)
 }

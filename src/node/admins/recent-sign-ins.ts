@@ -1,14 +1,14 @@
-// Pairs of an address and a name that signed in with the right password in the last twelve hours. Such a pair has a turn of
-// its own when its password is checked again, so guesses from the same address do not delay it. In memory only.
+// Pairs of an address and a name that used the correct password in the last twelve hours. Such a pair has its own turn
+// when its password is checked again, so guesses from the same address do not delay it. In memory only.
 
 import { createHash } from 'node:crypto'
 
 const rememberedMs = 12 * 3_600_000
-/** Maximum pairs; the pair that signed in longest ago is dropped first. */
+/** Maximum pairs; the oldest is dropped first. */
 const maxPairs = 4_096
 
 export class RecentSignIns {
-  /** Wall clock of the last sign-in, oldest first. */
+  /** Wall clock of the last success, oldest first. */
   readonly #signedInAtMs = new Map<string, number>()
 
   note(address: string, name: string, nowMs: number): void {

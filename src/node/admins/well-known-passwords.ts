@@ -1,4 +1,4 @@
-// Passwords that everybody tries first.
+// Passwords that attackers try first.
 
 const wellKnown: ReadonlySet<string> = new Set([
   'public',

@@ -11,7 +11,7 @@ import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 export interface AccountDependencies {
   readonly records: AccessRecords
   readonly work: PasswordHasher
-  /** As the configuration says it now. */
+  /** The currently configured account. */
   readonly own: () => ConfiguredAccount
   readonly isHardened: boolean
   readonly log: Log
@@ -19,7 +19,7 @@ export interface AccountDependencies {
 
 const nothing: NodeRecordChange = { put: [], delete: [] }
 
-/** Makes a change of what is in the book when its turn comes, or says why there is none. */
+/** Returns a change of the current records, or why there is none. */
 type ChangePlan = () => NodeRecordChange | AccountRefusal
 
 export function accountOperations(dependencies: AccountDependencies): AccountOperations {
@@ -69,7 +69,7 @@ function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange
       const { role = 'administrator', namespace } = change
       const isOwn = name === own().username
       if (isOwn && (role !== 'administrator' || namespace !== undefined)) return 'is-own'
-      // Where the configuration has all of it, nothing is kept of it here.
+      // Everything of the account is in the configuration, so nothing is stored.
       if (isOwn && find(name) === undefined) return undefined
       return carryOut(`account ${name} changed`, by, () => replace(name, change))
     },
@@ -104,11 +104,11 @@ function usersOf({ records, own }: AccountDependencies): User[] {
 }
 
 function userOf({ name, role, namespace, description }: AccountRecord): User {
-  // No way leads to an account that only publishes; were there one, it would at least be able to do no more.
+  // The record cannot have the role publisher; if it had, this is the role with the fewest rights.
   return { name, role: role === 'administrator' ? role : 'viewer', namespace, description }
 }
 
-/** People and programs sign in alike, so a name stands for one of them. */
+/** Users and programs authenticate in the same way, so a name belongs to one of them. */
 function isTaken({ records, own }: AccountDependencies, name: string): boolean {
   if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
   return records.find({ kind: 'api-key', id: name }) !== undefined

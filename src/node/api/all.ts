@@ -1,4 +1,4 @@
-// Everything that the API may ask of this node. A new set of operations adds its line here.
+// All operations of the API for this node. A new set adds its line here.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Store } from '../../storage/index.ts'
@@ -33,7 +33,7 @@ import { retainedOperations } from './retained.ts'
 import type { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { namespacedOperationsOf } from './namespace-scope.ts'
 
-/** The parts of a running node that operations work with. */
+/** Parts of a running node that operations use. */
 export interface NodeDependencies {
   readonly config: GodwitConfig
   readonly nodeName: string
@@ -48,18 +48,18 @@ export interface NodeDependencies {
   readonly listeners: ListenerManager
   readonly bridges: BridgeConfig
   readonly gateways: GatewayConfig
-  /** Connections that the machine has room for. */
+  /** Maximum connections of the machine. */
   readonly room: number
   readonly configuration: LiveConfig
   readonly observation: Monitoring
   readonly hiddenPresets: ShadowedCredentials
-  /** The node's own way to what is stored. */
+  /** The store of the main thread. */
   readonly ownStore: Store
   readonly audit: AuditOperations
   readonly namespaceLimits: NamespaceLimitsInForce
 }
 
-/** All but those about accounts, which belong to the door of the API. */
+/** All operations except those of accounts, which belong to the management server. */
 export function operationsOf(
   dependencies: NodeDependencies,
 ): Omit<Operations, 'accounts'> & { readonly backup: NodeBackups } {

@@ -1,4 +1,4 @@
-// Backups of this node: files in its backup directory, and what is made of them.
+// Backups of this node: files in its backup directory.
 
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -50,28 +50,28 @@ import {
 import { TooLarge, writableOf } from '../backup/open-file.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 
-/** What of the node backups are made of. */
+/** Parts of the node that backups contain. */
 export interface BackupDependencies extends ImportDependencies {
   readonly nodeName: string
   readonly ownStore: Store
   readonly log: Logger
 }
 
-/** The first part of the names of archives that somebody has asked for. */
+/** Prefix of archives that were requested. */
 const exportPrefix = 'godwit'
 
 const scheduledPrefix = 'godwit-scheduled'
 
-/** Of archives that the broker makes by itself: nobody has asked for them. */
+/** Scope of automatic backups. */
 const itself: BackupScope = {
   namespace: undefined,
   mayManageAccounts: true,
   by: { name: 'schedule', by: 'nobody', role: 'administrator', namespace: undefined, address: '', login: undefined },
 }
 
-/** Operations for those who ask, and the making of archives that nobody asks for. */
+/** Operations for callers, and automatic backups. */
 export interface NodeBackups extends BackupOperations {
-  /** Makes one, and removes the oldest of its kind beyond so many. What fails is in the log. Never rejects. */
+  /** Makes one, and deletes the oldest automatic ones beyond `keep`. Failures are logged. Never rejects. */
   readonly makeScheduled: (keep: number) => Promise<void>
 }
 
@@ -124,10 +124,10 @@ class BackupOperator {
     return { file, content: handle.createReadStream({ start: 0 }) }
   }
 
-  /** Who could not have exported it may not take it home either. */
+  /** A caller who could not export it must not download it either. */
   async #refusalToRead(handle: FileHandle, filename: string): Promise<BackupRefusal | undefined> {
     const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
-    // What cannot be read may hold anything.
+    // An unreadable archive may contain anything.
     if ('symbol' in checked) return refusal('FORBIDDEN', checked.message)
     const sets = accountSetsIn(checked)
     return sets.length === 0 ? undefined : forbiddenFor(sets)
@@ -139,7 +139,7 @@ class BackupOperator {
   }
 
   async receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal> {
-    // It may break off before anybody reads of it: whoever reads hears of that then.
+    // It may fail before it is read; the reader gets the error.
     content.on('error', () => {})
     const unfinished = await this.#folder.begin(scope, filename)
     if ('symbol' in unfinished) {
@@ -152,7 +152,7 @@ class BackupOperator {
       const { handle } = unfinished
       const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
       if ('symbol' in checked) return checked
-      // Neither the profile nor who it is for matters before it is carried out.
+      // Profile and scope matter only for an import.
       const wish = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
       const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
       const refused = refusalOf(this.#dependencies, { scope: anybody, wish, tables: tableNames }, checked)
@@ -198,7 +198,7 @@ class BackupOperator {
       )
     }
     const asked = sets?.flatMap((name) => tableSets[name] ?? [])
-    // Whoever asks for some tables only, or for some sections only, gets no more than that.
+    // A request for some tables or sections gets no others.
     const tables = namespace !== undefined ? [] : (asked ?? (rootKeys === undefined ? tableNames : []))
     return {
       namespace,
@@ -284,7 +284,7 @@ class BackupOperator {
     })
   }
 
-  /** Another archive, or the broker as it is now. */
+  /** Another archive, or the running broker. */
   async #second(
     scope: BackupScope,
     filename: string | undefined,
@@ -300,7 +300,7 @@ class BackupOperator {
         await opened.handle.close()
       }
     }
-    // What would be exported of a namespace: nothing of the whole broker is told.
+    // What an export of a namespace would contain, without data of the whole broker.
     if (scope.namespace !== undefined) return { configuration: {} }
     const moment = takeBrokerSnapshot(this.#dependencies)
     const budget = new ScanBudget()
@@ -340,7 +340,7 @@ class BackupOperator {
     })
   }
 
-  /** Two at a time would see each other's half. */
+  /** Two at a time would see incomplete results of each other. */
   async #runExclusively<Outcome>(
     job: BackupProgress['job'],
     work: () => Promise<Outcome | BackupRefusal>,
@@ -368,7 +368,7 @@ class BackupOperator {
   }
 }
 
-/** Writes what comes, as long as it is not too much. */
+/** Writes the content up to a maximum size. */
 async function receiveContent(content: Readable, handle: FileHandle): Promise<BackupRefusal | undefined> {
   try {
     await pipeline(content, writableOf(handle, archiveLimits.packedBytes))

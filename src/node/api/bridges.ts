@@ -1,4 +1,4 @@
-// Bridges as the configuration has them. What is changed of them goes the way of every change of configuration.
+// Configured bridges. Their changes are changes of the configuration.
 
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
@@ -24,7 +24,7 @@ export interface BridgeFacts {
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
-/** A file of certificates is smaller. */
+/** Files of certificates are smaller. */
 const maxPemBytes = 1_048_576
 const digestLength = 16
 
@@ -47,7 +47,7 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
   }
 }
 
-/** Persists one change of a bridge. `changeOf` is called when the changes before this one are made. */
+/** Writes one change of a bridge. `changeOf` is called after earlier changes were applied. */
 async function write(
   configuration: LiveConfig,
   { bridge, caller: { name, by, address } }: { readonly bridge: string; readonly caller: Caller },
@@ -63,14 +63,14 @@ function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeCon
   return new Map([...bridges.mqtt.named, ...bridgesOfAws(bridges)])
 }
 
-/** What is to be written for a bridge as it is in `config`. */
+/** Returns the settings to write for the current bridge. */
 function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
   const now = bridgesIn(config).get(bridge)
   if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is not configured any more` })
   return sectionOf(bridge, typeof settings === 'function' ? settings(now) : settings)
 }
 
-/** The part of the configuration with one bridge; `settings` null: without it. */
+/** Returns a configuration with one bridge; `settings` null: without it. */
 function sectionOf(bridge: string, settings: object | null): ConfigObject | ConfigRefusal {
   const atAws = nameAtAws(bridge)
   const bridges = atAws === undefined ? { mqtt: { [bridge]: settings } } : { aws: { [atAws]: settings } }
@@ -78,7 +78,7 @@ function sectionOf(bridge: string, settings: object | null): ConfigObject | Conf
   return 'faults' in parsed ? refuseFaults('invalid', parsed.faults) : parsed.value
 }
 
-/** Nothing but certificates: whoever may name a file is not shown what else may stand in it. */
+/** Returns only certificates: a caller who may name a file must not see other contents of it. */
 async function certificatesIn(file: string): Promise<string | undefined> {
   const status = await stat(file).catch(() => undefined)
   if (status?.isFile() !== true || status.size > maxPemBytes) return undefined
@@ -87,7 +87,7 @@ async function certificatesIn(file: string): Promise<string | undefined> {
   return blocks === null ? undefined : `${blocks.join('\n')}\n`
 }
 
-/** The name says what is in it: what is in force is never written over. */
+/** The name contains a hash of the content, so a file in use is never overwritten. */
 async function keepPem(folder: string, name: string, pem: string): Promise<string> {
   const digest = createHash('sha256').update(pem).digest('hex').slice(0, digestLength)
   const path = join(folder, `${name}-${digest}.pem`)

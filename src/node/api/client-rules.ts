@@ -15,12 +15,12 @@ import { type ShardQueries, queryShard } from './query-shard.ts'
 import { filterInSlices } from '../records/record-scan.ts'
 import { orNotStored, pageFromTheEnd } from './credentials.ts'
 
-/** Written and told together: more would hold the loop of whoever hears of them. */
+/** Maximum rules in one change, which would otherwise block the event loops of the receivers. */
 const maxRulesPerWrite = 1_000
-/** Bans that have run out and are taken away with the next one that comes. */
+/** Expired bans that are deleted with the next new one. */
 const maxExpiredBansRemoved = 100
 
-/** `namespace`: whose rules and bans; undefined: those of none. */
+/** `namespace`: of the rules and bans; undefined: of no namespace. */
 export function clientRuleOperations(
   { accessRecords: records, supervisor }: { readonly accessRecords: AccessRecords; readonly supervisor: ShardQueries },
   namespace?: string,
@@ -64,7 +64,7 @@ export function clientRuleOperations(
   }
 }
 
-/** Each shard keeps out those that flap there. One that does not answer keeps nobody out either. */
+/** Each shard bans its flapping clients. A shard that does not respond has none. */
 async function flappingOnShards(
   supervisor: ShardQueries,
   namespace: string | undefined,
@@ -83,7 +83,7 @@ interface RuleList {
   readonly namespace: string | undefined
 }
 
-/** A piece of each record. */
+/** Fields of each record. */
 function placeOf({ namespace }: RuleList): { readonly namespace?: string } {
   return namespace === undefined ? {} : { namespace }
 }
@@ -106,7 +106,7 @@ async function listRules(
   return { items: found.slice(start, start + limit), count: found.length }
 }
 
-/** The longest text that a rule is stored under. */
+/** Maximum length of the name of a rule. */
 const maxKeyBytes = 65_535
 
 async function storeRules(book: RuleList, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
@@ -134,14 +134,14 @@ async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKe
   await records.decide(() => {
     const there = keys.filter((key) => records.find(key) !== undefined)
     if (there.length > 0) outcome = 'deleted'
-    // A client that is kept out for flapping is let in by hand as well, and is nowhere in the book.
+    // Deleting a ban for flapping, which is not in the records.
     const [first] = keys
     return { put: [], delete: there.length === 0 && first?.kind === 'ban' ? [first] : there }
   })
   return outcome
 }
 
-/** Those that have run out go with it, a few at a time: nobody asks for them any more. */
+/** Deletes some expired bans as well, which have no effect any more. */
 async function storeBan(book: RuleList, ban: Ban): Promise<undefined> {
   const { records, namespace } = book
   const record: BanRecord = { kind: 'ban', ...placeOf(book), ...ban }

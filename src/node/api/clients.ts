@@ -37,16 +37,16 @@ export function clientOperations(supervisor: ShardQueries, nodeName: string): Cl
   }
 }
 
-/** Of a position that was never given out. */
+/** For an invalid position. */
 const nothingMore = { rows: [], passed: 0, next: undefined } as const
 
 interface Span {
   readonly at: ListPosition
-  /** The list ends with the one before this. */
+  /** The list ends before this shard. */
   readonly shards: number
 }
 
-/** What is about one client lies with its shard, and what is about many with all. */
+/** A query for one client goes to its shard, others to all. */
 function spanOf(supervisor: ShardQueries, clientId: string | undefined, { from }: RowsWanted): Span {
   if (clientId === undefined) return { at: from, shards: supervisor.size }
   const shard = shardOf(clientId, supervisor.size)

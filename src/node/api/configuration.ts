@@ -73,7 +73,7 @@ function hotSettingsOf(config: GodwitConfig): ReturnType<ConfigurationOperations
   }
 }
 
-/** Where nothing is said: hardened, those are let in who come to a loopback address. */
+/** Default of the hardened profile: anonymous clients are accepted on loopback addresses. */
 function allowsAnonymousByDefault(config: GodwitConfig): boolean {
   if (config.node.securityProfile === 'legacy') return true
   const hosts = config.listeners.flatMap(({ host }) => (host === undefined ? hostsOfPort(config) : [host]))

@@ -1,4 +1,5 @@
-// Wishes for the end of the node. Whoever has started it carries them out: a node cannot start itself anew.
+// Requests to stop or restart the node. The code that started the node carries them out, because a node cannot restart
+// itself.
 
 import type { ControlOperations, Requester } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
@@ -6,15 +7,15 @@ import type { Log } from '../../telemetry/index.ts'
 export type ShutdownRequest = 'stop' | 'restart'
 
 export interface ShutdownRequests {
-  /** Resolves with the first wish. */
+  /** Resolves with the first request. */
   readonly requested: Promise<ShutdownRequest>
   readonly operations: ControlOperations
 }
 
-/** So long an answer may take to leave before what it is about is done. */
+/** Time for the response to be sent. */
 const responseGraceMs = 50
 
-/** `problemOfRestart`: why the node could not be started again as things are now. */
+/** `problemOfRestart`: returns why a restart would fail. */
 export function shutdownRequests(
   log: Log,
   problemOfRestart: () => string | undefined = () => undefined,

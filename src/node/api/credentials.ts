@@ -17,15 +17,15 @@ import { filterInSlices, ScanBudget } from '../records/record-scan.ts'
 
 export interface CredentialDependencies {
   readonly accessRecords: AccessRecords
-  /** How new passwords are kept is as the configuration in force has it. */
+  /** The current configuration determines how new passwords are hashed. */
   readonly configuration: { readonly config: GodwitConfig }
   readonly hiddenPresets: ShadowedCredentials
 }
 
-/** What is stored while SCRAM is switched off is as good as later. */
+/** Used for users that are stored while SCRAM is disabled. */
 const defaultScramIterations = 10_000
 
-/** Written and told together: more would hold the loop of whoever hears of them. */
+/** Maximum entries in one change, which would otherwise block the event loops of the receivers. */
 const maxEntriesPerWrite = 500
 
 type SecretRecord = CredentialRecord | ScramRecord | PskRecord
@@ -38,7 +38,7 @@ const lists = {
   psk: 'psk',
 } as const satisfies Record<CredentialList, AccessListName>
 
-/** `namespace`: whose lists; undefined: those of none. */
+/** `namespace`: of the lists; undefined: of no namespace. */
 export function credentialOperations(dependencies: CredentialDependencies, namespace?: string): CredentialOperations {
   const { accessRecords: records } = dependencies
   const maker = new RecordMaker(dependencies, namespace)
@@ -52,7 +52,7 @@ export function credentialOperations(dependencies: CredentialDependencies, names
     create: (list, entries) => orNotStored(() => createAll(dependencies, maker, list, entries)),
     update: (list, entry) =>
       orNotStored(async () => {
-        // Nothing is made for nobody: it takes time, and a name that is none has no record at all.
+        // Checked first, because hashing takes time, and an invalid name has no record.
         if (records.find(keyIn(list, entry.id)) === undefined) return 'missing'
         return replace(records, await maker.make(list, entry))
       }),
@@ -71,7 +71,7 @@ async function listCredentials(
   return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
 }
 
-/** Page 1 is the last of them, backwards. */
+/** Page 1 has the last items, newest first. */
 export function pageFromTheEnd<Item>(found: readonly Item[], page: number, limit: number): Item[] {
   const end = Math.max(0, found.length - (page - 1) * limit)
   return found.slice(Math.max(0, end - limit), end).reverse()
@@ -102,7 +102,7 @@ async function createAll(
   return outcomes
 }
 
-/** What is not the secret stays as it was. */
+/** Fields other than the secret are unchanged. */
 async function replace(records: AccessRecords, made: SecretRecord): Promise<'updated' | 'missing'> {
   let outcome: 'updated' | 'missing' = 'missing'
   await records.decide(() => {
@@ -126,7 +126,7 @@ async function remove(records: AccessRecords, key: SecretKey): Promise<'deleted'
   return outcome
 }
 
-/** The disk's failure as a value: whoever asked is told, and nobody made a mistake. */
+/** Returns a failure of the disk as a value for the caller. */
 export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | NotStored> {
   try {
     return await act()
@@ -136,12 +136,12 @@ export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise
   }
 }
 
-/** Makes secrets unreadable, so that the loop is not held by many of them. */
+/** Hashes secrets without blocking the event loop. */
 class RecordMaker {
   readonly #dependencies: CredentialDependencies
-  /** A piece of each record. */
+  /** Fields of each record. */
   readonly #place: { readonly namespace?: string }
-  /** SCRAM is slow on purpose: one at a time, on a thread of its own, whoever asks. */
+  /** SCRAM is slow by design: one at a time, on another thread, for all callers. */
   #lastScram: Promise<unknown>
 
   constructor(dependencies: CredentialDependencies, namespace: string | undefined) {

@@ -13,7 +13,7 @@ export interface DelayedFacts {
   readonly store: Pick<Store, 'read'>
 }
 
-/** Carries out what the API asks about delayed messages. */
+/** Implements the operations for delayed messages. */
 export function delayedOperations({ nodeName, configuration, supervisor, store }: DelayedFacts): DelayedOperations {
   const writer = new SettingWriter(configuration)
   return {

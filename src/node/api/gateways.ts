@@ -1,4 +1,4 @@
-// Gateways as the configuration has them, and what the shards say of them.
+// Configured gateways, and their state on the shards.
 
 import { describeAsObject, toPlain, valueAt } from '../../config/index.ts'
 import type { Gateway, GatewayOperations, ShardUnavailable } from '../../management/index.ts'
@@ -9,7 +9,7 @@ import { socketsOf } from '../gateways/gateway-sockets.ts'
 import { queryShard, type ShardQueries } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
-/** A shard has so long to say that a client has not answered. */
+/** Additional time for a shard to report that a client has not answered. */
 const answerTimeMs = 2_000
 
 export interface GatewayFacts {
@@ -22,7 +22,7 @@ export function gatewayOperations({ configuration, supervisor, gateways }: Gatew
   const writer = new SettingWriter(configuration)
   return {
     gateways: async () => {
-      // Where there is no socket nobody has anything to say.
+      // Without sockets there are no reports.
       const reports = gateways.plan.length === 0 ? [] : await reportsOf(supervisor)
       if ('silentShard' in reports) return reports
       const described = describeAsObject(configuration.config)['gateway'] as

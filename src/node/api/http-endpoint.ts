@@ -1,6 +1,6 @@
-// Where the API is served over HTTP, through changes of that. What does not change the place holds for the next request and
-// no connection notices. A new place is opened before the old one is let go of; where the two keep each other out, the
-// old one goes first, and comes back if the new one cannot be had.
+// Serves the API over HTTP, also while its settings change. A change with the same address applies to the next request,
+// and connections stay open. A new address is opened before the old one is closed. If both conflict, the old one is
+// closed first, and reopened if the new one fails.
 
 import {
   closeGraceMs,
@@ -11,13 +11,13 @@ import {
 import type { Log } from '../../telemetry/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 
-/** Where it is to be served. */
+/** Address of the API. */
 export interface HttpPlace {
-  /** To try in order. */
+  /** Tried in order. */
   readonly hosts: readonly string[]
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number
-  /** The operator has named it. By default it only would be nice to have. */
+  /** It is configured. Otherwise a failure is only logged. */
   readonly isNamed: boolean
 }
 
@@ -37,7 +37,7 @@ export class HttpEndpoint {
   readonly #createServer: (settings: ManagementSettings) => ManagementServer
   readonly #log: Log
   #open: OpenPlace | undefined
-  /** Nobody new comes to them, and some of those who had come are not answered yet. */
+  /** Servers that accept no new connections and still have requests in progress. */
   readonly #closing: Set<ManagementServer>
 
   constructor(createServer: (settings: ManagementSettings) => ManagementServer, log: Log) {
@@ -52,7 +52,10 @@ export class HttpEndpoint {
     return this.#open?.address
   }
 
-  /** From now on it is served there with these settings; or as before, and this is why. `place` undefined: nowhere. */
+  /**
+   * Serves with the new address and settings. On failure returns why, and continues as before. `place` undefined: not
+   * served.
+   */
   async change(place: HttpPlace | undefined, settings: ManagementSettings): Promise<Problem | undefined> {
     const before = this.#open
     if (place === undefined) {
@@ -93,7 +96,7 @@ export class HttpEndpoint {
     else this.#log.error('HTTP API not available', { why: again.problem })
   }
 
-  /** Requests under way are answered, among them the one that has asked for this. */
+  /** Requests in progress are answered, including the one that caused the change. */
   #closeGracefully(): void {
     const server = this.#open?.server
     this.#open = undefined
@@ -115,7 +118,7 @@ export class HttpEndpoint {
   }
 }
 
-/** Whoever wants any port has one already. */
+/** For any port, the current one is sufficient. */
 function servesAt({ address, place: before }: OpenPlace, { hosts, port }: HttpPlace): boolean {
   const isSameHost = hosts[0] === address.host || String(hosts) === String(before.hosts)
   return isSameHost && (port === 0 || port === address.port)

@@ -1,4 +1,4 @@
-// Where messages went and what happened to clients: gathered from the shards.
+// Traces of messages and events of clients, collected from the shards.
 
 import { shardOf } from '../../core/index.ts'
 import type {
@@ -30,7 +30,7 @@ export function insightOperations(
 /** Records whose payloads are read together. */
 const sliceRecords = 16
 
-/** Those in memory, and behind them those on disk up to `limit`. */
+/** Returns messages in memory, followed by those on disk up to `limit`. */
 async function readQueue(
   supervisor: ShardSupervisor,
   store: Pick<Store, 'read'>,
@@ -51,12 +51,12 @@ async function readQueue(
     const { qos, sequence } = record
     rows.push({ state: 'waiting', qos, sequence, topic, payloadBytes: payload.length, publishedAtMs })
   }
-  // What came while the rest was on disk waits behind it in memory. Messages in flight have been sent and stay first.
+  // Newer messages in memory wait behind those on disk. In-flight messages stay first.
   const waiting = rows.filter(({ state }) => state === 'waiting').toSorted((a, b) => a.sequence - b.sequence)
   return [...rows.filter(({ state }) => state !== 'waiting'), ...waiting].slice(0, limit)
 }
 
-/** So many subscriptions are told of. */
+/** Maximum number of listed subscriptions. */
 const maxSubscriptionsReported = 1_000
 
 async function explain(supervisor: ShardSupervisor, doing: ExplainRequest): Promise<Explanation | undefined> {
@@ -74,12 +74,12 @@ async function explain(supervisor: ShardSupervisor, doing: ExplainRequest): Prom
   return {
     ...explained,
     subscriptions: subscriptions.slice(0, maxSubscriptionsReported),
-    // What a shard that does not answer has is not known.
+    // Results of a shard that does not respond are unknown.
     isCut: subscriptions.length > maxSubscriptionsReported || found.some((part) => part?.isCut !== false),
   }
 }
 
-/** A shard that does not answer has forgotten what it had: its list begins anew with it. */
+/** A shard that does not respond is restarting, and its list starts empty. */
 async function listDropped(
   supervisor: ShardSupervisor,
   counters: SharedArrayBuffer,

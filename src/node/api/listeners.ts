@@ -6,7 +6,7 @@ import type { ListenerManager } from '../listeners/listener-manager.ts'
 export interface ListenerFacts {
   readonly nodeName: string
   readonly listeners: ListenerManager
-  /** Connections that the machine has room for. */
+  /** Maximum connections of the machine. */
   readonly room: number
   readonly configuration: Pick<LiveConfig, 'config'>
 }

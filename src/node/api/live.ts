@@ -1,5 +1,5 @@
-// Live messages for a page: a stream of lines of JSON. The node asks the shards a few times a second for what their watches have; a
-// page that does not read keeps nobody waiting, what it has no room for is left out and counted.
+// Live messages for a page: a stream of JSON lines. The node queries the watches of the shards several times per
+// second. Messages that a slow page cannot receive are dropped and counted.
 
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
@@ -7,12 +7,12 @@ import type { LiveOperations, LiveWanted, RetainedOperations } from '../../manag
 import type { LiveMessage } from '../../shard/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** At one time. */
+/** At the same time. */
 const maxStreams = 8
 const pollMs = 250
 const heartbeatMs = 10_000
 const secondMs = 1_000
-/** Bytes that a page has not read yet; beyond it messages are left out. */
+/** Maximum unread bytes of a page; beyond it messages are dropped. */
 const maxUnreadBytes = 1_048_576
 /** Retained messages that come first. */
 const maxRetained = 200
@@ -56,9 +56,9 @@ class LiveStream {
     })
   }
 
-  /** The watches begin before the retained messages are read: nothing is missed between. */
+  /** Watches start before retained messages are read, so that no message is missed. */
   async begin(retained: RetainedOperations): Promise<void> {
-    // The response begins now, whether there are messages or not.
+    // The response starts now, even without messages.
     this.#line({ heartbeat: Date.now() })
     await this.#poll()
     const found = await retained.list(this.#wanted.filter, maxRetained)
@@ -80,7 +80,7 @@ class LiveStream {
     const asked = { question: 'take-watch', watch: this.#id, filter, maxBytes } as const
     const shards = Array.from({ length: this.#supervisor.size }, (_none, shard) => this.#supervisor.ask(shard, asked))
     for (const batch of await Promise.all(shards)) {
-      // A shard that is being restarted has no watch.
+      // A restarting shard has no watch.
       if (batch === undefined) continue
       for (const message of batch.messages) this.#send(message)
       this.#leftOut += batch.leftOut

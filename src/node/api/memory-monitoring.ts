@@ -1,4 +1,4 @@
-// The watch over the memory of the node, with the shards and the system around it.
+// Connects the memory monitor with the shards and the system.
 
 import { type MemoryUse, memoryUses } from '../../core/index.ts'
 import { largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
@@ -16,13 +16,13 @@ export interface MemoryGround {
   readonly supervisor: Pick<ShardSupervisor, 'size' | 'ask' | 'send'>
 }
 
-/** Named for each use at most. */
+/** Maximum clients named for each use. */
 const mostNamed = 3
 const bytesPerMib = 1_048_576
 
 export interface MemoryObservation {
   readonly watch: Pick<MemoryWatch, 'level' | 'limitBytes'>
-  /** What is held for clients, by use. */
+  /** Memory for clients, by use. */
   held(): Record<MemoryUse, number>
   start(): void
   stop(): void

@@ -1,4 +1,4 @@
-// Everything by which an operator sees how this node does, put together.
+// Combines the monitors of this node.
 
 import type { Operations } from '../../management/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
@@ -23,24 +23,24 @@ export interface MonitoringDependencies {
   readonly counters: SharedArrayBuffer
   readonly meters: SharedArrayBuffer
   readonly memory: MemoryPlan
-  /** How many descriptors connections may still take: see `DescriptorWatch`. */
+  /** File descriptors for connections: see `DescriptorMonitor`. */
   readonly descriptorRoom: SharedArrayBuffer
   readonly alarms: Alarms
   readonly log: Log
   readonly supervisor: ShardSupervisor
   /** Absolute. */
   readonly dataDirectory: string
-  /** The listeners as they are now. */
+  /** The current listeners. */
   readonly live: Pick<ListenerManager, 'addresses' | 'states'>
   readonly bridges: Pick<BridgeConfig, 'latest' | 'certificates'>
 }
 
 export interface Monitoring {
   readonly operations: Pick<Operations, 'metrics' | 'alarms' | 'slowSubscriptions' | 'traces'>
-  /** Resolves when it can be asked. */
+  /** Resolves when it can be queried. */
   start(): Promise<void>
   stop(): Promise<void>
-  /** Certificates may be others now. */
+  /** Certificates may have changed. */
   lookAtFiles(): void
 }
 

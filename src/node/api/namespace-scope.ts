@@ -1,5 +1,5 @@
-// The broker as somebody sees it who is kept to a namespace: the same operations, with names that are put in front of
-// what goes in and taken off what comes out. Whatever is asked for, nothing else can be named.
+// The operations for a caller of a namespace: the same operations, with prefixes that are added to requests and removed from results.
+// No name outside of the namespace can be used.
 //
 //   c1, lamp  ──►  plant␀c1, $ns/plant/lamp  ──►  the broker  ──►  plant␀c1, $ns/plant/lamp  ──►  c1, lamp
 
@@ -20,7 +20,7 @@ import type { ShardQueries } from './query-shard.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations, type CredentialDependencies } from './credentials.ts'
 
-/** Those of the whole broker. */
+/** Operations of the whole broker. */
 export interface BrokerOperations {
   readonly dependencies: CredentialDependencies & { readonly supervisor: ShardQueries }
   readonly clients: ClientOperations
@@ -51,7 +51,7 @@ export function namespacedOperationsOf(whole: BrokerOperations, namespace: strin
   }
 }
 
-/** What is put in front, and taken off. */
+/** Adds and removes prefixes. */
 class NamespaceNames {
   readonly namespace: string
   readonly #prefix: string
@@ -73,13 +73,13 @@ class NamespaceNames {
     return `${this.#prefix}${topic}`
   }
 
-  /** The topic of a publication: behind `$delayed/n/`. */
+  /** Topic of a publication: after `$delayed/n/`. */
   mountedTopic(topic: string): string {
     const [delay = ''] = /^\$delayed\/\d+\//.exec(topic) ?? []
     return delay + this.mounted(topic.slice(delay.length))
   }
 
-  /** Behind `$share/group/` and `$exclusive/`. Undefined: it is too long so. */
+  /** After `$share/group/` and `$exclusive/`. Undefined: it would be too long. */
   mountedFilter(filter: string): TopicFilter | undefined {
     const bare = bareFilter(filter as TopicFilter)
     return parseTopicFilter(`${filter.slice(0, filter.length - bare.length)}${this.mounted(bare)}`)
@@ -95,7 +95,7 @@ class NamespaceNames {
   }
 }
 
-/** A filter that is too long with the namespace in front is nobody's. */
+/** No subscription has a filter that is too long with the prefix. */
 const noFilter = ''
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
@@ -142,7 +142,7 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
   }
 }
 
-/** Filters are as the client says them: its session knows where they lie. */
+/** Filters are as the client sends them: its session adds the prefix. */
 function publishingWithin(publishing: PublishingOperations, names: NamespaceNames): PublishingOperations {
   return {
     publish: (publication) => {
@@ -181,7 +181,7 @@ function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): D
     explain: async (doing) => {
       const explained = await insight.explain({ ...doing, clientId: names.session(doing.clientId) })
       if (explained === undefined) return undefined
-      // Somebody of no namespace who may have everything is none of their business.
+      // Clients without a namespace that may receive everything are not shown.
       const own = explained.subscriptions.filter(({ clientId }) => names.isOwn(clientId))
       const subscriptions = own.map((one) => ({ ...one, filter: names.filterOf(one.filter as TopicFilter) }))
       const decision = withoutConfiguration(explained.decision)
@@ -209,16 +209,16 @@ function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): D
   }
 }
 
-/** What is written in the configuration is not theirs to read; that it decides, they are told. */
+/** A caller of a namespace may not read the configuration, only that it decides. */
 function withoutConfiguration(decision: Explanation['decision']): Explanation['decision'] {
   if (decision?.because !== 'configured-rule') return decision
   return { ...decision, rule: undefined, place: undefined }
 }
 
-/** Of those that there may be in all: nobody keeps the others from having any. */
+/** Maximum for one namespace, so that others can have traces. */
 const maxTracesPerNamespace = 5
 
-/** The name of a trace is that of its file: no other has a dot in it. */
+/** The name of a trace is that of its file: other names contain no dot. */
 function tracesWithin(traces: TraceOperations, names: NamespaceNames): TraceOperations {
   const { namespace } = names
   const prefix = `ns.${namespace}.`

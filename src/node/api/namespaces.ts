@@ -79,7 +79,7 @@ export function namespaceOperations(
       orNotStored(async () => {
         const known = await removeRecords(dependencies, name)
         if (known === 'in-use') return known
-        // The namespace itself goes last: whoever is told that not all of it is gone can ask again.
+        // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
         const gone = await emptyNamespace(dependencies, clients, name)
         if ('silentShard' in gone || 'notStored' in gone) return gone
         const wasThere = find(name) !== undefined
@@ -91,7 +91,7 @@ export function namespaceOperations(
   }
 }
 
-/** Credentials, rules and bans: nobody of it comes in by them any more. */
+/** Deletes credentials, rules and bans, so that no client can authenticate with them. */
 async function removeRecords(dependencies: NamespaceDependencies, name: string): Promise<'some' | 'none' | 'in-use'> {
   const { accessRecords: records } = dependencies
   let outcome = 'in-use' as 'some' | 'none' | 'in-use'
@@ -104,7 +104,7 @@ async function removeRecords(dependencies: NamespaceDependencies, name: string):
   return outcome
 }
 
-/** Sessions and retained messages that are asked about together. */
+/** Sessions and retained messages in one query. */
 const maxRowsPerQuery = 250
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
@@ -121,7 +121,7 @@ async function emptyNamespace(
       { from, skip: 0, most: maxRowsPerQuery },
     )
     if ('silentShard' in slice) return slice
-    // What a client said last may be all that is left of it: a shard is asked though there is no session.
+    // Only a will may be left of a client, so its shard is asked even without a session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
     const ended = countOf(await queryShard(supervisor, shard, { question: 'end-sessions', namespace, clientIds }))
     if (typeof ended !== 'number') return ended
@@ -150,7 +150,7 @@ async function clearRetained(
     const topics = found.map(({ topic }) => topic)
     const forgotten = countOf(await queryShard(supervisor, shard, { question: 'forget-retained', topics }))
     if (typeof forgotten !== 'number') return forgotten
-    // None of them was there any more: somebody else takes them away.
+    // None of them existed any more: another request is deleting them.
     if (forgotten === 0) return sum
     sum += forgotten
   }
@@ -189,7 +189,7 @@ function isInUse({ accessRecords: records, configuration }: NamespaceDependencie
   return named.some(({ namespace }) => namespace === name)
 }
 
-/** Of everything that is stored of it, but of the namespace itself: all goes at once, or nothing. */
+/** Everything stored of it, except the namespace itself: deleted together or not at all. */
 function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | OperatorRecordKey)[] {
   const keys: (AccessRecordKey | OperatorRecordKey)[] = []
   for (const by of ['username', 'clientid'] as const)

@@ -1,10 +1,10 @@
-// Publishing and subscribing on the shard of the client in whose name it is done.
+// Publishes and subscribes on the owner shard of the client.
 
 import { type CommandResult, shardOf } from '../../core/index.ts'
 import type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from '../../management/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** A disk or a shard that hangs keeps nobody waiting for ever; what was asked may be done all the same. */
+/** Timeout of a disk or shard; the request may still be completed later. */
 const responseTimeoutMs = 15_000
 
 const noReceipt = { receipt: undefined }
@@ -42,7 +42,7 @@ async function publish(
     supervisor.ask(own, {
       question: 'publish',
       topics,
-      // Not a view of a larger buffer: that would be copied to the shard as a whole.
+      // A copy: a view would copy the larger buffer to the shard as a whole.
       payload: new Uint8Array(payload),
       qos,
       retain,
@@ -72,7 +72,7 @@ async function publish(
   }
 }
 
-/** What sessions of the other shards are going to do with it. */
+/** Returns what sessions of the other shards will do with it. */
 async function estimateOnShards(
   supervisor: ShardSupervisor,
   own: number,
@@ -101,7 +101,7 @@ function failureOf(result: CommandResult | undefined): OperationFailure | undefi
   return result.done ? undefined : { why: result.why }
 }
 
-/** undefined where there is no answer in time. */
+/** undefined after the timeout. */
 async function withTimeout<Answer>(answer: Promise<Answer | undefined>): Promise<Answer | undefined> {
   let timer: NodeJS.Timeout | undefined
   const patience = new Promise<undefined>((resolve) => {

@@ -1,10 +1,10 @@
-// A question to one shard, with an end to the waiting.
+// Queries one shard with a timeout.
 
 import type { QueryResult, QueryName, QueryOf } from '../../shard/index.ts'
 import type { ShardUnavailable } from '../../management/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** A shard that is started anew has its sessions to read first; one that does not answer for so long is not there. */
+/** A restarting shard reads its sessions first; without a response in this time it counts as unavailable. */
 const queryTimeoutMs = 10_000
 
 export type ShardQueries = Pick<ShardSupervisor, 'ask' | 'size'>

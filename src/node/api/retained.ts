@@ -1,4 +1,4 @@
-// Retained messages: each shard has those of its part of the topics.
+// Retained messages: each shard has those of its topics.
 
 import type { RetainedOperations, RetainedRow } from '../../management/index.ts'
 import type { Store } from '../../storage/index.ts'

@@ -1,5 +1,5 @@
-// Rules, connectors and actions as the configuration has them, and what the shards say of them. A change goes the way of
-// every change of configuration.
+// Configured rules, connectors and actions, and their state on the shards. Their changes are changes of the
+// configuration.
 
 import { describeAsObject, type GodwitConfig, plainAction } from '../../config/index.ts'
 import type {
@@ -131,7 +131,7 @@ function sourceOperations(
   }
 }
 
-/** What is done with SQL alone. */
+/** Operations on SQL texts. */
 function sqlOperations(
   host: HostFunctions,
 ): Pick<RuleOperations, 'test' | 'explain' | 'problemOfSql' | 'selectedFields' | 'convert' | 'events'> {
@@ -174,7 +174,7 @@ function sqlOperations(
   }
 }
 
-/** Errors in SQL, and of values that cannot be read. All others are mistakes of ours. */
+/** Errors in SQL, and of values that cannot be converted. Others are internal errors. */
 function messageOf(error: unknown): string {
   if (error instanceof RuleCompileError || error instanceof RuleError) return error.message
   throw error
@@ -249,7 +249,7 @@ function usersIn(
     .flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
 }
 
-/** Those that name the source after FROM. */
+/** Rules with the source after FROM. */
 function rulesFrom({ rules }: GodwitConfig['ruleEngine'], source: string): readonly string[] {
   return [...rules.named].flatMap(([rule, { sql }]) =>
     compileRule(sql).sources.some(({ text }) => text === source) ? [rule] : [],
@@ -262,7 +262,7 @@ function isSinkType(type: string): type is SinkTypeName {
 
 type Reports = QueryResult<'rules'>
 
-/** What is asked of every shard. */
+/** Queries every shard. */
 class AllShards {
   readonly #supervisor: ShardQueries
 
@@ -270,7 +270,7 @@ class AllShards {
     this.#supervisor = supervisor
   }
 
-  /** Those that do not answer say nothing. */
+  /** Shards that do not respond are omitted. */
   async #ask<Name extends QueryName>(
     query: QueryOf<Name>,
     timeoutMs?: number,
@@ -344,7 +344,7 @@ function sumOfRules(reports: readonly RuleReport[]): ReadonlyMap<string, RuleMet
   return new Map([...byId].map(([id, all]) => [id, sumOfRule(all)]))
 }
 
-/** Metrics are wanted most when something hangs: a scrape waits for no shard longer. */
+/** Metrics are most important when a shard hangs, so a scrape waits no longer. */
 const scrapeTimeoutMs = 1_000
 
 async function scrapeOf({ ruleEngine, actions }: GodwitConfig, shards: AllShards): Promise<RuleScrape> {

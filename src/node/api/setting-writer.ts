@@ -1,4 +1,4 @@
-// Writes what the API is sent for one name of a section: a rule, a connector, a gateway. It goes the way of every change of
+// Writes settings of one named item of a section: a rule, a connector, a gateway. This is a change of the
 // configuration.
 
 import { fromPlain, mask, toPlain, valueAt } from '../../config/index.ts'
@@ -6,7 +6,7 @@ import type { Caller } from '../../contract/index.ts'
 import type { RuleProblem } from '../../management/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 
-/** Writes one thing that has a name. */
+/** Writes one named item. */
 export class SettingWriter {
   readonly #configuration: LiveConfig
 
@@ -31,7 +31,7 @@ export class SettingWriter {
     return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
   }
 
-  /** Changes settings by the names that they have in a file. What is left out stays. */
+  /** Changes settings by their names in a file. Absent ones are unchanged. */
   async change(
     settings: Readonly<Record<string, unknown>>,
     { name, by, address }: Caller,
@@ -44,7 +44,7 @@ export class SettingWriter {
     return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
   }
 
-  /** A secret that is sent as it was shown stays what it is. */
+  /** A masked secret that is sent back is unchanged. */
   unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     const stored = valueAt(this.#configuration.written.values, path)
     return replaceMasks(settings, stored === undefined ? undefined : toPlain(stored)) as Readonly<

@@ -1,10 +1,10 @@
-// What the shards say of sources: those of MQTT are bridges, the others have reports of their own.
+// State of sources on the shards: those of MQTT are bridges, the others have their own reports.
 
 import { sourceOfBridge } from '../../core/index.ts'
 import type { SourceMetrics } from '../../management/index.ts'
 import type { BridgeReport, SourceReport } from '../../shard/index.ts'
 
-/** Counters begin anew with a reset, and with the shard. */
+/** Counters restart after a reset, and with the shard. */
 export class SourceCounters {
   readonly #zero = new Map<string, { readonly received: number; readonly dropped: number }>()
 
@@ -25,7 +25,7 @@ export class SourceCounters {
   }
 }
 
-/** By `type:name`. One that no shard runs is not there. */
+/** By `type:name`. A source that no shard runs is missing. */
 export function sourceStates(
   bridges: Iterable<BridgeReport>,
   reports: readonly SourceReport[],

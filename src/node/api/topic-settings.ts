@@ -11,7 +11,7 @@ import type { LiveConfig } from '../configuration/live-config.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { SettingWriter } from './setting-writer.ts'
 
-/** Carries out what the API asks about topics that are replaced and subscriptions that the broker makes. */
+/** Implements the operations for rewritten topics and automatic subscriptions. */
 export function topicSettingOperations(configuration: LiveConfig): TopicSettingOperations {
   const writer = new SettingWriter(configuration)
   return {
@@ -29,7 +29,7 @@ export function topicSettingOperations(configuration: LiveConfig): TopicSettingO
   }
 }
 
-/** Carries out what the API asks about topics whose messages are counted. */
+/** Implements the operations for topics whose messages are counted. */
 export function topicMetricsOperations({
   configuration,
   supervisor,

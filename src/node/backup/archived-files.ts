@@ -1,6 +1,6 @@
-// Certificates, keys and the like that lie in the data directory: they travel with the archive. In the configuration of an
-// archive they are called `archive:NAME`. Where the archive is carried out they are put into `<data>/restored`, each under
-// a name that says what is in it: so nothing that is there is ever replaced, and carrying out again changes nothing.
+// Certificates, keys and other files in the data directory that the configuration names. The archive contains them, and
+// its configuration refers to them as `archive:NAME`. An import puts them into `<data>/restored` with a hash of their
+// content in the name, so no file is replaced, and a repeated import changes nothing.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, realpathSync, statSync } from 'node:fs'
@@ -14,18 +14,18 @@ const restoredFolder = 'restored'
 const restoredForm = /^[0-9a-f]{16}-/
 const archivedForm = /^[A-Za-z0-9_.-]{1,96}$/
 
-/** What the node keeps there for itself. */
+/** Folders that the node uses itself. */
 const ownFolders: readonly string[] = ['store', 'backup', 'log', 'config-history']
 
 export interface GatheredFiles {
-  /** The configuration with such files under the names that they have in the archive. */
+  /** The configuration with the names that the files have in the archive. */
   readonly configuration: PlainValue
   readonly files: ReadonlyMap<string, Buffer>
-  /** Files that the configuration names and that stay behind. */
+  /** Named files that are not in the archive. */
   readonly left: readonly string[]
 }
 
-/** `folder`: of the configuration file, from which names count as well. */
+/** `folder`: of the configuration file, to which names are relative. */
 export function gatherFiles(
   configuration: PlainValue,
   { dataDirectory, folder }: { readonly dataDirectory: string; readonly folder: string },
@@ -45,13 +45,13 @@ export function gatherFiles(
   return { configuration: moved, files, left }
 }
 
-/** The configuration with the names that the files of the archive have on this machine. */
+/** Returns the configuration with the file names on this machine. */
 export function placeFiles(
   configuration: PlainValue,
   { dataDirectory, files }: { readonly dataDirectory: string; readonly files: ReadonlyMap<string, Buffer> },
 ): {
   readonly configuration: PlainValue
-  /** Absolute paths with what is to be there. */
+  /** Absolute paths with their contents. */
   readonly placed: ReadonlyMap<string, Buffer>
   readonly missing: readonly string[]
 } {
@@ -72,7 +72,7 @@ export function placeFiles(
   return { configuration: moved, placed, missing }
 }
 
-/** On disk when it resolves. Rejects with the error of the system. */
+/** Durable when it resolves. Rejects with the system's error. */
 export async function writePlaced(placed: ReadonlyMap<string, Buffer>): Promise<void> {
   for (const [path, content] of placed) {
     const there = await stat(path).catch(() => undefined)
@@ -91,7 +91,7 @@ export async function writePlaced(placed: ReadonlyMap<string, Buffer>): Promise<
   }
 }
 
-/** Settings that name files, but for the log's own. */
+/** Changes settings that name files, except for the log. */
 function mapFiles(value: PlainValue, move: (path: string) => string, key = '', above = ''): PlainValue {
   if (typeof value === 'string') {
     return key.endsWith('file') && above !== 'log' && value !== '' ? move(value) : value
@@ -103,7 +103,7 @@ function mapFiles(value: PlainValue, move: (path: string) => string, key = '', a
   return moved
 }
 
-/** The first of the paths that is a plain file of the operator's in the data directory. */
+/** Returns the first path that is a regular file of a user in the data directory. */
 function fileInside(
   dataDirectory: string,
   paths: readonly string[],
@@ -116,13 +116,13 @@ function fileInside(
       const status = statSync(path)
       if (status.isFile() && status.size <= archiveLimits.fileBytes) return { path, content: readFileSync(path) }
     } catch {
-      // It is not there, or not for this account: then it is no part of the data directory either.
+      // It is missing or unreadable: then it is not part of the data directory.
     }
   }
   return undefined
 }
 
-/** The same content has the same name, here and where it comes to be. */
+/** The same content has the same name, here and after the import. */
 function archivedName(path: string, content: Buffer): string {
   const sum = createHash('sha256').update(content).digest('hex').slice(0, 16)
   const plain = basename(path).replace(restoredForm, '')

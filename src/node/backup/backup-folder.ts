@@ -1,8 +1,8 @@
-// The files of the backup directory: `<data>/backup` for the whole broker, `<data>/backup/ns/<namespace>` for each
-// namespace. A name is one component of a path and nothing else, and what is no plain file is not there.
+// Files of the backup directory: `<data>/backup` for the whole broker, `<data>/backup/ns/<namespace>` for each
+// namespace. A name is a single path component; only regular files are used.
 //
-// A file comes into being under another name and is given its own when it is whole, so whatever is listed is whole.
-// What a crash has left under such another name is removed at the next start.
+// A file is written under a temporary name and renamed when it is complete, so every listed file is complete. The next
+// start deletes temporary files left by a crash.
 
 import { randomUUID } from 'node:crypto'
 import { constants, type Dirent } from 'node:fs'
@@ -11,13 +11,13 @@ import { basename, join } from 'node:path'
 import { isNamespaceName } from '../../core/index.ts'
 import type { BackupFile, BackupRefusal, BackupScope } from '../../management/index.ts'
 
-/** The end of each archive's name. */
+/** The suffix of archive names. */
 export const archiveSuffix = '.tar.gz'
 
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,191}\.tar\.gz$/
 const unfinishedForm = /^\.unfinished-[0-9a-f-]{36}$/
 
-/** Files of one folder that are looked at. */
+/** Maximum files of one folder. */
 const maxFiles = 10_000
 
 export type Name = { readonly path: string } | BackupRefusal
@@ -32,7 +32,7 @@ export class BackupFolder {
     this.#nodeName = nodeName
   }
 
-  /** Removes what a crash has left half written. */
+  /** Deletes incomplete files of a crash. */
   async removeUnfinished(): Promise<void> {
     await this.#tidyFolder(this.#root)
     for (const entry of await entriesOf(join(this.#root, 'ns'))) {
@@ -46,7 +46,7 @@ export class BackupFolder {
     }
   }
 
-  /** The newest first; of those made at one moment the last by name. */
+  /** Newest first; with equal times, by name in reverse. */
   async list({ namespace }: BackupScope): Promise<readonly BackupFile[] | BackupRefusal> {
     const folder = this.#folderOf(namespace)
     if ('symbol' in folder) return folder
@@ -59,7 +59,7 @@ export class BackupFolder {
     return found.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.filename < b.filename ? 1 : -1))
   }
 
-  /** Where a file of that name is, or would be. */
+  /** Returns the path of a file with that name, existing or not. */
   #place({ namespace }: Pick<BackupScope, 'namespace'>, filename: string): Name {
     const folder = this.#folderOf(namespace)
     if ('symbol' in folder) return folder
@@ -77,7 +77,7 @@ export class BackupFolder {
     return { path: join(folder.path, filename) }
   }
 
-  /** An open file, which is the caller's to close. */
+  /** An open file, which the caller must close. */
   async open(
     scope: Pick<BackupScope, 'namespace'>,
     filename: string,
@@ -86,7 +86,7 @@ export class BackupFolder {
     return 'symbol' in place ? place : this.#openPath(place.path, filename)
   }
 
-  /** A file that lies anywhere on this machine, by its whole path: for the operator of the machine. */
+  /** Opens a file anywhere on this machine by its absolute path: for users of the control socket. */
   openLocal(path: string): Promise<{ readonly handle: FileHandle; readonly file: BackupFile } | BackupRefusal> {
     return this.#openPath(path, basename(path))
   }
@@ -118,7 +118,7 @@ export class BackupFolder {
     return undefined
   }
 
-  /** A file that nobody sees yet. `publish` gives it its name, unless there is one of that name. */
+  /** Creates a temporary file. `publish` gives it its name, unless a file of that name exists. */
   async begin(scope: Pick<BackupScope, 'namespace'>, filename: string): Promise<UnfinishedFile | BackupRefusal> {
     const place = this.#place(scope, filename)
     if ('symbol' in place) return place
@@ -132,12 +132,12 @@ export class BackupFolder {
     return new UnfinishedFile({ path, handle, target: place.path, folder: folder.path, filename, describe })
   }
 
-  /** A file for what is only needed meanwhile. */
+  /** Creates a file without a name. */
   async temporaryFile(): Promise<{ readonly handle: FileHandle; discard(): Promise<void> }> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     const path = join(this.#root, `.unfinished-${randomUUID()}`)
     const handle = await open(path, 'wx+', 0o600)
-    // Whatever happens to this process, nobody finds it.
+    // After a crash of this process no file is left.
     await rm(path, { force: true })
     return { handle, discard: () => handle.close() }
   }
@@ -148,7 +148,7 @@ export class BackupFolder {
     return { path: join(this.#root, 'ns', namespace) }
   }
 
-  /** undefined: it has gone meanwhile, or is no plain file. */
+  /** undefined: it was deleted meanwhile, or is not a regular file. */
   async #describe(path: string, filename: string): Promise<BackupFile | undefined> {
     const status = await lstat(path).catch(() => undefined)
     if (status === undefined || !status.isFile()) return undefined
@@ -180,13 +180,13 @@ export class UnfinishedFile {
     return this.#dependencies.path
   }
 
-  /** On disk, and under its name. Rejects with the error of the system. */
+  /** Makes it durable under its name. Rejects with the system's error. */
   async publish(): Promise<BackupFile | BackupRefusal> {
     const { handle, path, target, folder, filename, describe } = this.#dependencies
     await handle.sync()
     await handle.close()
     try {
-      // Unlike rename, this replaces nothing.
+      // Unlike rename, this does not replace a file.
       await link(path, target)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -212,7 +212,7 @@ export function refusal(
   return { symbol, message, parts }
 }
 
-/** A name of a stranger's in a sentence. */
+/** Quotes an external name for a sentence. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}...` : name)
 }
@@ -228,7 +228,7 @@ function existsAlready(filename: string): BackupRefusal {
   return refusal('BAD_REQUEST', message)
 }
 
-/** Of a folder that is not there: none. */
+/** Empty if the folder does not exist. */
 async function entriesOf(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true })
@@ -238,7 +238,7 @@ async function entriesOf(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/** So that the new name outlives a loss of power. Where folders cannot be synced the system does it when it likes. */
+/** Makes the new name durable. On systems that cannot sync folders, the system does it later. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => undefined)
   await folder?.sync().catch(() => {})

@@ -1,6 +1,6 @@
-// Archives that the broker makes by itself, and the removal of the oldest of them.
+// Schedules automatic backups, and the deletion of the oldest ones.
 
-/** When one is to be made. */
+/** When a backup is made. */
 export interface BackupSchedule {
   /** `03:30`, or `sun 03:30`; undefined: never. */
   readonly when: string | undefined
@@ -10,14 +10,14 @@ export interface BackupSchedule {
 export interface ScheduleDependencies {
   /** Wall clock. */
   readonly nowMs: () => number
-  /** Makes one, and removes those beyond so many. Never rejects. */
+  /** Makes one, and deletes those beyond `keep`. Never rejects. */
   readonly make: (keep: number) => Promise<void>
 }
 
 const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const dayMs = 86_400_000
 
-/** A timer for days would be off by as much as the clock is set meanwhile: it is looked at again at such intervals. */
+/** A timer of days would ignore changes of the clock, so the time is checked at this interval. */
 const longestWaitMs = 60_000
 
 export class ScheduledBackups {
@@ -56,7 +56,7 @@ export class ScheduledBackups {
     this.#timer.unref()
   }
 
-  /** Whether it is time. */
+  /** Checks whether it is time. */
   look(): void {
     const { when, keep } = this.#schedule
     const nowMs = this.#world.nowMs()
@@ -69,12 +69,12 @@ export class ScheduledBackups {
   }
 }
 
-/** The first moment after `nowMs`, by the clock of this machine. undefined: never. */
+/** Returns the first time after `nowMs`, in the time zone of this machine. undefined: never. */
 export function nextMoment(when: string | undefined, nowMs: number): number | undefined {
   const [, day, hours, minutes] = /^(?:(\w{3}) )?(\d\d):(\d\d)$/.exec(when ?? '') ?? []
   if (hours === undefined || minutes === undefined) return undefined
   for (let ahead = 0; ahead <= 8; ahead++) {
-    // Days by the calendar: where clocks change, one is an hour longer or shorter.
+    // Calendar days: at a change of daylight saving time one has 23 or 25 hours.
     const noon = new Date(nowMs)
     noon.setHours(12, 0, 0, 0)
     const date = new Date(noon.getTime() + ahead * dayMs)

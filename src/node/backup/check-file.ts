@@ -1,4 +1,4 @@
-// An archive that lies somewhere on this machine, looked at whole.
+// Reads and checks an archive file completely.
 
 import type { FileHandle } from 'node:fs/promises'
 import {
@@ -23,13 +23,13 @@ export interface OpenArchive {
 }
 
 export interface CheckPlan {
-  /** The largest packet that is taken here. */
+  /** Maximum packet size of this broker. */
   readonly mostPacketBytes: number
   readonly onRecord?: (table: TableName, record: TableRecord) => void
   readonly onProgress?: (part: string, done: number, total?: number) => void
 }
 
-/** What is in it, or why nobody can do anything with it. The handle stays open. */
+/** Returns its contents, or why it is invalid. The handle stays open. */
 export async function checkFile(
   { handle, filename }: OpenArchive,
   { mostPacketBytes, onRecord, onProgress }: CheckPlan,
@@ -57,7 +57,7 @@ export function maxLineBytes(mostPacketBytes: number): number {
   return Math.min(archiveLimits.lineBytes, needed)
 }
 
-/** What the configuration of an archive says. undefined: it has none. */
+/** The configuration in an archive. undefined: none. */
 export function configurationOf({
   configuration,
 }: Pick<CheckedArchive, 'configuration'>):
@@ -74,7 +74,7 @@ export function configurationOf({
 
 const accountKeys = ['username', 'password', 'auth_type', 'jwt']
 
-/** The names by which whoever may not manage accounts is told what keeps the archive from them. */
+/** Names of the parts that require the right to manage accounts. */
 export function accountSetsIn(archive: Pick<CheckedArchive, 'counts' | 'configuration'>): readonly string[] {
   const sets = accountTables
     .filter((table) => (archive.counts.get(table) ?? 0) > 0)

@@ -1,5 +1,5 @@
-// What two archives have otherwise, or an archive and the broker as it is. Of each record a mark is kept, so that a
-// million of them fit; nothing that is secret is told.
+// Compares two archives, or an archive and the running broker. Only a digest of each record is stored, so a million fit
+// into memory; secrets are not shown.
 
 import {
   type CheckedArchive,
@@ -23,7 +23,7 @@ const maxExamples = 10
 
 /** Takes all records of the first, then those of the second, then those of the first again. */
 export class Comparison {
-  /** By mark of the name: the mark of the record. */
+  /** By digest of the name: the digest of the record. */
   readonly #first = new Map<TableName, Map<number, number>>()
   readonly #tables = new Map<TableName, Counted>()
 
@@ -45,17 +45,17 @@ export class Comparison {
     else if (before !== markOf(writeRow(table, record))) this.#note(table, 'both', record)
   }
 
-  /** Those that the second did not have are left. */
+  /** Those that are missing in the second remain. */
   takeFirstAgain(table: TableName, record: TableRecord): void {
     if (this.#first.get(table)?.delete(markOf(nameOfRecord(record))) === true) this.#note(table, 'first', record)
   }
 
-  /** Whether the first is to be taken again. */
+  /** Returns whether the first must be taken again. */
   get hasMoreInFirst(): boolean {
     return [...this.#first.values()].some(({ size }) => size > 0)
   }
 
-  /** Tables that differ. */
+  /** Tables with differences. */
   get tables(): readonly TableDifference[] {
     return tableNames.flatMap((table) => this.#tables.get(table) ?? [])
   }
@@ -71,7 +71,7 @@ export class Comparison {
   }
 }
 
-/** What is written otherwise, by key. */
+/** Returns the settings that differ, by key. */
 export function configurationDifferences(
   first: PlainValue,
   second: PlainValue,
@@ -88,7 +88,7 @@ export function configurationDifferences(
   })
 }
 
-/** Of archives of other times: what is called like this is nobody's business. */
+/** In archives of other versions, keys like these are secret. */
 const secretKey = /password|secret|token/i
 
 export function plainConfigurationOf(checked: CheckedArchive): PlainValue {

@@ -1,4 +1,4 @@
-// Makes an archive of the broker as it is at one moment, while it goes on.
+// Exports a snapshot of the running broker to an archive.
 
 import { createHash } from 'node:crypto'
 import {
@@ -32,7 +32,7 @@ export interface ExportDependencies {
   readonly accessRecords: AccessRecords
   readonly version: string
   readonly profile: () => Profile
-  /** What is written of the configuration, and where it stands. */
+  /** The configuration as it is written, and its folder. */
   readonly configuration: () => { readonly written: PlainValue; readonly folder: string }
 }
 
@@ -41,17 +41,17 @@ export interface ExportPlan {
   readonly tables: readonly TableName[]
   /** Sections of the configuration. undefined: all. */
   readonly rootKeys: readonly string[] | undefined
-  /** Whether the account of `http_server` belongs to it, and how people sign in. */
+  /** Whether it includes the account of `http_server` and the authentication settings of the API. */
   readonly hasAccounts: boolean
-  /** The first part of the name. */
+  /** Prefix of the name. */
   readonly prefix: string
   readonly onProgress: (part: string, done: number, total?: number) => void
 }
 
-/** How often it is begun anew where the store is opened anew meanwhile. */
+/** Maximum attempts if the store is reopened meanwhile. */
 const maxAttempts = 3
 
-/** Resolves when it is on disk under its name. Rejects with StorageFailure and errors of the system. */
+/** Resolves when it is durable under its name. Rejects with StorageFailure and errors of the system. */
 export async function exportArchive(
   dependencies: ExportDependencies,
   plan: ExportPlan,
@@ -72,7 +72,7 @@ export async function exportArchive(
   }
 }
 
-/** `2026-11-21-03-30-00.000`, of this machine's clock. */
+/** `2026-11-21-03-30-00.000`, in the time zone of this machine. */
 function stampOf(date: Date): string {
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
   const time = `${two(date.getHours())}-${two(date.getMinutes())}-${two(date.getSeconds())}`
@@ -109,7 +109,7 @@ async function membersOf(
   return [smallMember(metaMember, meta).member, ...marked.map(({ member }) => member)]
 }
 
-/** Configuration and records of the same moment. */
+/** Configuration and records of the same time. */
 function takeSnapshot(dependencies: ExportDependencies, plan: ExportPlan) {
   const records = plan.tables.length === 0 ? undefined : takeBrokerSnapshot(dependencies)
   return { records, configuration: configurationMembers(dependencies, plan) }
@@ -149,7 +149,7 @@ async function spoolTables(
   }
 }
 
-/** What a machine says of itself stays with it. */
+/** Settings that belong to the machine. */
 const machineSections: readonly (readonly [section: string, key: string])[] = [
   ['node', 'name'],
   ['node', 'data_dir'],
@@ -163,7 +163,7 @@ const account: readonly (readonly [section: string, key: string])[] = [
   ['http_server', 'jwt'],
 ]
 
-/** The configuration as an archive has it, with the files that it names. */
+/** The configuration for the archive, with its files. */
 export function archivedConfiguration(
   { configuration: written, dataDirectory }: Pick<ExportDependencies, 'configuration' | 'dataDirectory'>,
   { rootKeys, hasAccounts }: Pick<ExportPlan, 'rootKeys' | 'hasAccounts'>,
@@ -176,7 +176,7 @@ export function archivedConfiguration(
 
 function configurationMembers(dependencies: ExportDependencies, plan: ExportPlan): Marked[] {
   if (plan.namespace !== undefined) {
-    // Of what a namespace has, nothing stands in the configuration.
+    // The configuration contains nothing of a namespace.
     return [smallMember(`ns/${plan.namespace}/${configurationMember}`, Buffer.from('{}\n'))]
   }
   if (plan.rootKeys?.length === 0) return []

@@ -1,9 +1,9 @@
-// Carries an archive out. Everything in it is looked at first, then the whole configuration is tried, and only then is
-// anything changed; from there on each part stands for itself, as nobody can take back what clients have seen.
+// Imports an archive. First everything in it is checked, then the whole configuration is tried, and only then anything is changed. From
+// then on the parts are independent, because clients may already have seen a change.
 //
-//   whole archive read ──► may it? ──► configuration tried ──► files ──► configuration ──► tables
-//   │ damaged              │ no        │ faults                 what fails here is told by part; the rest is in force
-//   ▼                      ▼           ▼
+//   whole archive read ──► allowed? ──► configuration tried ──► files ──► configuration ──► tables
+//   │ damaged              │ no         │ errors                failures are reported by part; the rest is applied
+//   ▼                      ▼            ▼
 //   refused: nothing has changed
 
 import {
@@ -104,7 +104,7 @@ export function limitsOf({ configuration }: Pick<ImportDependencies, 'configurat
   return { mostPacketBytes: configuration.config.core.maxPacketBytes }
 }
 
-/** Parts by the names that requests have for them. */
+/** Parts by their names in requests. */
 function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
   if (parts === undefined) return { tables: tableNames, hasConfiguration: true, hasFiles: true }
   const known = [...Object.keys(tableSets), 'configuration', 'files']
@@ -120,7 +120,7 @@ function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfigurat
   }
 }
 
-/** Why this archive is not for this broker, or not for whoever asks. */
+/** Returns why this archive is not for this broker, or not for this caller. */
 export function refusalOf(
   { version, configuration }: Pick<ImportDependencies, 'version' | 'configuration'>,
   { scope, wish, tables }: Pick<Plan, 'scope' | 'wish' | 'tables'>,
@@ -151,7 +151,7 @@ export function refusalOf(
   return undefined
 }
 
-/** Whoever is kept to a namespace may have made the archive by hand, and written into it what it likes. */
+/** A caller of a namespace may have edited the archive. */
 function hasMoreThanOfNamespace({ counts, files, configuration = '' }: CheckedArchive): boolean {
   return counts.size > 0 || files.size > 0 || !/^(\{\s*\})?$/.test(configuration.trim())
 }
@@ -165,7 +165,7 @@ export function forbiddenFor(sets: readonly string[]): BackupRefusal {
   return refusal('FORBIDDEN', message)
 }
 
-/** An archive that does not say is of a time when there was but one. */
+/** An archive without a profile is from a version with only one. */
 export function profileOf({ meta }: Pick<CheckedArchive, 'meta'>): Profile {
   return meta.profile ?? 'legacy'
 }
@@ -176,7 +176,7 @@ function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
   return [`${unknown.length} members${whose} are passed over: ${unknown.slice(0, 10).join(', ')}`]
 }
 
-/** Why the configuration in an archive could never be taken here; undefined: it could, or there is none. */
+/** Returns why the configuration in an archive can never be applied here; undefined: it can, or there is none. */
 export function problemOfConfiguration(
   dependencies: ImportDependencies,
   checked: CheckedArchive,
@@ -189,7 +189,7 @@ export function problemOfConfiguration(
 }
 
 interface Prepared {
-  /** Of the account of `http_server`, as it is to be. */
+  /** Of the account of `http_server` after the import. */
   readonly ownName: string
   readonly settings: ConfigObject | undefined
   readonly placed: ReadonlyMap<string, Buffer>
@@ -197,7 +197,7 @@ interface Prepared {
   readonly warnings: readonly string[]
 }
 
-/** Tries the whole configuration as it would be, with files that are not there yet. */
+/** Tries the whole new configuration, with files that do not exist yet. */
 function prepareConfiguration(
   dependencies: ImportDependencies,
   plan: Plan,
@@ -241,7 +241,7 @@ interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** What an archive says of the configuration, as far as it is for this machine. */
+/** Returns the parts of the archive's configuration that apply to this machine. */
 function readConfiguration(
   dependencies: ImportDependencies,
   checked: CheckedArchive,
@@ -266,7 +266,7 @@ interface ConfigurationForHere {
   readonly warnings: readonly string[]
 }
 
-/** On a hardened node nobody logs in with a restored well-known password, on loopback either. The present one stays. */
+/** On a hardened node a well-known password must not be restored, not even for loopback. The current one stays. */
 function withoutWellKnownPassword(
   { config }: LiveConfig,
   { kept, warnings }: ConfigurationForHere,
@@ -284,7 +284,7 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What belongs to the machine and not to the broker, and what `--set` holds here. */
+/** Removes settings of the machine, and those that `--set` has here. */
 function withoutOwn(live: LiveConfig, configuration: Readonly<Record<string, PlainValue>>): ConfigurationForHere {
   const passed: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
@@ -300,7 +300,7 @@ function withoutOwn(live: LiveConfig, configuration: Readonly<Record<string, Pla
       const walked = walk(part, [...path, key])
       if (walked !== undefined) kept[key] = walked
     }
-    // A group that nothing is left of is nothing; one that was empty means something.
+    // A group that became empty is removed; one that was empty has a meaning.
     return Object.keys(kept).length === 0 && Object.keys(value).length > 0 ? undefined : kept
   }
   const kept = (walk(configuration, []) ?? {}) as Readonly<Record<string, PlainValue>>

@@ -1,4 +1,4 @@
-// What the tables of an archive would do to the broker, without doing it.
+// Computes what the tables of an archive would change, without changing it.
 
 import { createHash } from 'node:crypto'
 import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
@@ -8,12 +8,12 @@ import type { AccessRecords } from '../records/access-records.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 import { maxConflictsReported, previewRecord, noteConflict, nothingCounted } from './import-tables.ts'
 
-/** Takes every record of an archive, and compares them with what is there. */
+/** Takes every record of an archive, and compares it with the current one. */
 export class ImportPreview {
   readonly accounts: AccountRecord[] = []
   readonly #records: AccessRecords
   readonly #changes = new Map<TableName, ReturnType<typeof nothingCounted>>()
-  /** Of retained messages: what stands for their content, by what stands for their topic. */
+  /** Of retained messages: digest of the content, by digest of the topic. */
   readonly #retained = new Map<number, number>()
 
   constructor(records: AccessRecords) {
@@ -33,7 +33,7 @@ export class ImportPreview {
     if (record.kind === 'account') this.accounts.push(record)
   }
 
-  /** `retained`: what topics remember now. */
+  /** `retained`: the current retained messages. */
   async conclude(retained: Iterable<TableRecord> | AsyncIterable<TableRecord>): Promise<readonly TableChange[]> {
     const change = this.#changes.get('retained-messages')
     if (change !== undefined) await this.#compareRetained(change, retained)
@@ -66,7 +66,7 @@ export class ImportPreview {
   }
 }
 
-/** 48 bits of a digest: of a million texts no two have the same, but for one chance in hundreds. */
+/** 48 bits of a digest: the probability of a collision among a million texts is below one percent. */
 export function markOf(text: string): number {
   return createHash('sha1').update(text).digest().readUIntBE(0, 6)
 }

@@ -1,5 +1,5 @@
-// Carries the tables of an archive out, through the doors of live change: what is in the book of the node is changed
-// there, and told to every shard; what topics are to remember goes to the shards that keep them.
+// Imports the tables of an archive as live changes: records of the node are changed and passed to every shard; retained
+// messages go to the shards that own their topics.
 
 import {
   archiveMembers,
@@ -19,13 +19,13 @@ import type { AccessRecords, NodeRecord } from '../records/access-records.ts'
 import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** Written and told together: more would hold the loop of whoever hears of them. */
+/** Maximum records in one change, which would otherwise block the event loops of the receivers. */
 const maxRecordsPerWrite = 500
-/** Of retained messages, for one shard. */
+/** Retained messages for one shard. */
 const maxMessagesPerWrite = 500
 const maxBytesPerWrite = 1_048_576
 const maxWritesInProgress = 4
-/** Names of conflicts that are told. */
+/** Maximum names of conflicts in the result. */
 export const maxConflictsReported = 10
 
 export interface TableDependencies {
@@ -34,7 +34,7 @@ export interface TableDependencies {
   readonly hiddenPresets: ShadowedCredentials
 }
 
-/** A part of the archive could not be carried out. The message is for the operator. */
+/** A part of the archive could not be imported. The message is for administrators. */
 export class PartFailure extends Error {}
 
 type Counted = { -readonly [Key in keyof TableChange]: TableChange[Key] } & { conflicts: string[] }
@@ -43,7 +43,7 @@ export function nothingCounted(table: TableName): Counted {
   return { table, inserts: 0, updates: 0, unchanged: 0, conflicts: [] }
 }
 
-/** What a record of the book would do there. */
+/** Returns the effect of a record. */
 export function previewRecord(
   records: AccessRecords,
   table: TableName,
@@ -59,8 +59,8 @@ export function noteConflict(change: Counted, record: TableRecord): void {
 }
 
 /**
- * One table after the other, as they come. A table that fails is left where it is; what was carried out of it stays. Throws
- * only what is wrong with the archive, which has been looked at before.
+ * Imports one table after the other. A table that fails is skipped from there on; its imported records remain. Throws
+ * only for an invalid archive, which was checked before.
  */
 export async function importTables(
   dependencies: TableDependencies,
@@ -95,7 +95,7 @@ export async function importTables(
   return { changes, failures }
 }
 
-/** Records of the book, some hundred at a time. */
+/** Imports records of the node in groups. */
 class RecordImporter {
   readonly change: Counted
   readonly #dependencies: TableDependencies
@@ -130,7 +130,7 @@ class RecordImporter {
     for (const record of put) if (record.kind === 'credential') hiddenPresets.noteStored(record)
   }
 
-  /** Whether it is to be written. */
+  /** Returns whether it must be written. */
   #count(record: NodeRecord): boolean {
     const fate = previewRecord(this.#dependencies.accessRecords, this.#table, record)
     this.change[fate]++
@@ -143,11 +143,14 @@ interface RetainedBatch {
   messages: RetainedToImport[]
   payloads: Uint8Array[]
   bytes: number
-  /** Those before it that are not answered, the oldest first. */
+  /** Earlier groups without a response, oldest first. */
   underWay: Promise<void>[]
 }
 
-/** Retained messages, each to the shard of its topic: some parcels on their way to each, so that none waits for the disk. */
+/**
+ * Imports retained messages, each on the shard of its topic: several groups in progress for each, so that none waits
+ * for the disk.
+ */
 class RetainedImporter {
   readonly change = nothingCounted('retained-messages')
   readonly #supervisor: TableDependencies['supervisor']
@@ -201,7 +204,7 @@ class RetainedImporter {
     parcel.payloads = []
     parcel.bytes = 0
     const asked = this.#ask(shard, messages, payloads)
-    // Whoever waits for it next hears of its failure.
+    // The code that awaits it next gets its failure.
     asked.catch(() => {})
     parcel.underWay.push(asked)
   }
@@ -226,7 +229,7 @@ class RetainedImporter {
   }
 }
 
-/** Not a view of a larger buffer: that would be copied to the shard as a whole. */
+/** A copy: a view would copy the larger buffer to the shard as a whole. */
 function plainProperties(properties: RetainedRecord['message']['properties']): RetainedToImport['properties'] {
   if (properties?.correlationData === undefined) return properties
   return { ...properties, correlationData: new Uint8Array(properties.correlationData) }

@@ -1,12 +1,12 @@
-// Reading and writing an open file from its beginning. A stream of Node's own holds on to the file for as long as it
-// lives, and closing would wait for it.
+// Reads and writes an open file from its start. A stream of Node would keep the file open, and closing would wait for
+// it.
 
 import type { FileHandle } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 
 const pieceBytes = 262_144
 
-/** The bytes from `start` on, up to `end`, which is left out, or to where the file ends. */
+/** Returns the bytes from `start` to `end` (exclusive), or to the end of the file. */
 export async function* piecesOf(handle: FileHandle, start = 0, end = Infinity): AsyncGenerator<Buffer> {
   for (let at = start; at < end;) {
     const { bytesRead, buffer } = await handle.read(
@@ -21,7 +21,7 @@ export async function* piecesOf(handle: FileHandle, start = 0, end = Infinity): 
   }
 }
 
-/** All of `piece`, at `position`. */
+/** Writes all of `piece` at `position`. */
 export async function writeAt(handle: FileHandle, piece: Buffer, position: number): Promise<void> {
   for (let written = 0; written < piece.length;) {
     const { bytesWritten } = await handle.write(piece, written, piece.length - written, position + written)
@@ -29,7 +29,7 @@ export async function writeAt(handle: FileHandle, piece: Buffer, position: numbe
   }
 }
 
-/** Writes from the beginning, `mostBytes` and no more. Ends with an error beyond that. */
+/** Writes from the start, at most `mostBytes`. Fails beyond that. */
 export function writableOf(handle: FileHandle, mostBytes = Infinity): Writable {
   let end = 0
   return new Writable({
@@ -43,7 +43,7 @@ export function writableOf(handle: FileHandle, mostBytes = Infinity): Writable {
   })
 }
 
-/** More came than may be kept. */
+/** The content exceeds the maximum. */
 export class TooLarge extends Error {
   constructor(mostBytes: number) {
     super(`it has more than ${mostBytes} bytes`)

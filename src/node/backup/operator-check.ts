@@ -1,5 +1,5 @@
-// Accounts, API keys and namespaces of an archive: whether the API would let somebody make them one by one. Whoever could not
-// is not to have them by way of an archive.
+// Checks accounts, API keys and namespaces of an archive by the rules of the API, so that an archive cannot create what
+// the API would refuse.
 
 import type { TableRecord } from '../../backup/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
@@ -10,10 +10,10 @@ export class AdminCheck {
   readonly #accounts = new Set<string>()
   readonly #programs = new Set<string>()
   readonly #namespaces = new Set<string>()
-  /** Accounts that may not do everything. */
+  /** Accounts with restricted rights. */
   readonly #confined = new Set<string>()
 
-  /** No more is kept of a table than there may be. */
+  /** Stores at most the allowed number of names of a table. */
   take(record: TableRecord): void {
     if (record.kind === 'account') {
       note(this.#accounts, record.name, maxAdmins)
@@ -24,7 +24,7 @@ export class AdminCheck {
     if (record.kind === 'namespace') note(this.#namespaces, record.name, maxNamespaces)
   }
 
-  /** A sentence; undefined: nothing is wrong with them. `ownName`: of the account of `http_server`, as it is to be. */
+  /** A sentence; undefined: valid. `ownName`: of the account of `http_server` after the import. */
   problem(records: Pick<AccessRecords, 'find' | 'list'>, ownName: string): string | undefined {
     if (this.#confined.has(ownName)) {
       return `the account ${JSON.stringify(ownName)} is that of http_server here, which stays an administrator of everything`
@@ -52,7 +52,7 @@ export class AdminCheck {
   }
 }
 
-/** One more than there may be says enough. */
+/** One more than the maximum is sufficient. */
 function note(names: Set<string>, name: string, most: number): void {
   if (names.size <= most) names.add(name)
 }

@@ -1,4 +1,4 @@
-// What will be otherwise when an archive has been carried out, and might surprise somebody: told before it happens.
+// Effects of an import that might be unexpected, reported before it.
 
 import type { Profile } from '../../backup/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
@@ -7,9 +7,9 @@ import { PasswordHasher } from '../admins/password-hashing.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 
 export interface ConfigurationPreview {
-  /** In force now. */
+  /** The current one. */
   readonly before: GodwitConfig
-  /** To be in force then. */
+  /** The one after the import. */
   readonly after: GodwitConfig
   readonly archiveProfile: Profile
   readonly credentials: number
@@ -59,7 +59,7 @@ function* ofAuthentication({ before, after, archiveProfile, credentials }: Confi
   }
 }
 
-/** Whether something of this name in a chain can know anybody. */
+/** Returns whether an authenticator of this name in a chain can accept clients. */
 function isOn({ auth }: GodwitConfig, name: string): boolean {
   if (name === 'jwt') return auth.jwt !== undefined
   if (name === 'http') return auth.http !== undefined
@@ -87,10 +87,10 @@ function* ofNamespaces({ before, after }: ConfigurationPreview): Generator<strin
   }
 }
 
-/** Each costs a good part of a tenth of a second. */
+/** Each check costs almost a tenth of a second. */
 const maxAccountsTried = 20
 
-/** Of accounts that could not log in here, as everybody knows their password. */
+/** Returns accounts that could not log in here, because their password is well known. */
 export async function wellKnownAccounts(
   accounts: readonly AccountRecord[],
   { node }: Pick<GodwitConfig, 'node'>,

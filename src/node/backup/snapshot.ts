@@ -1,4 +1,4 @@
-// What is kept of the broker at one moment, table by table, while it goes on.
+// A snapshot of the running broker, table by table.
 
 import { type TableName, tableNames, type TableRecord, kindOfTable } from '../../backup/index.ts'
 import type { StoredRecord } from '../../records/index.ts'
@@ -8,8 +8,8 @@ import type { AccessRecords } from '../records/access-records.ts'
 export type BrokerSnapshot = Readonly<Record<TableName, Iterable<TableRecord> | AsyncIterable<TableRecord>>>
 
 /**
- * Taken at once: from here on changes are no part of it. Retained messages are read as the reader goes on, and must be
- * read to their end or ended. Their reading may throw StorageFailure.
+ * Taken at once: later changes are not part of it. Retained messages are read while the reader proceeds, and must be
+ * read to their end or ended. Reading them may throw StorageFailure.
  */
 export function takeBrokerSnapshot({
   store,
@@ -18,10 +18,10 @@ export function takeBrokerSnapshot({
   readonly store: Pick<Store, 'read'>
   readonly accessRecords: AccessRecords
 }): BrokerSnapshot {
-  // What is retained is read from a moment of the store that begins with the first step.
+  // Retained messages are read from a snapshot of the store, which starts with the first step.
   const retained = store.read({ kind: 'retained' })[Symbol.asyncIterator]()
   const first = retained.next()
-  // Whoever never comes to read it is not to bring the process down with it.
+  // If the reader never reads it, a failure must not end the process.
   first.catch(() => {})
   const moment: Partial<Record<TableName, BrokerSnapshot[TableName]>> = {}
   for (const table of tableNames) {

@@ -1,5 +1,5 @@
-// Tables on their way into an archive. An archive says how long each of its members is before the member begins, and
-// nobody knows that of a table before its last record. So the lines go to a file of the backup directory first.
+// Tables for an archive. An archive contains the length of each member before the member, and the length of a table is unknown before its
+// last record. So the lines are first written to a file of the backup directory.
 //
 //   records ──► lines ──► │ accounts │ credentials │ ... │ retained-messages │ ──► archive
 
@@ -27,7 +27,7 @@ export class TableSpool {
     this.#handle = handle
   }
 
-  /** Takes a whole table. `onCount` is told from time to time how many records it has taken. */
+  /** Takes a whole table. `onCount` is called from time to time with the number of its records. */
   async add(
     table: TableName,
     records: Iterable<TableRecord> | AsyncIterable<TableRecord>,

@@ -1,4 +1,4 @@
-// What a node opens to the network that its administrator may not have meant to. Each is told once at the start, by name.
+// Network exposure of a node that may be unintended. Each is logged once at the start, by name.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import type { ShardListener } from '../../shard/index.ts'

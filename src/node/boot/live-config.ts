@@ -1,4 +1,4 @@
-// The node's configuration while it runs: which part of the node takes which setting.
+// Assigns the settings of the running node to the parts that apply them.
 
 import { join } from 'node:path'
 import { configErrorAt, type GodwitConfig, type Warning } from '../../config/index.ts'
@@ -19,21 +19,21 @@ import type { SysTopics } from '../observe/sys-topics.ts'
 
 export interface LiveConfigDependencies {
   readonly config: GodwitConfig
-  /** undefined: the node was started with a configuration that was made elsewhere. */
+  /** undefined: the node was started with a configuration from elsewhere, in tests. */
   readonly sources: ConfigurationSources | undefined
   readonly dataDirectory: string
-  /** Of this node: what is made of it looks random and stays the same. */
+  /** Of this node: values derived from it look random and stay the same. */
   readonly secret: Uint8Array
   readonly supervisor: ShardSupervisor
-  /** Connections that the machine has room for. */
+  /** Maximum connections of the machine. */
   readonly room: number
   readonly sysTopics: SysTopics
   readonly log: Logger
-  /** Owners of their own: they are asked before those that cannot refuse. */
+  /** Further consumers, called before those that cannot fail. */
   readonly consumers: readonly ConfigConsumer[]
 }
 
-/** `LiveConfig` itself asks for them with each change. */
+/** `LiveConfig` itself reads them with each change. */
 const allowedDirectoriesOwner: ConfigConsumer = {
   owns: (key) => key === 'node.allowed_directories',
   apply: async () => undefined,
@@ -63,7 +63,7 @@ export async function createLiveConfig(dependencies: LiveConfigDependencies): Pr
   })
 }
 
-/** Of a configuration that was made elsewhere: no file is known, but everything that it names is local. */
+/** For a configuration without a file: everything that it names is local. */
 function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
   const paths = new AllowedPaths(dataDirectory)
   paths.takeLocal(config, dataDirectory)
@@ -79,14 +79,14 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
   }
 }
 
-/** Where it would be a danger it has been refused already. */
+/** Dangerous values were refused before. */
 function warningsOf(held: GodwitConfig): readonly Warning[] {
   if (!held.http.isEnabled || passwordRisk(held, true) === undefined) return []
   const { key, message, hint } = wellKnownPasswordText
   return [configErrorAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
-/** What is not said means something else in the other profile, and half a profile is none. */
+/** The defaults of the other profile differ, and mixing both is invalid. */
 function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | undefined {
   return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
@@ -103,7 +103,7 @@ const shardSections = [
   'log.level',
 ]
 
-/** Asked always: files of rules and keys may say something else, too. */
+/** Always called: files of rules and keys may have changed, too. */
 function shardsConsumer({
   secret,
   supervisor,

@@ -1,4 +1,4 @@
-// What of the configuration shards take up while they run, and how they are told.
+// Settings that shards apply while they run, and the messages for them.
 
 import type { AccessSettings } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
@@ -15,7 +15,7 @@ import { RuleConfig } from '../rules/rule-config.ts'
 import { shardsOf } from '../shards/shard-plan.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** What is ready before the shards are started. */
+/** Parts that are ready before the shards are started. */
 export interface Foundation {
   readonly directory: string
   readonly lock: DirectoryLock

@@ -1,5 +1,5 @@
-// The management API of this node: who may use it, what it is asked, and where it listens: over HTTP as the
-// configuration says, and on a socket in the data directory for whoever may read that.
+// The management API of this node: accounts, operations and addresses. It is served over HTTP as configured, and on a
+// socket in the data directory for users who can read that.
 
 import { lookup } from 'node:dns/promises'
 import { join } from 'node:path'
@@ -32,11 +32,11 @@ import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccoun
 import { type HttpAddress, type HttpPlace, HttpEndpoint } from '../api/http-endpoint.ts'
 
 export interface RunningManagement {
-  /** Where it is served over HTTP now; undefined: nowhere. */
+  /** Its HTTP address; undefined: not served. */
   readonly address: HttpAddress | undefined
-  /** Made at this start because none was set: to be shown once. */
+  /** Created at this start because none was set: must be shown once. */
   readonly newPassword: NewPassword | undefined
-  /** Of `http_server`. */
+  /** Consumer of `http_server`. */
   readonly owner: ConfigConsumer
   close(): Promise<void>
 }
@@ -44,17 +44,17 @@ export interface RunningManagement {
 export interface ManagementDependencies {
   readonly config: GodwitConfig
   readonly dataDirectory: string
-  /** The folder that holds `bin/` and what was built. Absolute. */
+  /** The folder with `bin/` and the build. Absolute. */
   readonly installationRoot: string
-  /** Where MQTT clients of the dashboard are passed on to; undefined: nowhere. */
+  /** Socket for MQTT clients of the dashboard; undefined: none. */
   readonly dashboardSocket: string | undefined
-  /** All but those about accounts. */
+  /** All operations except those of accounts. */
   readonly operations: Omit<Operations, 'accounts'>
   readonly accessRecords: AccessRecords
   readonly log: Logger
 }
 
-/** A problem is a sentence for the operator. */
+/** A problem is a sentence for administrators. */
 export async function startManagement(dependencies: ManagementDependencies): Promise<RunningManagement | Problem> {
   const { config, accessRecords: records, log } = dependencies
   const accounts = new AdminAccounts(dependencies)
@@ -88,7 +88,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
     close: async () => {
       accounts.authQueue.close()
       await Promise.all([http.close(), closeSocket()])
-      // Whoever still waited has been cut off; working all of them out would keep the process for many seconds.
+      // Waiting clients were disconnected; checking all of their passwords would take many seconds.
       accounts.work.close()
     },
   }
@@ -104,7 +104,7 @@ interface Parts {
   readonly socket: ManagementServer
 }
 
-/** Asked always: the file with the key of tokens may say something else. */
+/** Always called: the file with the key of tokens may have changed. */
 function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, http, socket }: Parts): ConfigConsumer {
   let taken = JSON.stringify(atStart.http)
   return {
@@ -127,14 +127,14 @@ function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, h
   }
 }
 
-/** undefined: it is not served over HTTP. Where a port without a host is, holds from start to start. */
+/** undefined: not served over HTTP. The address for a port without a host is fixed at the start. */
 function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   if (!http.isEnabled) return undefined
   const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
   return { hosts: http.host === undefined ? hostsOfPort(atStart) : [http.host], port: http.port, isNamed }
 }
 
-/** Who may come in, as the configuration says it now. */
+/** Accounts according to the current configuration. */
 class AdminAccounts {
   readonly work: PasswordHasher
   readonly authQueue: AuthQueue
@@ -143,7 +143,7 @@ class AdminAccounts {
   readonly #recent = new RecentSignIns()
   readonly #dependencies: ManagementDependencies
   #own: ConfiguredAccount
-  /** `auth_type = jwt`: the account of `http_server` does not come in. */
+  /** `auth_type = jwt`: the account of `http_server` is refused. */
   #refusesOwn: boolean
 
   constructor(dependencies: ManagementDependencies) {
@@ -167,7 +167,7 @@ class AdminAccounts {
   take(config: GodwitConfig): void {
     this.#refusesOwn = refusesOwn(config)
     const { username, password } = configuredAccountOf(config, this.#dependencies.accessRecords)
-    // It is another account only where it is: who has signed in before stays so.
+    // A new object only if it has changed, so that logins remain.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
   }
 
@@ -191,7 +191,7 @@ class AdminAccounts {
     return { authenticator, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }
   }
 
-  /** A password is made at a start, where it can be shown. */
+  /** A password can be created only at a start, where it can be shown. */
   problemOfOwn(config: GodwitConfig): Problem | undefined {
     const { accessRecords: records } = this.#dependencies
     const { username, password } = configuredAccountOf(config, records)
@@ -207,7 +207,7 @@ function refusesOwn({ http }: GodwitConfig): boolean {
   return http.authType === 'jwt'
 }
 
-/** What must not be reached by others is not opened to them. */
+/** Refuses to expose what must not be reachable from other machines. */
 export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 'warn'>): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
@@ -222,18 +222,18 @@ export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 
   return undefined
 }
 
-/** A name counts by the addresses that it leads to. */
+/** A name counts by its addresses. */
 async function isLoopbackHost(host: string): Promise<boolean> {
   try {
     const addresses = await lookup(host, { all: true })
     return addresses.every(({ address }) => isLoopbackAddress(address))
   } catch {
-    // Listening there will say what is wrong with it.
+    // Listening reports the error.
     return false
   }
 }
 
-/** The broker does without it where the file system has no sockets. */
+/** The broker runs without it if the file system has no sockets. */
 async function serveSocket(
   server: ManagementServer,
   dependencies: ManagementDependencies,

@@ -1,5 +1,5 @@
-// One machine's broker, from the outside in: a data directory that is ours alone, a log, ports that are free, and then
-// the threads that do the work. Each step either gives what the next one needs or the one sentence that says why not.
+// Starts a node in steps: the data directory with its lock, the log, free ports, the threads. Each step returns what
+// the next one needs, or an error text.
 
 import { homedir } from 'node:os'
 import { formatConfigError, type GodwitConfig, type Warning } from '../../config/index.ts'
@@ -48,19 +48,19 @@ import { defaultRestartPolicy, type RestartPolicy } from '../shards/supervised-s
 
 export interface NodeOptions {
   readonly config: GodwitConfig
-  /** What the configuration's reader wants to be known; goes to the log. */
+  /** Warnings of the configuration, for the log. */
   readonly warnings: readonly Warning[]
   readonly installation: Installation
-  /** What the configuration was made of; without it only what the API changes can be changed. */
+  /** Sources of the configuration; without them only changes of the API are possible. */
   readonly sources?: ConfigurationSources
-  /** Of this program, for those who ask the broker. */
+  /** Version of this program. */
   readonly version?: string
-  /** The thread to run as a shard; tests have their own. */
+  /** The script of a shard; tests have their own. */
   readonly shardEntry?: URL
   readonly restarts?: RestartPolicy
-  /** How long the shards may take to stop; less than the ten seconds that the node has. */
+  /** Time for the shards to stop; less than the ten seconds of the node. */
   readonly shardStopMs?: number
-  /** Why the node could not be started again as things are now: asked before somebody's wish for it is granted. */
+  /** Returns why a restart would fail: called before a request for it is accepted. */
   readonly problemOfRestart?: () => string | undefined
 }
 
@@ -68,39 +68,39 @@ export interface RunningNode {
   readonly name: string
   /** Absolute. */
   readonly dataDirectory: string
-  /** Those that are open now. */
+  /** The open listeners. */
   readonly listeners: readonly ListenerAddress[]
   readonly log: Logger
   /** The management API. */
   readonly management: Pick<RunningManagement, 'address' | 'newPassword'>
   /** Shared counters of all shards, for `readCounters`. */
   readonly counters: SharedArrayBuffer
-  /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
+  /** Resolves with an error text when the node cannot continue: then call `stop` and end the process with 1. */
   readonly broken: Promise<string>
-  /** Resolves when somebody wants the node to end: `stop` it, and for a restart start it anew. */
+  /** Resolves with a request to stop or restart: call `stop`, and for a restart start it again. */
   readonly wished: Promise<ShutdownRequest>
-  /** Certificates, keys and revocations are looked at now and not only at the next interval. */
+  /** Checks certificates, keys and revocation lists now instead of at the next interval. */
   reloadFiles(): void
-  /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
+  /** Stored access records; changes apply to all shards. */
   readonly accessRecords: AccessRecords
-  /** Archives of all that is kept. */
+  /** Backups. */
   readonly backup: BackupOperations
-  /** Changes it while the node runs. */
+  /** Changes the configuration while the node runs. */
   readonly configuration: LiveConfig
-  /** Somebody wants the configuration to be as its files say now, and it is noted that they did. */
+  /** Reads the configuration files again on request, and records the request. */
   reloadConfiguration(): Promise<ConfigOutcome>
-  /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
+  /** Disconnects clients with 0x8B, closes the store, releases the data directory. At most 10 seconds. */
   stop(): Promise<void>
 }
 
 export type NodeStart = { readonly node: RunningNode } | { readonly problem: string }
 
-/** Of the ten seconds that a stop may take, so much is for the shards. */
+/** The part for the shards of the ten seconds of a stop. */
 const defaultShardStopMs = 8_000
 
-/** Starts the node. A problem is a sentence for the operator; then nothing is left running. */
+/** Starts the node. A problem is a sentence for administrators; then nothing is left running. */
 export async function startNode(options: NodeOptions): Promise<NodeStart> {
-  // Whatever is written from here on is for this account alone.
+  // New files are for this account only.
   process.umask(0o077)
   denyAddresses(options.config.node.deniedAddresses)
   const directory = await prepareDataDirectory(dataDirectoryOf(options))
@@ -280,12 +280,12 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
 }
 
-/** Where the management API finds what it serves. */
+/** Places of files for the management API. */
 function placesOf({ installation }: NodeOptions, { dashboard }: Foundation) {
   return { installationRoot: installation.root, dashboardSocket: dashboard.path }
 }
 
-/** What every shard is given of what was prepared. */
+/** Parts that every shard gets. */
 function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: Foundation) {
   return { bridges, brokerName: brokerIdOf(accessSecret), rules, gateways, nodeName, directory, access }
 }
@@ -310,7 +310,7 @@ function auditConsumer(audit: AuditLog): ConfigConsumer {
   }
 }
 
-/** Archives that the node makes by itself, from now on. */
+/** Starts automatic backups. */
 function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) {
   const backups = new ScheduledBackups(config.backup, { nowMs: () => Date.now(), make: makeScheduled })
   backups.start()
@@ -328,7 +328,7 @@ function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) 
   return { owner, endWith }
 }
 
-/** Whoever has the configuration read again means the files as well that it names. */
+/** Reading the configuration again includes the files that it names. */
 function filesConsumer(reloadFiles: () => void): ConfigConsumer {
   return {
     owns: () => false,
@@ -340,7 +340,7 @@ function filesConsumer(reloadFiles: () => void): ConfigConsumer {
   }
 }
 
-/** What they are changes while the node runs. */
+/** The listeners change while the node runs. */
 function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManager): RunningNode {
   return {
     ...node,

@@ -1,4 +1,4 @@
-// What would keep a node from starting, without starting it: for `godwit config check`.
+// Finds what would prevent a node from starting, without starting it: for `godwit config check`.
 
 import { randomBytes } from 'node:crypto'
 import type { GodwitConfig } from '../../config/index.ts'
@@ -12,11 +12,11 @@ import { planRules } from '../rules/rule-config.ts'
 import { problemOfExposure } from './management.ts'
 
 export interface StartProblemOptions {
-  /** Whether ports are bound for a moment: a broker that runs on them would be told of. */
+  /** Whether ports are bound briefly: a running broker on these ports would be reported. */
   readonly checksPorts: boolean
 }
 
-/** A sentence each, which begins with the key of a setting. */
+/** A sentence each, which starts with the key of a setting. */
 export async function startProblems(config: GodwitConfig, { checksPorts }: StartProblemOptions): Promise<string[]> {
   const secret = randomBytes(secretBytes)
   const problems: string[] = []
@@ -30,7 +30,7 @@ export async function startProblems(config: GodwitConfig, { checksPorts }: Start
     const one = { ...config, listeners: [listener] }
     const ofFiles = problemOfListenerFiles(one, { listeners: [] }, new Map())
     if (ofFiles !== undefined) problems.push(ofFiles)
-    // Its files are looked at with its port, so that nothing is told twice.
+    // Its files are checked with its port, so that nothing is reported twice.
     else if (checksPorts) note(await resolveListeners(one))
   }
   note((await problemOfExposure(config, { warn: () => {} })) ?? {})

@@ -1,7 +1,7 @@
-// The bridges of the node while it runs: what the configuration makes of them, and what their shards last said of them.
+// The bridges of the node: created from the configuration, with the last reported state of each.
 //
-//   plan: settings are read whole, and files tried      here, for a sentence
-//     -> all shards, each of which takes its own        see `bridges/bridge-manager.ts`
+//   plan: settings are read and files checked         here, with error texts
+//     -> all shards, each of which runs its own       see `bridges/bridge-manager.ts`
 
 import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
@@ -24,11 +24,11 @@ import type { ConfigConsumer, Problem } from '../configuration/config-consumers.
 
 export interface BridgeConfigOptions {
   readonly plans: readonly BridgeAssignment[]
-  /** Of this node: its name among bridges is made of it. */
+  /** Of this node: its name for bridges is derived from it. */
   readonly secret: Uint8Array
-  /** Resolves when every shard has them in force. */
+  /** Resolves when every shard has applied them. */
   tell(plans: readonly BridgeAssignment[]): Promise<void>
-  /** Asks the shards; those that are not there say nothing. */
+  /** Queries the shards; unavailable ones are omitted. */
   ask(): Promise<readonly BridgeReport[]>
 }
 
@@ -38,7 +38,7 @@ export class BridgeConfig implements ConfigConsumer {
   readonly isAlwaysApplied = true
   readonly #options: BridgeConfigOptions
   #plans: readonly BridgeAssignment[]
-  /** What each shard has said last. */
+  /** Last report of each shard. */
   readonly #reports = new Map<number, readonly BridgeReport[]>()
 
   constructor(options: BridgeConfigOptions) {
@@ -67,17 +67,17 @@ export class BridgeConfig implements ConfigConsumer {
     return undefined
   }
 
-  /** A shard has said how its bridges are. */
+  /** A shard has reported its bridges. */
   note(shard: number, reports: readonly BridgeReport[]): void {
     this.#reports.set(shard, reports)
   }
 
-  /** As they were a second ago. */
+  /** At most a second old. */
   get latest(): readonly BridgeReport[] {
     return this.#latest.filter(({ name }) => sourceOfBridge(name) === undefined)
   }
 
-  /** Bridges that receive for sources, as they were a second ago. */
+  /** Bridges of sources, at most a second old. */
   get latestOfSources(): readonly BridgeReport[] {
     return this.#latest.filter(({ name }) => sourceOfBridge(name) !== undefined)
   }
@@ -86,7 +86,7 @@ export class BridgeConfig implements ConfigConsumer {
     return [...this.#reports.values()].flat()
   }
 
-  /** Those that bridges show which are on. */
+  /** Certificates of enabled bridges. */
   get certificates(): { readonly of: string; readonly file: string }[] {
     return this.#plans.flatMap(({ name, config, facts }) => {
       const { certFile } = (facts.link as BridgeLink).tls
@@ -94,14 +94,14 @@ export class BridgeConfig implements ConfigConsumer {
     })
   }
 
-  /** As they are. By name; one whose shard is away is not there. */
+  /** Current reports by name; bridges of a restarting shard are missing. */
   async reports(): Promise<ReadonlyMap<string, BridgeReport>> {
     if (this.#plans.length === 0) return new Map()
     return new Map((await this.#options.ask()).map((report) => [report.name, report]))
   }
 }
 
-/** A problem begins with the key of a setting. */
+/** A problem starts with the key of a setting. */
 export function planBridges(
   config: GodwitConfig,
   secret: Uint8Array,
@@ -140,14 +140,14 @@ export function planBridges(
 
 const brokerIdCharacters = 16
 
-/** Nobody learns the secret by it, and it is the same as long as that is. */
+/** Does not reveal the secret, and stays the same with it. */
 export function brokerIdOf(secret: Uint8Array): string {
   return createHash('sha256').update('bridges').update(secret).digest('hex').slice(0, brokerIdCharacters)
 }
 
-/** So many streams carry messages at most where topics have streams of their own. */
+/** Maximum streams for messages if topics have separate streams. */
 const maxDataStreams = 64
-/** Where 0 is written. */
+/** Used for 0. */
 const defaultHandshakeMs = 60_000
 
 function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
@@ -177,7 +177,7 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   }
 }
 
-/** Sample files write "" for what is not wanted. */
+/** Sample files contain "" for unused settings. */
 function named(text: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }
@@ -187,8 +187,8 @@ function fileOf(file: string | undefined): string | undefined {
 }
 
 /**
- * What keeps bridges from being as `config` says: those that are otherwise than in `known`; undefined: nothing. `texts`: of
- * files that are not there yet, by path.
+ * Returns why the bridges of `config` that differ from `known` are invalid; undefined: valid. `texts`: files that do
+ * not exist yet, by path.
  */
 export function problemOfBridges(
   config: GodwitConfig,
@@ -209,7 +209,7 @@ export function problemOfBridges(
 /** Plans are only compared. */
 const placeholderSecret = new Uint8Array(32)
 
-/** Of a bridge that is to be on and shows or verifies certificates. Asked when it changes: at a start they may still be to come. */
+/** For an enabled bridge with certificates. Checked when it changes: at a start the files may not exist yet. */
 function problemOfFiles(
   { name, config, facts }: BridgeAssignment,
   read?: (file: string) => Buffer,

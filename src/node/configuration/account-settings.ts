@@ -1,4 +1,4 @@
-// Settings that say who may use the API: the account of `http_server`, and how people sign in.
+// Settings of API access: the account of `http_server`, and the authentication methods.
 
 import { type ConfigObject, type Difference, putValue, valueAt } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
@@ -7,7 +7,9 @@ import type { ConfigRefusal } from './config-refusals.ts'
 
 const ofSignIn = /^http_server\.(?:username|password|auth_type|jwt\..*)$/
 
-/** A program may not look after accounts: neither by them nor by what makes one. What stands in the file is the operator's. */
+/**
+ * A program must not manage accounts: neither these settings nor what creates accounts. Local files are not restricted.
+ */
 export function refusalOfAccountChange(
   changes: () => readonly Pick<Difference, 'key'>[],
   { name, author }: { readonly name: string; readonly author: ConfigAuthor },
@@ -18,7 +20,7 @@ export function refusalOfAccountChange(
   return { isDone: false, why: 'forbidden', message: `${keys.join(', ')}: a program may not look after accounts` }
 }
 
-/** A text that says no password of the administrator leaves the account as it is. */
+/** A text without an administrator password leaves the account unchanged. */
 export function withStoredAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const path = ['http_server', 'password']
   const stored = valueAt(written, path)

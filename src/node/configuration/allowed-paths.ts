@@ -12,7 +12,7 @@ import {
   type Position,
 } from '../../config/index.ts'
 
-/** What the broker keeps in the data directory. A setting of the API names nothing in it. */
+/** Entries of the data directory that the broker uses. A setting from the API must not name them. */
 const ownEntries: readonly string[] = [
   'access-secret',
   'audit',
@@ -27,7 +27,7 @@ const ownEntries: readonly string[] = [
   'store',
   'trace',
 ]
-/** Beside those, directories from which files are read and in which a setting lets nothing be written. */
+/** Further directories from which files are read and in which no setting may write. */
 const readOnlyEntries: ReadonlySet<string> = new Set(['certs', 'restored'])
 /** The directory of log files. Nothing is read from it. */
 const logEntry = 'log'
@@ -39,7 +39,7 @@ export interface PathPlaces {
   readonly configurationFolder: string
 }
 
-/** A path with what it is used for: the last part of the key of its setting, or `include`. */
+/** A path and its use: the last part of the key of its setting, or `include`. */
 export interface UsedPath extends Omit<NamedPath, 'base'> {
   readonly use: string
 }
@@ -60,7 +60,7 @@ export class AllowedPaths {
     this.#local.add(keyOf(use, path))
   }
 
-  /** Notes everything that a configuration from the file and --set names, and the directories that it allows. */
+  /** Records all paths of a local configuration, and its allowed directories. */
   takeLocal(config: GodwitConfig, configurationFolder: string): void {
     this.#directories = config.node.allowedDirectories
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
@@ -101,7 +101,7 @@ interface PlacedPath extends UsedPath {
   readonly at: Position
 }
 
-/** Every path in the settings of `config`, found by the type of its setting. Absolute. */
+/** Returns every path in the settings of `config`, by the type of its setting. Absolute. */
 function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: PathPlaces): readonly PlacedPath[] {
   const found: PlacedPath[] = []
   const bases = {
@@ -122,7 +122,7 @@ function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: P
 const nowhere: Position = { file: 'configuration', line: 0, column: 0 }
 
 function problemInside(path: string, entry: string, isWritten: boolean): string | undefined {
-  // With what is made of them: `godwit.conf.bak`, `store.damaged`.
+  // Including derived names: `godwit.conf.bak`, `store.damaged`.
   const isKept = ownEntries.some((own) => entry === own || entry.startsWith(`${own}.`) || entry.startsWith(`${own}-`))
   const isOwn = isKept || entry.startsWith('.') || entry.endsWith('.damaged') || (!isWritten && entry === logEntry)
   if (isOwn || (isWritten && readOnlyEntries.has(entry))) {
@@ -131,15 +131,15 @@ function problemInside(path: string, entry: string, isWritten: boolean): string 
   return undefined
 }
 
-/** The way from `directory` down to `path`; undefined if `path` is not below it. */
+/** Returns the path of `path` relative to `directory`; undefined if it is not below it. */
 function wayBelow(directory: string, path: string): string | undefined {
   const way = relative(directory, path)
   return way === '' || way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way
 }
 
 /**
- * The path with all links followed, of its deepest part that exists. undefined where that cannot be known: a link that
- * leads to nothing, a directory that cannot be read.
+ * Returns the path of its deepest existing part with all links followed. undefined if unknown: a broken link, an
+ * unreadable directory.
  */
 function realOf(path: string): string | undefined {
   const missing: string[] = []

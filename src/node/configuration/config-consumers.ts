@@ -1,24 +1,24 @@
-// Who carries a change of configuration out: each setting that takes hold while the broker runs has one owner.
+// Applies changes of the configuration: each setting that applies while the broker runs has one consumer.
 
 import type { GodwitConfig } from '../../config/index.ts'
 
-/** What cannot be done, in a sentence for the operator. */
+/** Why a change fails, as a sentence for administrators. */
 export interface Problem {
   readonly problem: string
 }
 
 export interface ConfigConsumer {
-  /** Whether the setting is this owner's. */
+  /** Returns whether this consumer applies the setting. */
   owns(key: string): boolean
-  /** Whether something besides settings may have changed, such as files that they name: then it is always asked. */
+  /** Files named by settings may have changed as well: then it is always called. */
   readonly isAlwaysApplied?: boolean
-  /** From now on it is as `config` says; or it stays as it is, and this is why. */
+  /** Applies `config`; or changes nothing and returns why. */
   apply(config: GodwitConfig): Promise<Problem | undefined>
 }
 
 /**
- * Asks each owner of what has changed, in order. Where one refuses, or makes a mistake, those before it are put back as
- * they were in `before`. Rejects with the mistake.
+ * Calls each consumer of a changed setting, in order. If one fails, those before it apply `before` again. Rejects for
+ * an internal error.
  */
 export async function applyEverywhere(
   owners: readonly ConfigConsumer[],

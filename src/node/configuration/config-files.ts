@@ -1,15 +1,15 @@
-// Reads configuration files for the configuration's own reader, which is pure and knows no files. An `include` reaches
-// only what lies below the folder of the configuration: a text that somebody sent must not show /etc/shadow.
+// Reads configuration files for the module config, which reads no files itself. An `include` reads only files below the
+// folder of the configuration: a text from a request must not show /etc/shadow.
 
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 
 export type FileText = { readonly text: string } | { readonly error: string }
 
-/** Bytes of one file; a configuration is smaller. */
+/** Maximum size of one file; a configuration is smaller. */
 const maxFileBytes = 1_048_576
 
-/** The text of a file, or a sentence that says why there is none. */
+/** Returns the text of a file, or an error text. */
 export function readConfigFile(path: string): FileText {
   try {
     const status = statSync(path)
@@ -21,13 +21,13 @@ export function readConfigFile(path: string): FileText {
   }
 }
 
-/** The file that an `include` means. Absolute. `from` is the file that holds the `include`. */
+/** Returns the absolute path of an `include`. `from` is the file that contains it. */
 export function includeTarget(file: string, path: string, from: string): string {
   if (isAbsolute(path)) return resolve(path)
   return resolve(from === '' ? dirname(resolve(file)) : dirname(resolve(from)), path)
 }
 
-/** A reader of includes for the configuration in `file`. `from` is the file that holds the `include`. */
+/** Returns a reader of includes for the configuration in `file`. `from` is the file that contains the `include`. */
 export function includeReader(file: string): (path: string, from: string) => FileText {
   const folder = dirname(resolve(file))
   return (path, from) => {
@@ -35,11 +35,11 @@ export function includeReader(file: string): (path: string, from: string) => Fil
     const outside = { error: `only files below ${folder} can be included` }
     try {
       const realFolder = realpathSync(folder)
-      // Of what lies elsewhere it is not even told whether it is there.
+      // Not even the existence of other files is revealed.
       if (!isBelow(target, folder) && !isBelow(target, realFolder)) return outside
       const realTarget = realpathSync(target)
       if (!isBelow(realTarget, realFolder)) return outside
-      // By a link it has two names. A text that is to take its place would still find it there, and never again.
+      // The file includes itself through a link. A text that replaces it would still be valid, and then never again.
       if (existsSync(file) && realpathSync(file) === realTarget)
         return { error: 'it is this configuration, which so includes itself' }
     } catch (error) {
@@ -49,7 +49,10 @@ export function includeReader(file: string): (path: string, from: string) => Fil
   }
 }
 
-/** A reader of files that settings name: from the folder of the configuration on, or without one from where we are. */
+/**
+ * Returns a reader of files in settings: relative to the folder of the configuration, or without one to the working
+ * directory.
+ */
 export function namedFileReader(file: string | undefined): (path: string) => FileText {
   const folder = file === undefined ? '.' : dirname(resolve(file))
   return (path) => readConfigFile(resolve(folder, path))

@@ -1,5 +1,5 @@
-// The last configurations: who changed what, when, and everything that is needed to go back. One file for each, in the
-// data directory. Of secrets only a digest under the node's own key is added to what the layers hold anyway.
+// The history of configurations: author, time, and the state to return to. Each version has one file in the data
+// directory. Secrets are added only as digests with the node's own key.
 
 import { createHmac } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import { type GodwitConfig, mask, type PlainValue } from '../../config/index.ts'
 import { stageFile } from './staged-file.ts'
 
-/** So many are kept. */
+/** Maximum number of versions. */
 export const maxConfigurations = 20
 
-/** Who has changed it. */
+/** The author of a change. */
 export interface ConfigAuthor {
-  /** The account; '' for the operator of the machine. */
+  /** The account; '' for a local change. */
   readonly name: string
   readonly by: 'administrator' | 'account' | 'api-key' | 'token' | 'socket' | 'nobody' | 'signal' | 'start'
   readonly address: string
@@ -22,25 +22,25 @@ export interface ConfigVersion extends ConfigState {
   readonly number: number
   readonly atMs: number
   readonly author: ConfigAuthor
-  /** What was asked for: `config_update`, `reload`, ... */
+  /** The action: `config_update`, `reload`, ... */
   readonly act: string
   /** Keys that differ from the version before. */
   readonly changed: readonly string[]
 }
 
-/** Everything that a version leads back to. */
+/** The state to which a version can be restored. */
 export interface ConfigState {
-  /** Of the file; undefined: there was none. */
+  /** Text of the file; undefined: there was none. */
   readonly text: string | undefined
   readonly changes: PlainValue
   readonly untilRestart: PlainValue
-  /** What was not as by default, by key: the value as it is written, or the digest of a secret. */
+  /** Values that differ from defaults, by key: as written, or the digest of a secret. */
   readonly settings: Readonly<Record<string, { readonly text: string } | { readonly digest: string }>>
 }
 
 export interface VersionDifference {
   readonly key: string
-  /** undefined: as by default. */
+  /** undefined: the default. */
   readonly old: string | undefined
   readonly new: string | undefined
 }
@@ -56,7 +56,7 @@ export class ConfigHistory {
     this.#versions = versions
   }
 
-  /** Reads what is there. What cannot be read is left where it is and not told of. */
+  /** Reads the existing versions. Unreadable ones are skipped and not listed. */
   static async open(dataDirectory: string, secret: Uint8Array): Promise<ConfigHistory> {
     const folder = join(dataDirectory, 'config-history')
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -69,7 +69,7 @@ export class ConfigHistory {
     return new ConfigHistory(folder, secret, versions)
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   get versions(): readonly ConfigVersion[] {
     return this.#versions
   }
@@ -82,12 +82,12 @@ export class ConfigHistory {
     return this.#versions.find((version) => version.number === number)
   }
 
-  /** Whether it is what the newest version leads back to. */
+  /** Returns whether it is the state of the newest version. */
   isNewest(state: ConfigState): boolean {
     return this.newest !== undefined && JSON.stringify(stateOf(this.newest)) === JSON.stringify(stateOf(state))
   }
 
-  /** What is not as by default. */
+  /** Values that differ from defaults. */
   settingsOf(config: GodwitConfig): ConfigVersion['settings'] {
     const settings: Record<string, { text: string } | { digest: string }> = Object.create(null) as never
     for (const [key, held] of config.held) {
@@ -97,7 +97,7 @@ export class ConfigHistory {
     return settings
   }
 
-  /** Rejects with the error of the system. */
+  /** Rejects with the system's error. */
   async add(version: Omit<ConfigVersion, 'number' | 'changed'>): Promise<ConfigVersion> {
     const newest = this.newest
     const changed = newest === undefined ? [] : versionDifferences(newest, version).map(({ key }) => key)
@@ -121,7 +121,7 @@ export class ConfigHistory {
   }
 }
 
-/** In one order. */
+/** With a fixed order of keys. */
 function stateOf({ text, changes, untilRestart, settings }: ConfigState): ConfigState {
   return { text, changes, untilRestart, settings }
 }
@@ -132,12 +132,12 @@ async function readVersion(path: string): Promise<ConfigVersion | undefined> {
     const isWhole = typeof version?.number === 'number' && typeof version.settings === 'object'
     return isWhole ? (version as ConfigVersion) : undefined
   } catch {
-    // Half a file from a disk that failed: the others are still worth something.
+    // An incomplete file after a disk failure: the others are still used.
     return undefined
   }
 }
 
-/** The settings in which two versions differ, secrets masked. */
+/** Returns the settings in which two versions differ, secrets masked. */
 export function versionDifferences(
   before: Pick<ConfigVersion, 'settings'>,
   after: Pick<ConfigVersion, 'settings'>,
@@ -149,7 +149,7 @@ export function versionDifferences(
   })
 }
 
-/** The settings of a version as a file of a configuration has them, secrets masked. */
+/** Returns the settings of a version as in a configuration file, secrets masked. */
 export function textOfVersion({ settings }: Pick<ConfigVersion, 'settings'>): string {
   return Object.entries(settings)
     .map(([key, setting]) => `${key} = ${shown(setting)}\n`)

@@ -1,7 +1,7 @@
-// What the configuration is made of, each layer over the one before it:
+// The layers of the configuration, each above the one before it:
 //
-//   defaults < the file < what the API has changed < what holds until the restart < --set
-//              text       <data>/changed-settings.conf    memory alone                command line
+//   defaults < the file < changes of the API < changes until the restart < --set
+//              text       <data>/changed-settings.conf    memory only     command line
 
 import { dirname, resolve } from 'node:path'
 import {
@@ -20,45 +20,45 @@ import {
 import type { AllowedPaths } from './allowed-paths.ts'
 import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
 
-/** Where the configuration is from: the same from start to stop. */
+/** Origin of the configuration, which is fixed at the start. */
 export interface ConfigGround {
-  /** Where the whole configuration is written when it comes over the API. Absolute. There may be no such file yet. */
+  /** File for a complete configuration from the API. Absolute. It may not exist yet. */
   readonly file: string
-  /** Where that is kept which the API has changed. Absolute. */
+  /** File for changes of the API. Absolute. */
   readonly changesFile: string
   /** Of `--set`. */
   readonly overrides: readonly string[]
   readonly environment: Environment
 }
 
-/** A text with what it says. */
+/** A text with its parsed values. */
 export interface ConfigDocument {
-  /** Where it stands, or will: faults name it, and includes lie beside it. */
+  /** Its path: for errors and includes. */
   readonly file: string
   readonly text: string
   readonly values: ConfigObject
 }
 
 export interface ConfigLayers {
-  /** undefined: there is no file. It may stand elsewhere than where it would be written. */
+  /** undefined: there is no file. Its path may differ from that for writing. */
   readonly document: ConfigDocument | undefined
   readonly changes: ConfigObject
   readonly untilRestart: ConfigObject
 }
 
 /**
- * Where a configuration comes from. `file`: the local configuration, which is not restricted. `api`: a request, which may use
- * neither the environment nor any file of the machine. `history`: an earlier configuration that a request goes back to; its
- * paths are checked as those of a request.
+ * Origin of a configuration. `file`: the local configuration, which is not restricted. `api`: a request, which may use
+ * neither the environment nor files of the machine. `history`: an earlier configuration restored by a request; its
+ * paths are checked like those of a request.
  */
 export type TextOrigin = 'file' | 'api' | 'history'
 
-/** Of what came in a request: nobody can look it up by line. */
+/** Name of a request's text in errors, which have no useful line. */
 export const requestName = 'request'
 
 export const nothingChanged: ConfigObject = emptyObject({ file: requestName, line: 0, column: 0 })
 
-/** What the text says, or every fault that keeps it from being read. */
+/** Returns the values of the text, or all errors. */
 export function readDocument(
   { environment }: Pick<ConfigGround, 'environment'>,
   {
@@ -79,7 +79,10 @@ export function readDocument(
   return { faults: [configErrorAt({ file, line: 0, column: 0 }, '', message, 'write the value itself')] }
 }
 
-/** Includes of the local configuration are noted, those of a request are checked. Both lie below the folder of `file`. */
+/**
+ * Includes of the local configuration are recorded, those of a request are checked. Both must be below the folder of
+ * `file`.
+ */
 function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths): IncludeReader {
   const read = includeReader(file)
   return (path, from) => {
@@ -90,7 +93,7 @@ function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths):
   }
 }
 
-/** An environment with nothing in it, that remembers what it was asked for. */
+/** An empty environment that records which names were requested. */
 function watchedEnvironment(asked: Set<string>): Environment {
   return new Proxy<Environment>(
     {},
@@ -104,8 +107,8 @@ function watchedEnvironment(asked: Set<string>): Environment {
 }
 
 /**
- * What the layers come to. Of the local configuration every path is noted in `paths`; a path of a configuration that comes
- * over the API is a fault where `paths` does not allow it.
+ * Combines the layers. All paths of the local configuration are recorded in `paths`; a path from the API that `paths`
+ * does not allow is an error.
  */
 export function loadLayers(
   dependencies: ConfigGround,
@@ -114,9 +117,9 @@ export function loadLayers(
     readonly origin: TextOrigin
     readonly paths: AllowedPaths
     readonly ignoresOverrides?: boolean
-    /** Files that are not there yet, by path. */
+    /** Files that do not exist yet, by path. */
     readonly texts?: ReadonlyMap<string, string>
-    /** Files that cannot be read are taken for ones with nothing in them, and paths are not checked: they may come to be there. */
+    /** Unreadable files count as empty, and paths are not checked, because they may exist later. */
     readonly passesOverFiles?: boolean
   },
 ): LoadedConfig {
@@ -145,12 +148,12 @@ export function loadLayers(
   return faults.length === 0 ? loaded : { faults }
 }
 
-/** Written down so that it can be read again. */
+/** Returns text that can be parsed again. */
 export function writeSettings(settings: ConfigObject): string {
   return `${JSON.stringify(toPlain(settings), null, 2)}\n`
 }
 
-/** Reads settings that were written as plain values. */
+/** Parses settings that were written as plain values. */
 export function settingsOf(plain: PlainValue): ConfigObject {
   const parsed = parseHocon(JSON.stringify(plain), { file: 'history' })
   return 'value' in parsed ? parsed.value : nothingChanged

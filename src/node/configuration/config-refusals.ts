@@ -1,17 +1,17 @@
-// Why a change of configuration is not made, in sentences for who asked for it.
+// Refusals of configuration changes, with texts for the caller.
 
 import { configErrorAt, formatConfigError, type ConfigError, type GodwitConfig } from '../../config/index.ts'
 import type { Problem } from './config-consumers.ts'
 
 export interface ConfigRefusal {
   readonly isDone: false
-  /** `invalid`: it can be read, but not be taken. `not-written`: the disk refuses. */
+  /** `invalid`: readable, but not applicable. `not-written`: the write failed. */
   readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version' | 'forbidden'
-  /** Everything that is wrong, a line each. */
+  /** All errors, a line each. */
   readonly message: string
 }
 
-/** Of so many faults each gets its line. */
+/** Maximum number of reported errors. */
 const faultsTold = 20
 
 export function refuseDisk(error: unknown): ConfigRefusal {
@@ -19,7 +19,7 @@ export function refuseDisk(error: unknown): ConfigRefusal {
   return { isDone: false, why: 'not-written', message: `the configuration cannot be written: ${message}` }
 }
 
-/** Where the sentence begins with the key of a setting that is written somewhere, it says where. */
+/** If the sentence starts with the key of a written setting, its position is added. */
 export function refuseProblem({ problem }: Problem, config?: GodwitConfig): ConfigRefusal {
   const [key = ''] = problem.split(': ', 1)
   const place = config?.places.get(key)
@@ -44,7 +44,7 @@ export function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly Conf
   return { isDone: false, why, message: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
 }
 
-/** `key`: the setting whose new value waits for the next start, and everything else with it. */
+/** `key`: the setting whose new value waits for the next start, together with all others. */
 export function refuseUntilRestart(key: string): ConfigRefusal {
   const message = `${key}: it is to have another value from the next start on, and until then nothing else is changed; restart the broker first`
   return { isDone: false, why: 'invalid', message }

@@ -1,12 +1,12 @@
-// The one way of a change of configuration, whoever asks for it: the whole new configuration is checked, what is to be
-// written is staged on disk, each owner takes its part, and then it is written; or all is as it was.
+// Changes the configuration, in the same way for all callers: the whole new configuration is checked, new files are staged on disk, each
+// consumer applies its part, and then the files are put in place; or everything stays as it was.
 //
-//   layers ──► loaded ──► files staged ──► owners, in order ──► files in place ──► history
-//              │ faults   │ disk           │ one refuses        │ disk
-//              ▼          ▼                ▼                    ▼
-//              refused: nothing has changed, or what has is put back
+//   layers ──► loaded ──► files staged ──► consumers, in order ──► files in place ──► history
+//              │ errors   │ disk           │ one fails              │ disk
+//              ▼          ▼                ▼                        ▼
+//              refused: nothing has changed, or changes are undone
 //
-// Changes go one after the other. What takes hold at the next start only is written and told.
+// Changes run one after the other. Settings that apply at the next start are only written and reported.
 
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -60,26 +60,26 @@ import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file
 export type { ConfigAuthor } from './config-history.ts'
 export type { ConfigRefusal } from './config-refusals.ts'
 
-/** What has become of a change. */
+/** The result of a change. */
 export type ConfigOutcome = ConfigChange | ConfigRefusal
 
 export interface ConfigChange {
   readonly isDone: true
-  /** In force. */
+  /** Applied. */
   readonly changed: readonly Difference[]
-  /** Written, and in force from the next start; those of earlier changes among them. */
+  /** Written, and applied at the next start; including those of earlier changes. */
   readonly needsRestart: readonly Difference[]
-  /** Accepted, but nothing works on them yet. */
+  /** Accepted without effect. */
   readonly withoutEngine: readonly Difference[]
-  /** Keys that `--set` holds: what was written of them does not count. */
+  /** Keys with a `--set` value, which has priority over the written one. */
   readonly pinned: readonly string[]
   readonly warnings: readonly Warning[]
 }
 
-/** What a change would do. */
+/** The effect of a change. */
 export interface PreviewedChange {
   readonly isDone: true
-  /** What would be wanted then. */
+  /** The configuration after the change. */
   readonly config: GodwitConfig
   readonly live: readonly Difference[]
   readonly needsRestart: readonly Difference[]
@@ -88,23 +88,23 @@ export interface PreviewedChange {
 export interface LiveConfigOptions {
   readonly dependencies: ConfigGround
   readonly layers: ConfigLayers
-  /** What `layers` come to: it is in force. */
+  /** The result of `layers`, which is applied. */
   readonly config: GodwitConfig
-  /** Which files a change over the API may name. */
+  /** Files that a change over the API may name. */
   readonly paths: AllowedPaths
   readonly history: ConfigHistory
   readonly owners: readonly ConfigConsumer[]
-  /** What keeps a configuration from being taken, beyond what the configuration's room knows. */
+  /** Returns why a configuration cannot be applied, beyond the checks of the module config. */
   problemOf(config: GodwitConfig): Problem | undefined
-  /** What is to be said of a configuration that holds, beyond what its own room says. */
+  /** Returns warnings of a configuration, beyond those of the module config. */
   warningsOf(config: GodwitConfig): readonly Warning[]
-  /** The setting by which one is so unlike the other that nothing of it can be in force before the next start. */
+  /** Returns a setting whose change requires a restart for all others as well. */
   reasonToWait(config: GodwitConfig, running: GodwitConfig): string | undefined
   readonly log: Logger
 }
 
 interface Act {
-  /** As it is called in the history. */
+  /** Name in the history. */
   readonly name: string
   readonly author: ConfigAuthor
   readonly origin: TextOrigin
@@ -115,9 +115,9 @@ export class LiveConfig {
   readonly #options: LiveConfigOptions
   #owners: readonly ConfigConsumer[]
   #layers: ConfigLayers
-  /** What the layers say. */
+  /** The configuration of the layers. */
   #wanted: GodwitConfig
-  /** What is in force. */
+  /** The applied configuration. */
   #running: GodwitConfig
   #last: Promise<unknown>
 
@@ -130,12 +130,12 @@ export class LiveConfig {
     this.#last = Promise.resolve()
   }
 
-  /** Asked before those that are there already: of owners that may refuse. */
+  /** Called before the existing ones: for consumers that may fail. */
   addOwner(owner: ConfigConsumer): void {
     this.#owners = [owner, ...this.#owners]
   }
 
-  /** What the layers say: some of it may wait for the next start. */
+  /** The configuration of the layers: parts of it may wait for the next start. */
   get config(): GodwitConfig {
     return this.#wanted
   }
@@ -144,7 +144,7 @@ export class LiveConfig {
     return this.#options.history
   }
 
-  /** A start is a change, too, where the file is not as the last stop has left it. */
+  /** A start is a version too, if the file differs from the last stop. */
   async noteStart(): Promise<void> {
     const { history } = this.#options
     const settings = history.settingsOf(this.#wanted)
@@ -152,7 +152,7 @@ export class LiveConfig {
     await this.#remember({ name: 'start', author: { name: '', by: 'start', address: '' } })
   }
 
-  /** The whole configuration is from now on what `text` says. What the API has changed before counts no more. */
+  /** Replaces the whole configuration by `text`. Earlier changes of the API are dropped. */
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
@@ -161,7 +161,7 @@ export class LiveConfig {
     })
   }
 
-  /** What `replaceText` (or with `merges`, `mergeText`) would do. Nothing is changed. */
+  /** Returns the effect of `replaceText` (or with `merges`, `mergeText`) without changing anything. */
   async tryText(text: string, { merges }: { readonly merges: boolean }): Promise<ConfigOutcome> {
     const found = this.previewText(text, merges)
     if ('isDone' in found) return found
@@ -169,13 +169,13 @@ export class LiveConfig {
     return { isDone: true, changed, needsRestart, withoutEngine: [], pinned: [], warnings: [] }
   }
 
-  /** The settings in `text` are from now on so; others stay as they are. */
+  /** Changes the settings in `text`; others stay. */
   async mergeText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     const read = readSentText(text, this.#options)
     return 'isDone' in read ? read : this.change(read.values, { author, persists: true, name: 'config_update' })
   }
 
-  /** What `text` would change. Nothing is changed. */
+  /** Returns what `text` would change, without changing anything. */
   previewText(text: string, merges = false): readonly Difference[] | ConfigRefusal {
     const layers = this.#layersOf(text, merges)
     const loaded = 'isDone' in layers ? layers : this.#load(layers, { origin: 'api' })
@@ -195,7 +195,7 @@ export class LiveConfig {
     return { document: read, changes, untilRestart: nothingChanged }
   }
 
-  /** Some settings are from now on otherwise. `persists`: after the next start as well. A function is given what they were before. */
+  /** Changes some settings. `persists`: also after the next start. A function gets the settings before the change. */
   change(
     wanted: ConfigObject | ((config: GodwitConfig) => ConfigObject | ConfigRefusal),
     { author, persists, name }: { readonly author: ConfigAuthor; readonly persists: boolean; readonly name: string },
@@ -211,7 +211,7 @@ export class LiveConfig {
       const sent = withoutValues(settings, maskedPaths(settings, this.#wanted))
       const tried = this.#load(over(sent), act)
       if ('faults' in tried) return refuseFaults('invalid', tried.faults)
-      // Whoever changes a setting counts on it. Only the change that there is to wait for may begin the waiting.
+      // The caller expects the setting to be applied. Only the change that requires a restart may be deferred.
       const waitsFor = this.#reasonToWait(tried.config)
       if (waitsFor !== undefined && (!persists || this.#reasonToWait(this.#wanted) !== undefined)) {
         return refuseUntilRestart(waitsFor)
@@ -227,7 +227,7 @@ export class LiveConfig {
     })
   }
 
-  /** The thing at `path` is from now on `value`, whatever it was; undefined: it is gone. After the next start as well. */
+  /** Replaces the item at `path` by `value`; undefined: deletes it. Also after the next start. */
   putNamed(
     path: readonly string[],
     value: ConfigObject | undefined,
@@ -249,7 +249,7 @@ export class LiveConfig {
   }
 
   /**
-   * All that is written, `--set` included, and the folder from which names of files count. Settings that hold until the
+   * Everything that is written, including `--set`, and the folder to which file names are relative. Settings until the
    * restart are not written, and a backup does not make them permanent.
    */
   get written(): { readonly values: ConfigObject; readonly folder: string } {
@@ -259,14 +259,14 @@ export class LiveConfig {
     return { values, folder: dirname(this.#layers.document?.file ?? dependencies.file) }
   }
 
-  /** Whether `--set` holds a setting of that path. */
+  /** Returns whether `--set` has a setting of that path. */
   isPinned(path: readonly string[]): boolean {
     return isPinned(path, pinnedPaths(this.#options.dependencies.overrides))
   }
 
   /**
-   * What would become of such a change: nothing is changed. `texts`: of files that are not there yet, by path.
-   * `passesOverFiles`: others that are named are taken to be good.
+   * Returns the effect of such a change without changing anything. `texts`: files that do not exist yet, by path.
+   * `passesOverFiles`: other files are assumed to be valid.
    */
   foresee(
     settings: ConfigObject,
@@ -279,7 +279,7 @@ export class LiveConfig {
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     const local = localFaults(loaded.config, this.#wanted)
     if (local.length > 0) return refuseFaults('invalid', local)
-    // It looks into files as well.
+    // It reads files as well.
     const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
     const found = differences(this.#wanted, loaded.config)
@@ -289,7 +289,7 @@ export class LiveConfig {
     return { isDone: true, config: loaded.config, live, needsRestart }
   }
 
-  /** The file is read again. */
+  /** Reads the file again. */
   reload(author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
       const { dependencies, paths } = this.#options
@@ -313,7 +313,7 @@ export class LiveConfig {
     })
   }
 
-  /** All is from now on as it was in a version of the history. */
+  /** Restores a version of the history. */
   rollback(number: number, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
       const version = this.#options.history.find(number)
@@ -330,11 +330,11 @@ export class LiveConfig {
     })
   }
 
-  /** One after the other: each finds what the one before it has left. */
+  /** One after the other: each starts from the result of the one before. */
   #inTurn(work: () => Promise<ConfigOutcome>): Promise<ConfigOutcome> {
     const done = this.#last.then(work)
     this.#last = done.catch(() => {
-      // Whoever asked for it is told; the next change is tried by itself.
+      // The caller gets the error; the next change is independent.
     })
     return done
   }
@@ -347,13 +347,13 @@ export class LiveConfig {
     return faults.length === 0 ? loaded : { faults }
   }
 
-  /** All that is written, but for `--set`. */
+  /** Everything that is written, except `--set`. */
   #written(): ConfigObject {
     const { document, changes, untilRestart } = this.#layers
     return mergeObjects(mergeObjects(document?.values ?? nothingChanged, changes), untilRestart)
   }
 
-  /** Keys of `written` that `--set` holds at another value. */
+  /** Returns keys of `written` that `--set` overrides with another value. */
   #pinnedIn(written: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): readonly string[] {
     const pinned = pinnedPaths(this.#options.dependencies.overrides)
     const [free, held] = [this.#load(layers, act, true), this.#load(layers, act)]
@@ -361,13 +361,13 @@ export class LiveConfig {
     return settingsIn(written, held.config).flatMap(({ path }) => {
       const key = path.join('.')
       if (!isPinned(path, pinned)) return []
-      // Where it would not hold without `--set` at all nobody can say whether it is the same.
+      // If the configuration is invalid without `--set`, a comparison is impossible.
       if ('faults' in free) return [key]
       return free.config.held.get(key)?.text === held.config.held.get(key)?.text ? [] : [key]
     })
   }
 
-  /** What of `sent` is not so already. Who sends back what was shown does not fasten it for ever. */
+  /** Returns the parts of `sent` that differ from the current values. Values sent back unchanged are not written. */
   #newIn(sent: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): ConfigObject {
     const tried = this.#load(layers, act)
     const after = 'config' in tried ? tried.config : this.#wanted
@@ -443,7 +443,7 @@ export class LiveConfig {
     return takes !== 'at-restart' && engine === 'present' && this.#owners.some((owner) => owner.owns(key))
   }
 
-  /** What is in force now: of what takes hold at the next start only, what was in force before. */
+  /** Returns the applied values: settings that apply at the next start keep their earlier values. */
   #heldNow(config: GodwitConfig): GodwitConfig['held'] {
     const held = new Map<string, NonNullable<ReturnType<GodwitConfig['held']['get']>>>()
     for (const [key, setting] of config.held) if (this.#isLive({ key, ...setting })) held.set(key, setting)
@@ -487,12 +487,12 @@ export class LiveConfig {
       untilRestart: toPlain(untilRestart),
       settings: history.settingsOf(this.#wanted),
     }
-    // Who asks for what is so already pushes no configuration out of the history.
+    // A change without effect removes no version from the history.
     if (history.isNewest(state)) return
     try {
       await history.add({ atMs: Date.now(), author, act: name, ...state })
     } catch (error) {
-      // It holds all the same: a history that cannot be written is no reason to take it back.
+      // The change is applied anyway: a failure to write the history does not undo it.
       log.error('configuration history not written', { why: (error as Error).message })
     }
   }

@@ -15,7 +15,7 @@ import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 
 const nowhere = { file: 'configuration', line: 0, column: 0 }
 
-/** Returns a fault for each local setting that `config` has otherwise than `before`. */
+/** Returns an error for each local setting of `config` that differs from `before`. */
 export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
   return localSettings.flatMap((path) => {
     const key = path.join('.')
@@ -27,7 +27,7 @@ export function localFaults(config: GodwitConfig, before: GodwitConfig): readonl
   })
 }
 
-/** The local settings of `written` that the text of a request does not have: they stay as they are. */
+/** Returns the local settings of `written` that are missing in the text of a request: they stay unchanged. */
 export function keptLocal(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const kept = localSettings.flatMap((path) => {
     const value = valueAt(document.values, path) === undefined ? valueAt(written, path) : undefined
@@ -36,7 +36,7 @@ export function keptLocal(document: ConfigDocument, written: ConfigObject): Conf
   return putValues(nothingChanged, kept)
 }
 
-/** What a request left as it was counts only until the configuration file says it itself. */
+/** Unchanged settings of a request apply until the configuration file contains them. */
 export function withoutLocal(changes: ConfigObject, file: ConfigObject | undefined): ConfigObject {
   const said = localSettings.filter((path) => file !== undefined && valueAt(file, path) !== undefined)
   return said.length === 0 ? changes : withoutValues(changes, said)

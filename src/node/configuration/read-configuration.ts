@@ -1,4 +1,4 @@
-// The configuration that a node starts with: which file, what the API has changed since, and `--set`.
+// Reads the configuration with which a node starts: its file, later changes of the API, and `--set`.
 
 import { existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -35,7 +35,7 @@ export interface ConfigurationRequest {
   readonly installation: Installation
 }
 
-/** Everything that a node has to know to change its configuration later. */
+/** Everything that is needed to change the configuration later. */
 export interface ConfigurationSources {
   readonly dependencies: ConfigGround
   readonly layers: ConfigLayers
@@ -45,7 +45,7 @@ export interface ConfigurationSources {
 export interface ReadConfiguration extends ConfigurationSources {
   readonly config: GodwitConfig
   readonly warnings: readonly Warning[]
-  /** undefined: there is none, the defaults count. */
+  /** undefined: there is none; the defaults apply. */
   readonly file: string | undefined
 }
 
@@ -57,7 +57,7 @@ export type ConfigurationReading =
 export const changesFileName = 'changed-settings.conf'
 const ownFileName = 'godwit.conf'
 
-/** Reads everything that there is. Where something is wrong nothing is told but that. */
+/** Reads all layers. Returns only errors, if there are any. */
 export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {
   const shipped = request.file ?? systemFile(request.installation) ?? shippedFile(request.installation)
   const first = readFileIf(shipped, request, noPaths())
@@ -116,7 +116,7 @@ function readFileIf(file: string | undefined, { environment }: ConfigurationRequ
   return readDocument({ environment }, { text: source.text, file, origin: 'file', paths })
 }
 
-/** Where the node will keep what it keeps: what lies there is a part of its configuration. */
+/** Returns the data directory, whose files are part of the configuration. */
 function dataDirectoryOf(
   request: ConfigurationRequest,
   document: ConfigDocument | undefined,
@@ -133,18 +133,18 @@ function dataDirectoryOf(
   return { directory: resolve(loaded.config.node.dataDir ?? defaultDataDirectory(installation, account)) }
 }
 
-/** It outlives an upgrade, which replaces what came with the package. */
+/** It survives an upgrade, which replaces files of the package. */
 function systemFile({ systemConfig }: Installation): string | undefined {
   return systemConfig !== undefined && existsSync(systemConfig) ? systemConfig : undefined
 }
 
-/** The file that came with the installation, where it is still there. */
+/** Returns the file of the installation, if it exists. */
 function shippedFile(installation: Installation): string | undefined {
   const file = join(installation.root, 'etc', ownFileName)
   return existsSync(file) ? file : undefined
 }
 
-/** Whoever edits the shipped file after the API has written one of its own would wonder. */
+/** A shipped file that is edited after the API has written its own has no effect, which is unexpected. */
 function warnOfNewer(shipped: string | undefined, file: string | undefined): readonly Warning[] {
   if (shipped === undefined || file === undefined || shipped === file) return []
   if (statSync(shipped).mtimeMs <= statSync(file).mtimeMs) return []

@@ -1,5 +1,5 @@
-// What the API has changed of a bridge or a listener that has been taken out of the file since: it would be half of one, and
-// a start that trips over it would name a key that stands in no file.
+// Drops changes of the API to a bridge or listener that was removed from the file since: they would be an incomplete
+// item, and an error at a start would name a key that is in no file.
 
 import {
   type ConfigObject,
@@ -13,7 +13,7 @@ import {
   withoutValue,
 } from '../../config/index.ts'
 
-/** Where things stand that have names of their own, and the key without which there is none. */
+/** Paths of named items, and the key that each must have. */
 const namedThings: readonly { readonly path: readonly string[]; readonly needs: string }[] = [
   { path: ['bridges', 'mqtt'], needs: 'server' },
   { path: ['bridges', 'aws'], needs: 'server' },
@@ -25,7 +25,7 @@ export interface KeptChanges {
   readonly warnings: readonly Warning[]
 }
 
-/** `written`: what the file says. `overrides`: of `--set`. */
+/** `written`: values of the file. `overrides`: of `--set`. */
 export function withoutGone(
   changes: ConfigObject,
   { written, overrides }: { readonly written: ConfigObject; readonly overrides: readonly string[] },

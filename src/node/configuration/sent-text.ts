@@ -1,11 +1,11 @@
-// The text of a configuration that came over the API.
+// The text of a configuration from the API.
 
 import { hoconLimits } from '../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
 import { type ConfigDocument, type ConfigGround, readDocument, writeSettings } from './config-layers.ts'
 import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
 
-/** The text, or what stands in it where it is a document with nothing but `data`. */
+/** Returns the text, or the value of `data` if it is a document with only that key. */
 export function readSentText(
   text: string,
   sent: { readonly dependencies: ConfigGround; readonly paths: AllowedPaths },

@@ -1,4 +1,4 @@
-// Which settings a part of a configuration speaks of, and which of them may not be changed.
+// Finds the settings in a part of a configuration, and those that cannot be changed.
 
 import {
   type ConfigObject,
@@ -17,7 +17,7 @@ export interface WrittenSetting {
 
 const nameOf = (path: readonly string[]): string => JSON.stringify(path)
 
-/** Every setting that `written` speaks of: values of settings of `config`, nothing (null), and empty groups. */
+/** Returns every setting in `written`: values of settings of `config`, null, and empty groups. */
 export function settingsIn(written: ConfigObject, config: GodwitConfig): readonly WrittenSetting[] {
   const known = new Set([...config.held.values()].map(({ path }) => nameOf(path)))
   const found: WrittenSetting[] = []
@@ -29,7 +29,7 @@ export function settingsIn(written: ConfigObject, config: GodwitConfig): readonl
   return found
 }
 
-/** What the path of each `--set` is. */
+/** Returns the paths of `--set`. */
 export function pinnedPaths(overrides: readonly string[]): readonly (readonly string[])[] {
   return overrides.flatMap((override) => {
     const parsed = parseOverride(override)
@@ -37,12 +37,12 @@ export function pinnedPaths(overrides: readonly string[]): readonly (readonly st
   })
 }
 
-/** Whether one lies in the other. */
+/** Returns whether one path contains the other. */
 export function isPinned(path: readonly string[], pinned: readonly (readonly string[])[]): boolean {
   return pinned.some((other) => other.every((part, index) => index >= path.length || part === path[index]))
 }
 
-/** Where in `written` secrets stand as they were shown, and not as they are. */
+/** Returns the paths in `written` of masked secrets. */
 export function maskedPaths(written: ConfigObject, config: GodwitConfig): readonly (readonly string[])[] {
   return settingsIn(written, config).flatMap(({ path, value }) => {
     const isMask = value.kind === 'text' && value.text === mask
@@ -50,7 +50,7 @@ export function maskedPaths(written: ConfigObject, config: GodwitConfig): readon
   })
 }
 
-/** What is stored where `paths` lead, and nothing where nothing is. */
+/** Returns the stored values at `paths`, if there are any. */
 export function storedAt(stored: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
   const none: ConfigValue = { kind: 'null', at: stored.at }
   const empty: ConfigObject = { ...stored, entries: new Map() }
@@ -58,7 +58,7 @@ export function storedAt(stored: ConfigObject, paths: readonly (readonly string[
   return putValues(empty, kept)
 }
 
-/** Secrets that would be the mask itself: everybody would know them. */
+/** Returns secrets that equal the mask, which is well known. */
 export function maskedKeys(config: GodwitConfig): readonly string[] {
   return [...config.held].flatMap(([key, { isSecret, text }]) =>
     isSecret && text === JSON.stringify(mask) ? [key] : [],

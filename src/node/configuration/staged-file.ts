@@ -1,13 +1,13 @@
-// A file that is replaced whole or not at all: the new text is on disk beside the old one before anything is decided.
+// Replaces a file completely or not at all: the new text is on disk next to the old one before anything is decided.
 //
 //   stage()   FILE.new written and synced, FILE.bak is the old text      may fail: nothing has changed
 //   commit()  FILE.new becomes FILE                                      may fail: nothing has changed
-//   discard() FILE.new is gone
+//   discard() FILE.new is deleted
 
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** For the owner alone. */
+/** For the owner only. */
 const fileMode = 0o600
 const groupReads = 0o040
 
@@ -16,7 +16,7 @@ export interface StagedFile {
   discard(): Promise<void>
 }
 
-/** Rejects with the error of the system. A link is followed: what it leads to is replaced. */
+/** Rejects with the system's error. If the file is a link, its target is replaced. */
 export async function stageFile(
   path: string,
   text: string,
@@ -27,7 +27,7 @@ export async function stageFile(
   const fresh = `${target}.new`
   const discard = (): Promise<void> => rm(fresh, { force: true })
   try {
-    // It may hold passwords. A group that could read the old one was chosen by its owner; others never read it.
+    // It may contain passwords. If the group could read the old file, that stays; other users never can.
     const mode = fileMode | ((old?.mode ?? 0) & groupReads)
     await writeSynced(fresh, text, mode)
     if (old !== undefined && options.keepsOld) await writeSynced(`${target}.bak`, await readFile(target), mode)
@@ -43,7 +43,7 @@ export async function stageFile(
 }
 
 async function writeSynced(path: string, content: string | Buffer, mode: number): Promise<void> {
-  // Somebody else's leftover, or a trap: it is not written through.
+  // A leftover file or a link of an attacker must not be written to.
   await rm(path, { force: true })
   const file = await open(path, 'wx', mode)
   try {
@@ -55,14 +55,14 @@ async function writeSynced(path: string, content: string | Buffer, mode: number)
   }
 }
 
-/** So that the new name outlives a loss of power. Where folders cannot be synced the system does it when it likes. */
+/** Makes the new name durable. On systems that cannot sync folders, the system does it later. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => undefined)
   await folder?.sync().catch(() => {})
   await folder?.close()
 }
 
-/** Undefined: all are in place. Otherwise none that could be taken back is. */
+/** Undefined: all are in place. Otherwise those that can be restored are. */
 export async function commitAll(files: readonly StagedFile[]): Promise<{ readonly error: unknown } | undefined> {
   try {
     for (const file of files) await file.commit()

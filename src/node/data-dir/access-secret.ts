@@ -1,4 +1,4 @@
-// A secret of this node that nobody outside knows and that stays the same: what is made of it looks random and is not.
+// A secret of this node that stays the same: values derived from it look random.
 
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, writeFile } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const secretBytes = 32
 
-/** Reads the secret from the data directory, or makes it there at the first start. */
+/** Reads the secret from the data directory, or creates it at the first start. */
 export async function settleAccessSecret(directory: string): Promise<Uint8Array> {
   const path = join(directory, 'access-secret')
   const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -15,7 +15,7 @@ export async function settleAccessSecret(directory: string): Promise<Uint8Array>
   })
   if (found?.length === secretBytes) return found
   const made = randomBytes(secretBytes)
-  // In one step: half a secret would be made anew at the next start.
+  // In one step: an incomplete secret would be replaced at the next start.
   await writeFile(`${path}.new`, made, { mode: 0o600 })
   await rename(`${path}.new`, path)
   return made

@@ -1,12 +1,12 @@
-// Where this node keeps what it must not lose.
+// The data directory of a node.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
-/** How this program came onto the machine. */
+/** How this program was installed. */
 export interface Installation {
-  /** The folder that holds `bin/`, absolute. */
+  /** The folder with `bin/`, absolute. */
   readonly root: string
   /** A clone of the repository, not an installed package. */
   readonly isCheckout: boolean
@@ -15,12 +15,12 @@ export interface Installation {
 }
 
 export interface Account {
-  /** Undefined where the system has no such thing. */
+  /** Undefined if the system has none. */
   readonly userId: number | undefined
   readonly homeDirectory: string
 }
 
-/** The data directory of a node that was not told one. Absolute. */
+/** Returns the default data directory. Absolute. */
 export function defaultDataDirectory(installation: Installation, account: Account): string {
   if (installation.isCheckout) return join(installation.root, 'data')
   if (account.userId === 0) return '/var/lib/godwit'
@@ -30,12 +30,12 @@ export function defaultDataDirectory(installation: Installation, account: Accoun
 export type PreparedDirectory =
   | {
       readonly path: string
-      /** Other accounts of this machine may look into it: it was there before, with such rights. */
+      /** Other accounts of this machine can read it: it existed before with such permissions. */
       readonly isOpenToOthers: boolean
     }
   | { readonly problem: string }
 
-/** Makes the directory where it is missing (for its owner alone) and checks that this process can write there. */
+/** Creates the directory if missing (for its owner only) and checks that this process can write there. */
 export async function prepareDataDirectory(path: string): Promise<PreparedDirectory> {
   const directory = resolve(path)
   const probe = join(directory, `.write-probe-${randomUUID()}`)
@@ -46,14 +46,14 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
     const { mode } = await stat(directory)
     return { path: directory, isOpenToOthers: (mode & 0o077) !== 0 }
   } catch (error) {
-    // Whatever the system says against it, the operator has to choose another place or mend this one.
+    // For any error the administrator must choose another directory or repair this one.
     return {
       problem: `data directory ${directory}: ${reasonOf(error)}; choose another with --data DIR or node.data_dir`,
     }
   }
 }
 
-/** Not Node's own recursive mkdir: where a file system lets nobody make a directory, as /proc does, that never ends. */
+/** Not Node's recursive mkdir, which never ends on a file system that refuses directories, such as /proc. */
 async function makeDirectory(path: string): Promise<void> {
   if (await isDirectory(path)) return
   const parent = dirname(path)

@@ -1,10 +1,10 @@
-// One node for each data directory. The lock is a file that names its holder:
+// The lock of a data directory, which one node at a time may use. The lock is a file that identifies its holder:
 //
 //   node.lock    {"pid":4711,"startedAt":"<boot id> <start ticks>"}
 //
-// A process number alone would not do: after a crash the same number may belong to somebody else, and in a container it
-// is always 1. So the holder's start is compared too, where the system tells it (Linux). What this file cannot see (a
-// holder in another container) the database's own lock does.
+// A process number is not sufficient: after a crash another process may have the same number, and in a container it is always 1. So the
+// start time of the holder is compared too, if the system provides it (Linux). The database's own lock detects a holder in another
+// container.
 
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ export interface DirectoryLock {
 export type LockOutcome =
   | {
       readonly lock: DirectoryLock
-      /** There was a lock of a node that has not let go of it: it was killed, or its machine went down. */
+      /** There was a lock that its holder did not release: it was killed, or its machine failed. */
       readonly wasLeftBehind: boolean
     }
   | { readonly problem: string }
@@ -28,10 +28,10 @@ interface Holder {
 }
 
 const lockFile = 'node.lock'
-/** Each round lost means that another starter was faster; then its lock is a live one. */
+/** After each lost round another process has a valid lock. */
 const maxRounds = 5
 
-/** Takes the lock of `directory`, also from a holder that is dead. Rejects only where the file system fails. */
+/** Takes the lock of `directory`, also from a dead holder. Rejects only for errors of the file system. */
 export async function lockDirectory(directory: string): Promise<LockOutcome> {
   const path = join(directory, lockFile)
   const mine = JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) } satisfies Holder)
@@ -51,7 +51,7 @@ export async function lockDirectory(directory: string): Promise<LockOutcome> {
 const inUse = (directory: string, pid: number): string =>
   `data directory ${directory}: a node is running there already (process ${pid}); stop it, or give this one its own with --data DIR`
 
-/** The file appears with its content or not at all. False: there is one already. */
+/** Creates the file with its content or not at all. False: it exists. */
 async function createWhole(path: string, content: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   await writeFile(draft, content, { mode: 0o600 })
@@ -61,7 +61,7 @@ async function createWhole(path: string, content: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') return false
-    // A file system without hard links: created at once, filled a moment later.
+    // A file system without hard links: the content is written after the creation.
     return createPlain(path, content)
   } finally {
     await unlink(draft)
@@ -87,7 +87,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Moves a dead holder's lock away. Where a third starter has just replaced it, its live lock is put back. */
+/** Removes the lock of a dead holder. If another process has just replaced it, that lock is put back. */
 async function setAsideStale(path: string, content: string): Promise<void> {
   const aside = `${path}.stale.${randomUUID()}`
   try {
@@ -104,13 +104,13 @@ async function releaseOwn(path: string, mine: string): Promise<void> {
   if ((await readIfThere(path)) === mine) await unlink(path)
 }
 
-/** Undefined: the file is not what a node writes; nobody holds such a lock. */
+/** Undefined: the file is invalid, so there is no holder. */
 function parseHolder(content: string): Holder | undefined {
   try {
     const { pid, startedAt } = JSON.parse(content) as Partial<Holder>
     return typeof pid === 'number' && typeof startedAt === 'string' ? { pid, startedAt } : undefined
   } catch {
-    // Cut off in the middle of being written, by a crash: nobody's.
+    // A crash truncated it, so there is no holder.
     return undefined
   }
 }
@@ -126,21 +126,21 @@ function processExists(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: it is there and belongs to another account.
+    // EPERM: the process exists and belongs to another account.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
-/** Tells this run of a process from every other; '' where the system does not say. */
+/** Identifies a run of a process; '' if the system does not provide it. */
 async function startOf(pid: number): Promise<string> {
   try {
     const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
     const status = await readFile(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the program's name in parentheses and may hold anything; the start is field 22.
+    // The second field is the program's name in parentheses with any characters; the start is field 22.
     const fields = status.slice(status.lastIndexOf(')') + 2).split(' ')
     return `${bootId.trim()} ${fields[19]}`
   } catch {
-    // No /proc, or the process is gone: the caller decides by the process number alone.
+    // No /proc, or the process has ended: the caller uses the process number only.
     return ''
   }
 }

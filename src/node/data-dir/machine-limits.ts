@@ -1,27 +1,27 @@
-// What the machine has for us: memory and open files.
+// Limits of the machine: memory and open files.
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 
-/** Descriptors that connections may not take: the database's (at most 500), the log's, the runtime's own. */
+/** File descriptors reserved for the database (at most 500), the log, and the runtime. */
 const reservedDescriptors = 600
 const smallestPageBytes = 4_096
 
-/** Connections that the open-file limit of this process leaves room for. Infinite where the system does not tell it. */
+/** Maximum connections within the open-file limit of this process. Infinite if the limit is unknown. */
 export async function roomForConnections(): Promise<number> {
   const limit = await openFileLimit()
   return limit - Math.min(reservedDescriptors, Math.ceil(limit / 2))
 }
 
-/** Bytes of memory that this process may use: the machine's, or less where a container is smaller. */
+/** Bytes of memory that this process may use: of the machine, or the lower limit of a container. */
 export function memoryBytes(): number {
   const constrained = process.constrainedMemory()
-  // Without a constraint the system answers 0 or a number beyond any machine.
+  // Without a limit the system returns 0 or a number beyond the memory of any machine.
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
-/** `node.memory_limit`, or so much of what there is: the rest is for the system and for what is read from files. */
+/** Default of `node.memory_limit` as a part of the memory: the rest is for the system and its file cache. */
 const memoryShare = 0.75
 
 export function memoryLimitOf({ node }: { readonly node: { readonly memoryLimitBytes: number | undefined } }): number {
@@ -32,8 +32,8 @@ let lastResidentBytes = 0
 let pageBytes: number | undefined
 
 /**
- * Memory of this process that the system cannot take back by itself: resident, without pages of files. Where the system does
- * not say what of it is of files, or cannot open one more, all of it, or what it was.
+ * Memory of this process that the system cannot reclaim: resident memory without pages of files. If the system does not
+ * provide it, all resident memory, or the last value.
  */
 export function residentBytes(): number {
   try {
@@ -46,7 +46,7 @@ export function residentBytes(): number {
   return lastResidentBytes
 }
 
-/** As the system writes it: `/proc/self/limits`. Infinite where it names none. */
+/** In the format of `/proc/self/limits`. Infinite if it contains no limit. */
 export function openFileLimitIn(limits: string): number {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
@@ -56,7 +56,7 @@ async function openFileLimit(): Promise<number> {
   try {
     return openFileLimitIn(await readFile('/proc/self/limits', 'utf8'))
   } catch {
-    // Not a Linux: the system refuses by itself what is too much.
+    // Not Linux: the system refuses connections beyond its limit.
     return Number.POSITIVE_INFINITY
   }
 }

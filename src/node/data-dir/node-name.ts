@@ -1,4 +1,4 @@
-// A node keeps its name when its machine's address or host name changes: it lies beside its data.
+// A node keeps its name when the address or host name of its machine changes: the name is stored with its data.
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const nameFile = 'node-name'
 
-/** The configured name, else the one that this data directory had before, else one made of the host's. */
+/** Returns the configured name, or the stored one, or one derived from the host name. */
 export async function settleNodeName(dataDirectory: string, configured: string | undefined): Promise<string> {
   const path = join(dataDirectory, nameFile)
   const known = await readName(path)

@@ -1,5 +1,5 @@
-// What a shard has died of twice would kill it for ever: a session, or the message that a topic remembers. It is written
-// to a file beside the store and taken out of it, and an alarm says so.
+// Moves a session or retained message to quarantine that made a shard fail twice, because it would do so forever: it is
+// written to a file next to the store, deleted from the store, and reported by an alarm.
 
 import { createHash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { RecordRange, Store } from '../../storage/index.ts'
 const linesAtOnce = 500
 const nameCharacters = 16
 
-/** Resolves with what became of it, for the operator. */
+/** Resolves with a text for administrators. */
 export async function quarantineText(store: Store, dataDirectory: string, suspect: CrashCandidate): Promise<string> {
   const what =
     suspect.kind === 'session'
@@ -24,7 +24,7 @@ export async function quarantineText(store: Store, dataDirectory: string, suspec
         : await setAsideRetained(store, dataDirectory, suspect.topic)
     return `${what}: it was taken out of the store and is in ${path}.`
   } catch (error) {
-    // The shard is started all the same: the others that it serves need it.
+    // The shard is restarted anyway, because its other clients need it.
     return `${what} and could not be set aside: ${error instanceof Error ? error.message : String(error)}.`
   }
 }
@@ -75,7 +75,7 @@ function append(path: string, lines: readonly string[]): Promise<void> {
   return appendFile(path, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
 }
 
-/** Buffers know how to become JSON themselves, so the value is taken from where it stands. */
+/** Buffers have their own toJSON, so the original value is used. */
 function bytesAsBase64(this: unknown, key: string, value: unknown): unknown {
   const held = (this as Readonly<Record<string, unknown>>)[key]
   return held instanceof Uint8Array ? Buffer.from(held).toString('base64') : value

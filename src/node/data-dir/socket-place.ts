@@ -1,10 +1,10 @@
-// Unix sockets in the data directory, for this account alone: where `godwit ctl` finds its node, and where the API passes on
-// the MQTT clients of the dashboard.
+// Unix sockets in the data directory, for this account only: for `godwit ctl`, and for MQTT clients of the dashboard, which the API passes
+// on.
 //
-//   <data dir>/ctl.sock                                       where the path is short enough for a socket
-//   <data dir>/ctl.sock -> <temporary folder>/godwit-ctl-…/ctl.sock     where it is not
+//   <data dir>/ctl.sock                                       if the path is short enough for a socket
+//   <data dir>/ctl.sock -> <temporary folder>/godwit-ctl-…/ctl.sock     otherwise
 //
-// The lock of the data directory is held: what stands there is of a node that is gone.
+// The lock of the data directory is held, so an existing socket belongs to a node that has ended.
 
 import { lstat, mkdtemp, readlink, rm, symlink, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,21 +13,21 @@ import { dirname, join } from 'node:path'
 /** The name in the data directory. */
 export const controlSocketName = 'ctl.sock'
 
-/** What every system takes, in bytes. */
+/** Maximum that every system accepts, in bytes. */
 const maxSocketPathBytes = 100
 const folderPrefix = join(tmpdir(), 'godwit-ctl-')
 
 export interface SocketPlace {
-  /** To listen at. */
+  /** Path for listening. */
   readonly path: string
-  /** Takes away what was made, when nobody listens any more. */
+  /** Deletes what was created, after listening has ended. */
   remove(): Promise<void>
 }
 
 /** For MQTT clients of the dashboard. */
 export const dashboardSocketName = 'dashboard.sock'
 
-/** Makes room for a socket of this data directory. Rejects where the file system fails. */
+/** Prepares a socket of this data directory. Rejects for errors of the file system. */
 export async function prepareSocketPlace(dataDirectory: string, name: string): Promise<SocketPlace> {
   const entry = join(dataDirectory, name)
   await removeStale(entry)

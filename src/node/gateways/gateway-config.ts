@@ -1,4 +1,4 @@
-// Gateways of the node while it runs: what the configuration makes of them. Each socket is given to one shard.
+// The gateways of the node, created from the configuration. Each socket is passed to the shards.
 
 import { shardOf } from '../../core/index.ts'
 import { lookup } from 'node:dns/promises'
@@ -21,7 +21,7 @@ import {
 } from './gateway-sockets.ts'
 import { loadObjects } from './load-objects.ts'
 
-/** Above the numbers of all other listeners, and never given again while the node runs. */
+/** Above the numbers of all other listeners, and never reused while the node runs. */
 const firstNumber = 1_000_000
 
 const protocols = {
@@ -38,12 +38,12 @@ export function protocolNameOf(type: GatewayType): string {
 
 type Planned = { readonly plan: GatewayPlan } | Problem
 
-/** What a socket is made of: as long as it is the same, the socket stays. */
+/** Settings of a socket: while they are equal, the socket stays. */
 interface Source {
   readonly type: GatewayType
   readonly socket: GatewaySocket
   readonly gateway: Gateway
-  /** To be tried in order. */
+  /** Tried in order. */
   readonly hosts: readonly string[]
   /** Of LwM2M. */
   readonly objects: readonly ObjectDefinition[] | undefined
@@ -58,7 +58,7 @@ export class GatewayPlanner {
     this.#shards = shards
   }
 
-  /** `before`: what is open now. A problem begins with the key of a setting. */
+  /** `before`: the current sockets. A problem starts with the key of a setting. */
   async plan(config: GodwitConfig, before: GatewayPlan): Promise<Planned> {
     const plan: GatewayAssignment[] = []
     const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
@@ -101,12 +101,12 @@ export class GatewayPlanner {
         connectionSlots: createConnectionSlots(this.#shards),
         maxConnectionRate: Number.parseInt(listener.max_conn_rate, 10) / (dtls === undefined ? this.#shards : 1),
         isLoopback: isLoopbackAddress(host),
-        // The keys of a DTLS association are with one shard, so its socket is too.
+        // One shard has the keys of a DTLS association, so it has the socket.
         ...(dtls === undefined ? {} : { onlyOnShard: shardOf(`${type}:${kind}:${name}`, this.#shards) }),
         sharesPort: dtls === undefined && this.#shards > 1,
         accessRules: listener.access_rules,
         namespace: listener.namespace,
-        // LwM2M puts its own before topics: names of endpoints are known to its gateway only.
+        // The LwM2M gateway adds its own prefix, because only it knows endpoint names.
         mountpoint: listener.mountpoint ?? (type === 'lwm2m' ? '' : gateway.mountpoint),
         gateway: protocols[type],
         ...secured,
@@ -136,7 +136,7 @@ export function statusOf(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
   return gateway.enable ? 'running' : 'stopped'
 }
 
-/** Whether the port is free is found out here, where it can be said; one that a gateway of ours has will be free. */
+/** Checks here whether the port is free, to return an error text; a port of another gateway will be free. */
 async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
   const { kind, listener } = socket
   const { port } = listener.bind
@@ -154,7 +154,7 @@ async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       problem = listenErrorText(error as NodeJS.ErrnoException, host, port)
-      // The next one only where the machine does not have this one.
+      // The next one only if the machine does not have this address.
       if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') return { problem }
     }
   }
@@ -165,7 +165,7 @@ export interface GatewayConfigOptions {
   readonly config: GodwitConfig
   readonly plan: GatewayPlan
   readonly planner: GatewayPlanner
-  /** Resolves when every shard has it in force. */
+  /** Resolves when every shard has applied it. */
   tell(plan: GatewayPlan): Promise<void>
 }
 

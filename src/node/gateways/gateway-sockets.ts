@@ -1,4 +1,4 @@
-// The sockets of gateways as the configuration has them, and what those of DTLS and TLS are set up with.
+// Configured sockets of gateways, with their DTLS and TLS settings.
 
 import { randomBytes } from 'node:crypto'
 import { type GodwitConfig, toTlsConfig } from '../../config/index.ts'
@@ -20,7 +20,7 @@ export type GatewaySocket = { readonly name: string } & (
   | { readonly kind: 'ssl'; readonly listener: Named<StreamListeners['ssl']> }
 )
 
-/** By the order of the configuration. */
+/** In the order of the configuration. */
 export function socketsOf({ listeners }: Gateway): readonly GatewaySocket[] {
   if ('udp' in listeners) {
     const plain = [...listeners.udp.named].map(([name, listener]) => ({ kind: 'udp' as const, name, listener }))
@@ -36,7 +36,7 @@ export function isDatagramSocket({ kind }: Pick<GatewaySocket, 'kind'>): boolean
   return kind === 'udp' || kind === 'dtls'
 }
 
-/** What keeps the files of a socket from being used, by the key of the setting below the socket; undefined: nothing. */
+/** Returns why the files of a socket cannot be used, with the key below the socket; undefined: they can. */
 export function problemOfSecurity(
   socket: GatewaySocket,
 ): { readonly setting: string; readonly message: string } | undefined {
@@ -51,7 +51,7 @@ export function problemOfSecurity(
   return problemOfTlsFiles(withAbsoluteFiles(toTlsConfig(socket.listener)))
 }
 
-/** What the shard that has the socket needs of its security. */
+/** Returns the security settings for the shard of the socket. */
 export function securityOf(socket: GatewaySocket): {
   readonly dtls?: DtlsSettings
   readonly listener: Partial<GatewayAssignment['listener']>

@@ -1,4 +1,4 @@
-// The listener of the MQTT clients of the dashboard: a Unix socket that shard 0 has and the API passes its upgrades on to.
+// The listener of the MQTT clients of the dashboard: a Unix socket of shard 0 to which the API passes WebSocket upgrades.
 //
 //   browser --/dashboard/mqtt--> API (main thread) --PROXY header, upgrade--> <data dir>/dashboard.sock (shard 0)
 
@@ -8,10 +8,10 @@ import type { Log } from '../../telemetry/index.ts'
 import { dashboardSocketName, prepareSocketPlace, type SocketPlace } from '../data-dir/socket-place.ts'
 import { hostsOfPort, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
 
-/** One of a node. */
+/** One per node. */
 export class DashboardListener {
   readonly #place: SocketPlace | undefined
-  /** As at the start: it says where ports without an address are bound. */
+  /** As at the start: it determines the address of ports without a host. */
   readonly #node: GodwitConfig['node']
 
   constructor(place: SocketPlace | undefined, node: GodwitConfig['node']) {
@@ -19,12 +19,12 @@ export class DashboardListener {
     this.#node = node
   }
 
-  /** Of its socket; undefined: the file system has no sockets, and the page no WebSocket client. */
+  /** Path of its socket; undefined: the file system has no sockets, and the page has no WebSocket client. */
   get path(): string | undefined {
     return this.#place?.path
   }
 
-  /** `config` with this listener, where the page is served. */
+  /** Returns `config` with this listener, if the page is served. */
   addTo(config: GodwitConfig): GodwitConfig {
     return { ...config, listeners: [...config.listeners, ...this.addressesFor(config)] }
   }
@@ -36,7 +36,7 @@ export class DashboardListener {
     if (path === undefined || !http.isEnabled || http.dashboard === undefined) return []
     const { listener, allowedOrigins } = http.dashboard
     const hosts = http.host === undefined ? hostsOfPort({ node: this.#node }) : [http.host]
-    // Through a reverse proxy of this machine come clients from everywhere.
+    // Through a reverse proxy of this machine, clients of other machines connect.
     const isLoopback = allowedOrigins.length === 0 && hosts.every(isLoopbackHost)
     return [{ ...listener, host: path, isLoopback, isOnlyReachedLocally: isLoopback }]
   }
@@ -66,7 +66,7 @@ export async function openDashboardListener(
   }
 }
 
-/** What a shard could not open would keep the broker from starting. */
+/** If a shard could not open it, the broker would not start. */
 function tryToListen(path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer()

@@ -1,5 +1,5 @@
-// From listeners as they are configured to addresses that shards can listen on: the profile decides for those that were
-// given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
+// Converts configured listeners into addresses for shards: the profile determines the host of a port without one, port
+// 0 is resolved, and a used port is detected here, with a clear error.
 
 import { readFileSync } from 'node:fs'
 import { lookup } from 'node:dns/promises'
@@ -15,7 +15,7 @@ import {
   listenErrorText,
 } from '../../transports/index.ts'
 
-/** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
+/** A configured listener, resolved for this machine. File names are absolute. */
 export type ListenerAddress = ListenerConfig & {
   /** An address, not a name. */
   readonly host: string
@@ -24,7 +24,7 @@ export type ListenerAddress = ListenerConfig & {
 
 export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[] } | { readonly problem: string }
 
-/** Binds each port once, alone, and releases all of them when it knows them. */
+/** Binds each port once and releases all of them when they are known. */
 export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
   const reserved: ReservedPort[] = []
   const takenTcp: Place[] = []
@@ -47,7 +47,7 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
 
 export type ResolvedListener = { readonly listener: ListenerAddress } | { readonly problem: string }
 
-/** For one more listener of a broker that runs. `freePorts` will be free by then: listeners that go have them now. */
+/** For a new listener of a running broker. `freePorts` are used by listeners that will be closed. */
 export async function resolveListener(
   listener: ListenerConfig,
   config: GodwitConfig,
@@ -66,7 +66,7 @@ export async function resolveListener(
   return withFiles(listener, bound.place)
 }
 
-/** A listener that stays where it is and has other settings. */
+/** A listener with the same address and other settings. */
 export function changedAddress({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
   return withFiles(listener, { host, port })
 }
@@ -81,8 +81,8 @@ function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedLis
 }
 
 /**
- * What keeps a listener that is not among `known` from taking the files that it names; undefined: nothing. `texts`: of files
- * that are not there yet, by path.
+ * Returns why a listener that is not among `known` cannot use its files; undefined: it can. `texts`: files that do not
+ * exist yet, by path.
  */
 export function problemOfListenerFiles(
   { listeners }: Pick<GodwitConfig, 'listeners'>,
@@ -100,7 +100,7 @@ export function problemOfListenerFiles(
   return undefined
 }
 
-/** Relative to where the program was started, as every file that is named on a command line. */
+/** Relative to the working directory, like files on the command line. */
 export function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
   return {
     ...tls,
@@ -120,18 +120,18 @@ function absolute(file: string | undefined): string | undefined {
   return file === undefined ? undefined : resolve(file)
 }
 
-/** Whether only this machine can reach the address. */
+/** Returns whether only this machine can reach the address. */
 export function isLoopbackAddress(address: string): boolean {
   const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
   return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
 }
 
-/** Hosts to try in order: the next one only where the machine does not have the one before. */
+/** Hosts to try in order: the next one only if the machine does not have the one before. */
 export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
   return listener.host === undefined ? hostsOfPort(config) : [listener.host]
 }
 
-/** Of whatever listens and is given as a port only. */
+/** For anything that listens with only a port. */
 export function hostsOfPort(config: Pick<GodwitConfig, 'node'>): readonly string[] {
   const { defaultListenerAddress, securityProfile } = config.node
   if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
@@ -162,7 +162,7 @@ function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsPr
   return keyOf(listener, certificateName === undefined ? setting : `sni.${certificateName}.${setting}`)
 }
 
-/** The dotted key that the operator wrote, or would write. */
+/** The dotted key of the setting. */
 function keyOf({ kind, name }: ListenerConfig, setting: string): string {
   return name === 'default' ? `listeners.${kind}.${setting}` : `listeners.${kind}.${name}.${setting}`
 }

@@ -1,4 +1,4 @@
-// The certificates that TLS listeners name, as their files are now: for whoever has just put new ones there.
+// Current certificate files of TLS listeners, for users who have just replaced them.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { problemOfQuicFiles, problemOfTlsFiles } from '../../transports/index.ts
 import type { CertificateInForce } from '../../management/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
-/** One for each file of a certificate. With a problem the listener goes on with what it read before. */
+/** One for each certificate file. With a problem the listener continues with what it read before. */
 export function listenerCertificates(listeners: readonly ListenerAddress[]): CertificateInForce[] {
   return listeners.flatMap((listener) => {
     if (!('tls' in listener)) return []

@@ -1,13 +1,11 @@
-// The listeners of the node while it runs: what another configuration makes of them, and the steps in which all shards take
-// that.
+// The listeners of the node: changes of the configuration, and the steps in which all shards apply them.
 //
-//   plan: who stays, who is changed, who is new, who goes     ports are tried and files read here, for a sentence
+//   plan: unchanged, changed, new, removed                    ports and files are checked here, with error texts
 //     -> learn -> open ---> settle                             see `listeners/listener-set.ts`
-//                   '-----> abandon                            somewhere one could not be opened: nothing has changed
+//                   '-----> abandon                            one could not be opened: nothing has changed
 //
-// A listener whose address stays is changed where it is. One that moves is a new one and an old one that goes: clients
-// of the old address are sent away, as they are from one that is taken out. So it is with a changed QUIC listener, whose library keeps
-// what it was opened with.
+// A listener with the same address is changed in place. One with a new address is a new listener and a removed one: clients of the old
+// address are disconnected. The same applies to a changed QUIC listener, because its library cannot change settings.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig } from '../../config/index.ts'
@@ -21,7 +19,7 @@ import { replaceListeners, placeListener } from './listener-placement.ts'
 
 export interface ListenerState extends ListenerCounts {
   readonly listener: ListenerAddress
-  /** Shards that accept connections on it. */
+  /** Shards that accept its connections. */
   readonly shards: number
   readonly connections: number
   /** It accepts connections. */
@@ -30,11 +28,11 @@ export interface ListenerState extends ListenerCounts {
 
 export interface ListenerManagerOptions {
   readonly config: GodwitConfig
-  /** Those of `config` that can be, with their addresses. */
+  /** Available listeners of `config`, with their addresses. */
   readonly addresses: readonly ListenerAddress[]
   readonly shards: number
   readonly log: Log
-  /** Says a step to all shards. `listeners`: with what shards start from then on. Resolves with the first problem. */
+  /** Sends a step to all shards. `listeners`: for shards that start later. Resolves with the first problem. */
   tell(
     step: ListenerStep,
     difference: ListenerDifference,
@@ -44,11 +42,11 @@ export interface ListenerManagerOptions {
 
 interface HeldListener {
   readonly configured: ListenerConfig
-  /** That were tried for it, in order. */
+  /** Hosts that were tried, in order. */
   readonly hosts: readonly string[]
   readonly address: ListenerAddress
   readonly dealt: ShardListener
-  /** Closed by an administrator, until it is started or restarted; not remembered by a restart of the node. */
+  /** Stopped by an administrator, until it is started or restarted; not stored across a restart of the node. */
   readonly isStopped: boolean
 }
 
@@ -75,12 +73,12 @@ export class ListenerManager {
     })
   }
 
-  /** Those of a network. */
+  /** Those with a network address. */
   get addresses(): readonly ListenerAddress[] {
     return this.#held.map(({ address }) => address).filter(({ host }) => !isSocketPath(host))
   }
 
-  /** With what shards start. */
+  /** Listeners for starting shards. */
   get dealt(): readonly ShardListener[] {
     return this.#held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt)
   }
@@ -96,10 +94,10 @@ export class ListenerManager {
     }))
   }
 
-  /** From here on the listeners are those of `config`. A problem is a sentence for the operator: then all are as they were. */
+  /** Applies the listeners of `config`. A problem is a sentence for administrators: then nothing has changed. */
   change(config: GodwitConfig): Promise<Problem | undefined> {
     return this.#next(async () => {
-      // Where ports without an address are bound is settled at the start.
+      // The host of ports without one is fixed at the start.
       const { node } = this.#options.config
       const plan = await this.#plan({ ...config, node })
       return 'problem' in plan ? plan : this.#carryOut(plan)
@@ -107,8 +105,8 @@ export class ListenerManager {
   }
 
   /**
-   * Its clients are sent away and it is opened anew; not where it could not be, for its files cannot be used now. False: there
-   * is none of that kind and name.
+   * Disconnects its clients and opens it again, unless its files are unusable now. False: there is none of that kind
+   * and name.
    */
   restart(kind: string, name: string): Promise<Problem | boolean> {
     return this.#next(async () => {
@@ -123,7 +121,7 @@ export class ListenerManager {
     })
   }
 
-  /** Its clients are sent away and it accepts no more, until it is started. False: there is none of that kind and name. */
+  /** Disconnects its clients and accepts no more until it is started. False: there is none of that kind and name. */
   stop(kind: string, name: string): Promise<Problem | boolean> {
     return this.#next(async () => {
       const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
@@ -135,7 +133,7 @@ export class ListenerManager {
     })
   }
 
-  /** Opens one that was stopped; one that is open stays as it is. */
+  /** Opens a stopped one; an open one is unchanged. */
   async start(kind: string, name: string): Promise<Problem | boolean> {
     const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
     return found?.isStopped === false ? true : this.restart(kind, name)
@@ -172,7 +170,7 @@ export class ListenerManager {
     return { ...old, configured, address, dealt: replaceListeners(address, this.#options.shards, old.dealt) }
   }
 
-  /** undefined: it is for a library that is not there. */
+  /** undefined: its library is missing. */
   async #open(
     configured: ListenerConfig,
     config: GodwitConfig,
@@ -204,7 +202,7 @@ export class ListenerManager {
     return late === undefined ? undefined : this.#takeBack(before, difference, late)
   }
 
-  /** A listener was to be where another one had been, and could not be opened there after that was closed. */
+  /** A listener replaced another one at its address, and could not be opened there after that was closed. */
   async #takeBack(before: readonly HeldListener[], done: ListenerDifference, problem: string): Promise<Problem> {
     const wasClosed = new Set(done.closed)
     const wasChanged = new Set(done.changed.map(({ number }) => number))
@@ -239,14 +237,14 @@ export class ListenerManager {
   }
 }
 
-/** Of those that shards have open. */
+/** Of the open ones. */
 function openNumbersOf(held: readonly HeldListener[]): number[] {
   return held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt.number)
 }
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>
 
-/** Kind and name: no two listeners have both. */
+/** Kind and name, which are unique together. */
 function nameOf({ kind, name }: Named): string {
   return `${kind} ${name}`
 }
@@ -255,14 +253,17 @@ function usesUdp({ kind }: Named): boolean {
   return kind === 'quic'
 }
 
-/** Its address is the same, and where anything else is not, that can be changed in place. */
+/** Its address is equal, and all differences can be applied in place. */
 function mayStay(old: HeldListener, configured: ListenerConfig, config: GodwitConfig): boolean {
   const hasItsPlace =
     old.configured.port === configured.port && isDeepStrictEqual(old.hosts, hostsFor(configured, config))
   return hasItsPlace && (configured.kind !== 'quic' || isDeepStrictEqual(old.configured, configured))
 }
 
-/** `withOwn` adds listeners that no setting names. Asked always: a listener may be described by nothing but what is the default anyway, and names files. */
+/**
+ * `withOwn` adds listeners without settings. Always called: a listener may have only default settings, and its files
+ * may have changed.
+ */
 export function listenersConsumer(
   listeners: ListenerManager,
   withOwn: (config: GodwitConfig) => GodwitConfig,

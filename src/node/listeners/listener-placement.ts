@@ -7,13 +7,15 @@ import type { ListenerAddress } from './listener-addresses.ts'
 
 const ticketSecretBytes = 32
 
-/** One shard may then open a port several times, too, and takes clients faster for it. */
+/** With this, one shard may also open a port several times, and accepts clients faster. */
 const kernelDealsOut = process.platform === 'linux'
 
-/** What a listener keeps when its settings change, so that who is in stays counted and tickets stay good. */
+/**
+ * Properties that stay when the settings of a listener change, so that connections stay counted and tickets stay valid.
+ */
 type Lasting = Pick<ShardListener, 'number' | 'connectionSlots' | 'counts' | 'ticketSecret'>
 
-/** A listener as shards are given it, the same for each. `number` is one that was never given before. */
+/** Creates the listener for all shards. `number` must be new. */
 export function placeListener(listener: ListenerAddress, shards: number, number: number): ShardListener {
   const lasting = {
     number,
@@ -24,15 +26,15 @@ export function placeListener(listener: ListenerAddress, shards: number, number:
   return toShardListener(listener, shards, lasting)
 }
 
-/** The same listener with other settings. */
+/** Returns the same listener with other settings. */
 export function replaceListeners(listener: ListenerAddress, shards: number, before: ShardListener): ShardListener {
   const { number, connectionSlots, counts, ticketSecret } = before
   return toShardListener(listener, shards, { number, connectionSlots, counts, ...(ticketSecret && { ticketSecret }) })
 }
 
 /**
- * The kernel deals connections out evenly, so each shard is given the same part of a rate. A QUIC listener is the exception:
- * its socket sees the packets of all of its clients, so one shard has it, and all of it. So it is with a Unix socket.
+ * The kernel distributes connections evenly, so each shard has the same part of a rate. The socket of a QUIC listener
+ * gets the packets of all of its clients, so one shard has it, with the whole rate. The same applies to a Unix socket.
  */
 function toShardListener(listener: ListenerAddress, shards: number, lasting: Lasting): ShardListener {
   const onlyOnShard = isSocketPath(listener.host)

@@ -2,7 +2,7 @@ import type { Log } from '../../telemetry/index.ts'
 import { problemOfQuic } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
-/** QUIC comes with a library that not every machine has. Everybody else is served all the same. */
+/** The QUIC library is not available on every machine. Other listeners work without it. */
 export async function withoutMissingQuic(
   listeners: readonly ListenerAddress[],
   log: Log,

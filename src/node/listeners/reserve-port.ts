@@ -1,5 +1,5 @@
-// Takes a port for a moment, to know that it is free and which one it is. A port that is given as a number is bound and
-// never listened on: a program that waits for the port of the broker begins when the broker serves clients, not before.
+// Reserves a port briefly, to check that it is free and to resolve port 0. A given port is bound without listening, so
+// that programs which wait for the broker's port do not connect too early.
 
 import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
@@ -15,7 +15,7 @@ export interface ReservedPort {
   release(): Promise<void>
 }
 
-/** Binds to the first address of `host`. `taken`: ports that are reserved already. Rejects with the error of the system. */
+/** Binds to the first address of `host`. `taken`: ports that are already reserved. Rejects with the system's error. */
 export async function reserveTcpPort(host: string, port: number, taken: readonly Place[]): Promise<ReservedPort> {
   if (port === 0) return reserveAnyPort(host)
   const { address } = await lookup(host)
@@ -38,8 +38,8 @@ function reserveAnyPort(host: string): Promise<ReservedPort> {
 }
 
 /**
- * A socket that is bound to the port and connects to itself, as node binds only what listens or connects. A client that
- * connects meanwhile is refused by the system. Whether the connection comes about does not matter.
+ * A socket that is bound to the port and connects to itself, because Node binds only sockets that listen or connect.
+ * The system refuses other clients meanwhile. Whether the connection succeeds does not matter.
  */
 function bindOnly({ host, port }: Place): Promise<ReservedPort['release']> {
   return new Promise((resolve, reject) => {
@@ -64,7 +64,7 @@ function reachable(host: string): string {
   return host === '::' ? '::1' : host
 }
 
-/** `::` takes the addresses of IPv4 as well. */
+/** `::` includes IPv4 addresses. */
 function overlap(one: Place, other: Place): boolean {
   if (one.port !== other.port) return false
   const hosts = [one.host, other.host]
@@ -76,7 +76,7 @@ function addressInUse(): NodeJS.ErrnoException {
   return Object.assign(new Error('the port is taken by another listener'), { code: 'EADDRINUSE' })
 }
 
-/** The same for QUIC: UDP has no connections, so a client notices nothing. */
+/** Does the same for QUIC: UDP has no connections, so no client notices it. */
 export async function reserveUdpPort(host: string, port: number): Promise<ReservedPort> {
   const { address } = await lookup(host)
   const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')

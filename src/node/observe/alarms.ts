@@ -1,19 +1,19 @@
-// What the operator must know of: raised where it is noticed, kept here until it is over, told to whoever listens.
+// Alarms: raised where a problem is detected, active until it ends, and passed to listeners.
 //
-//   raise ──> active: one for each name, with those that raised it ──over──> history: the last of them
+//   raise ──> active: one for each name, with its sources ──over──> history: the last of them
 //
-// The names are our own, so there are few; what stands behind a name may be the trouble of several at once (shards,
-// listeners), and it is over when it is over for all of them.
+// Names are constants, so there are few. Several sources (shards, listeners) may have the same alarm, which ends when it has ended for all
+// of them.
 
 import type { AlarmName, Logger } from '../../telemetry/index.ts'
 
 export interface Alarm {
   readonly name: string
-  /** What was said last. */
+  /** The latest text. */
   readonly message: string
   /** Wall clock. */
   readonly activatedAtMs: number
-  /** Undefined: it holds. */
+  /** Undefined: it is active. */
   readonly deactivatedAtMs: number | undefined
   /** How often it was raised meanwhile. */
   readonly occurrences: number
@@ -25,11 +25,11 @@ export interface AlarmsOptions {
   readonly mostInHistory?: number
 }
 
-/** Told of everything that is raised and of everything that is over. */
+/** Called for every raised and every ended alarm. */
 export type AlarmListener = (what: 'activate' | 'deactivate', alarm: Alarm) => void
 
 const defaultMostInHistory = 1_000
-/** Who raises alarms is one of ours; more would be a mistake. */
+/** Only the broker raises alarms; more would be an internal error. */
 const mostActive = 1_000
 
 interface ActiveAlarm {
@@ -55,7 +55,7 @@ export class Alarms {
     this.#listeners.push(listener)
   }
 
-  /** `source`: whose trouble it is, where several may have the same. */
+  /** `source`: identifies the origin, if several may raise it. */
   raise(name: AlarmName, message: string, source = ''): void {
     let active = this.#active.get(name)
     if (active === undefined) {
@@ -70,14 +70,14 @@ export class Alarms {
     this.#tell('activate', alarmOf(name, active, undefined))
   }
 
-  /** It is in order again for this source. Nothing is said where nothing was raised. */
+  /** The problem has ended for this source. Does nothing if it was not raised. */
   over(name: string, message: string, source = ''): void {
     const active = this.#active.get(name)
     if (active === undefined || !active.sources.delete(source) || active.sources.size > 0) return
     this.#end(name, active, message)
   }
 
-  /** An operator has seen to it. False: no such alarm holds. */
+  /** An administrator ends the alarm. False: it is not active. */
   deactivate(name: string): boolean {
     const active = this.#active.get(name)
     if (active === undefined) return false
@@ -85,7 +85,7 @@ export class Alarms {
     return true
   }
 
-  /** Names of what is trouble of this source, too. */
+  /** Returns names of alarms that this source raised. */
   raisedBy(source: string): string[] {
     return [...this.#active].filter(([, { sources }]) => sources.has(source)).map(([name]) => name)
   }
@@ -95,7 +95,7 @@ export class Alarms {
     return [...this.#active].map(([name, active]) => alarmOf(name, active, undefined))
   }
 
-  /** Those that are over, the last first. */
+  /** Ended alarms, the latest first. */
   history(): Alarm[] {
     return this.#history.toReversed()
   }

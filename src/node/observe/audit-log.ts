@@ -1,10 +1,9 @@
-// Who has changed what, on disk: one line of JSON for each, in two files of which the older one goes when the newer one is
-// full.
+// The audit log on disk: one line of JSON for each entry, in two files of which the older one is deleted when the newer one is full.
 //
-//   <data dir>/audit/audit.jsonl         grows up to half of what may be kept
+//   <data dir>/audit/audit.jsonl         up to half of the maximum
 //   <data dir>/audit/audit.old.jsonl     the half before it
 //
-// What is noted while the disk is busy is written together afterwards.
+// Entries that arrive during a write are written together afterwards.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
@@ -17,11 +16,11 @@ import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
 export interface AuditLog extends AuditOperations {
   /** audit.max_size, of both files together. */
   changeSize(maxBytes: number): Promise<void>
-  /** What was noted is on disk. */
+  /** All entries are durable. */
   close(): Promise<void>
 }
 
-/** Its file is opened when there is something to write. `maxBytes`: of both files together. */
+/** Its file is opened at the first entry. `maxBytes`: of both files together. */
 export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number): AuditLog {
   const file = new AuditFile(join(dataDirectory, 'audit'), maxBytes / 2)
   const keeper = new Keeper(file, log)
@@ -44,7 +43,7 @@ export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number):
   }
 }
 
-/** Gathers what is noted while something is written. */
+/** Collects entries during a write. */
 class Keeper {
   readonly #file: AuditFile
   readonly #log: Log
@@ -60,13 +59,13 @@ class Keeper {
   async note(line: string): Promise<void> {
     if (this.#isClosed) return
     this.#waiting.push(line)
-    // What is being written does not have this line; what is written after it does.
+    // The current write does not contain this line; the next one does.
     await this.#writing
     this.#writing ??= this.#write()
     await this.#writing
   }
 
-  /** What is more than may be kept goes now. */
+  /** Deletes what exceeds the maximum now. */
   async shorten(): Promise<void> {
     await this.#writing
     this.#writing ??= this.#whileWriting(() => this.#file.shorten())
@@ -130,13 +129,13 @@ class AuditFile {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
     const handle = await open(this.#path, 'a', 0o600)
     const { size } = await handle.stat()
-    // A crash may have left half a line.
+    // A crash may have left an incomplete line.
     if (size > 0) await handle.appendFile('\n')
     this.#bytes = size + Math.min(size, 1)
     return handle
   }
 
-  /** Where less may be kept than before: of a file that has more the end is kept. */
+  /** After the maximum was reduced, only the end of a larger file is kept. */
   async shorten(): Promise<void> {
     await this.close()
     for (const path of [this.#oldPath, this.#path]) {
@@ -144,13 +143,13 @@ class AuditFile {
       if (size <= this.maxBytes) continue
       const shorter = `${path}.shorter`
       const end = createReadStream(path, { start: size - this.maxBytes })
-      // It may begin amid a line, which nobody takes for an entry.
+      // It may start within a line, which is not a valid entry.
       await pipeline(end, createWriteStream(shorter, { mode: 0o600, flush: true }))
       await rename(shorter, path)
     }
   }
 
-  /** The oldest first. They are no more bytes than may be kept. */
+  /** Oldest first. Their size is within the maximum. */
   async linesOf(question: AuditQuery): Promise<string[]> {
     const found: string[] = []
     for (const path of [this.#oldPath, this.#path]) {
@@ -176,7 +175,7 @@ function isAnswer(line: string, question: AuditQuery): boolean {
   try {
     entry = JSON.parse(line) as AuditEntry
   } catch {
-    // Half a line, from a crash.
+    // An incomplete line of a crash.
     return false
   }
   const { sinceMs = -Infinity, untilMs = Infinity, ...same } = question
@@ -188,7 +187,7 @@ function isAnswer(line: string, question: AuditQuery): boolean {
 
 const bySignal = { name: '', by: 'signal', address: '' } as const
 
-/** SIGHUP, as one line among those of the API. */
+/** Logs SIGHUP like a request of the API. */
 export async function reloadWithAudit(
   configuration: Pick<LiveConfig, 'reload'>,
   audit: Pick<AuditOperations, 'note'>,

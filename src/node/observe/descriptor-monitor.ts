@@ -1,11 +1,11 @@
-// Whether the system still lets this process open files. Where it does not, clients that come are let in and out again or
-// wait at the door, and the database cannot begin another file: none of them says why, so it is looked for here.
+// Checks whether the system still lets this process open files. Otherwise connections are closed at once or wait, and the database cannot
+// create files, without an error that says why.
 //
-//   look, each second: open a file ──> it opens ─────────> how many are open, of how many (over after ten good looks)
-//                                 └──> EMFILE, ENFILE ───> an alarm, and a second more in which there was none
+//   each second: open a file ──> success ───────> how many are open, and the limit (ends after ten successes)
+//                           └──> EMFILE, ENFILE ─> an alarm, and one more second without free descriptors
 //
-// What is left but for the last few is for connections, which the doors of the shards keep to: a client too many is turned
-// away there, and counted, before the runtime has to do it.
+// Connections may use the free descriptors except for a reserve, which the listeners of the shards observe: a connection beyond that is
+// refused and counted there, before the runtime fails.
 
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
@@ -14,28 +14,25 @@ import { setFreeDescriptors } from '../../transports/index.ts'
 import { openFileLimitIn } from '../data-dir/machine-limits.ts'
 
 const intervalMs = 1_000
-/** Where the last one is taken and given back all the time the alarm does not come and go with it. */
+/** Prevents that the alarm repeatedly ends and starts while the last descriptor is used and freed. */
 const goodLooksToEnd = 10
-/**
- * Of those that are left some are not for connections: the database opens a file now and then, and so does the log. So many,
- * or this part of all where there are few.
- */
+/** Reserve for the database and the log: this number, or this part of the limit if that is lower. */
 const keptDescriptors = 16
 const keptShare = 1 / 16
 
 export interface DescriptorMonitorOptions {
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
-  /** Told how many connections may still take. */
+  /** Receives the number that connections may still use. */
   readonly descriptorRoom?: SharedArrayBuffer
   /** Opens a file and closes it. Throws the system's error. */
   readonly tryToOpen?: () => void
 }
 
-/** What was found last; undefined: the system does not tell. */
+/** The last values; undefined: the system does not provide them. */
 export interface OpenFiles {
-  /** Files, sockets and whatever else has a descriptor. */
+  /** Files, sockets and everything else with a descriptor. */
   readonly count: number | undefined
-  /** As many as there may be. */
+  /** The limit. */
   readonly limit: number | undefined
 }
 
@@ -45,7 +42,7 @@ export class DescriptorMonitor {
   readonly #room: SharedArrayBuffer | undefined
   #open: OpenFiles = { count: undefined, limit: undefined }
   #lackingSeconds = 0
-  /** In a row, since there was none the last time; undefined: no alarm was raised. */
+  /** Consecutive successes since the last failure; undefined: no alarm is active. */
   #goodLooks: number | undefined = undefined
   #timer: NodeJS.Timeout | undefined = undefined
 
@@ -59,7 +56,7 @@ export class DescriptorMonitor {
     return this.#open
   }
 
-  /** Seconds in which none was left when it was looked, since the start. */
+  /** Number of checks (one per second) without a free descriptor since the start. */
   get lackingSeconds(): number {
     return this.#lackingSeconds
   }
@@ -78,7 +75,7 @@ export class DescriptorMonitor {
       this.#tryToOpen()
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      // Whatever else is wrong with that file says nothing about others.
+      // Other errors of that file say nothing about descriptors.
       if (code === 'EMFILE' || code === 'ENFILE') return this.#noteLack(code)
     }
     this.#noteRoom()
@@ -131,13 +128,13 @@ function countOpen(): number | undefined {
   }
 }
 
-/** It can be changed from outside while the broker runs. */
+/** It may change while the broker runs. */
 function readLimit(): number | undefined {
   try {
     const limit = openFileLimitIn(readFileSync('/proc/self/limits', 'utf8'))
     return Number.isFinite(limit) ? limit : undefined
   } catch {
-    // Not a Linux, or the last descriptor went just now.
+    // Not Linux, or no descriptor is free now.
     return undefined
   }
 }

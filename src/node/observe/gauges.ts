@@ -1,5 +1,5 @@
-// What is measured of the node as a whole once a second: processor, memory, rates, and the highest values that were seen.
-// Everything is in shared memory or the system's own: no shard is asked.
+// Measures the node once per second: processor, memory, rates, and maximums. All values come from shared memory or the
+// system: no shard is queried.
 
 import { availableParallelism } from 'node:os'
 import type { HighestName } from '../../management/index.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../telemetry/index.ts'
 
 const intervalMs = 1_000
-/** Rates are over so many intervals. */
+/** Rates are averages of this number of intervals. */
 const rateIntervals = 10
 const usPerMs = 1_000
 
@@ -41,7 +41,7 @@ export interface GaugeReading {
   readonly highest: Readonly<Record<HighestName, number>>
   readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
   readonly loopDelay: LoopDelay
-  /** Of this thread. */
+  /** Of the main thread. */
   readonly memory: ThreadMemory
 }
 
@@ -71,7 +71,7 @@ export class Gauges {
     }
   }
 
-  /** `onSample`: told after each second. */
+  /** `onSample`: called after each second. */
   start(onSample: () => void): void {
     this.#endLoopWatch = monitorLoop((delay) => (this.#loopDelay = delay))
     this.#timer = setInterval(() => {
@@ -102,17 +102,17 @@ export class Gauges {
     if (value > this.#highest[name]) this.#highest[name] = value
   }
 
-  /** The system tells it in a file: where there are no descriptors left it is what it was. */
+  /** The system provides it in a file: without a free descriptor the last value is used. */
   #measureMemory(): number {
     try {
       this.#memoryBytes = process.memoryUsage.rss()
     } catch {
-      // Nobody is served worse for a number that is some seconds old.
+      // A value that is some seconds old is sufficient.
     }
     return this.#memoryBytes
   }
 
-  /** Over a second at least: over less the figure would be mostly of the question itself. */
+  /** Over at least a second: over less, the measurement itself would dominate. */
   #measureCpu(): number {
     const nowMs = performance.now()
     const passedMs = nowMs - this.#cpu.atMs

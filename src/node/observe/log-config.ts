@@ -1,17 +1,17 @@
-// Where the lines of this node go, while it runs.
+// Log targets of the running node.
 
 import { isAbsolute, join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { LogLevel, Logger, LogTargets } from '../../telemetry/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
-/** Without a directory of their own, and with a relative one, log files lie in the data directory. */
+/** By default, or with a relative directory, log files are in the data directory. */
 export function logTargetsOf({ level: _level, dir, ...rest }: GodwitConfig['log'], dataDirectory: string): LogTargets {
   const directory = dir === undefined ? join(dataDirectory, 'log') : isAbsolute(dir) ? dir : join(dataDirectory, dir)
   return { ...rest, dir: directory }
 }
 
-/** Connections are `info`: a person at a terminal sees them by default, a log file is spared. */
+/** Connections are `info`: shown on a terminal by default, and not written to log files. */
 export function logLevelOf(
   { level, to }: Pick<GodwitConfig['log'], 'level' | 'to'>,
   isTerminal = process.stderr.isTTY,
@@ -24,7 +24,7 @@ export function problemOfLog({ dir, file }: LogTargets, error: unknown): Problem
   return { problem: `log.dir: cannot write ${file} in ${dir}: ${message}; choose another directory` }
 }
 
-/** Of `log`. A file is opened anew only where something of it is otherwise. */
+/** Of `log`. A file is opened again only if one of its settings has changed. */
 export function logConsumer(log: Logger, dataDirectory: string, atStart: GodwitConfig): ConfigConsumer {
   let taken = JSON.stringify(logTargetsOf(atStart.log, dataDirectory))
   return {

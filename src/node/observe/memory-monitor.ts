@@ -1,22 +1,22 @@
-// How short the memory of this process is, looked at twenty times a second, and told to the shards:
+// Determines the memory level of this process twenty times per second, and sends it to the shards:
 //
 //   normal --3/4 of the limit--> (collect garbage) --still--> soft --9/10--> hard
 //          <-------- below 7/10 ------------------------------      <-- below 17/20 --
 //
-// What counts is what the process has and the system cannot take back by itself: resident memory without pages of files. The
-// heap of each shard has a limit of its own, at which V8 would end the thread, so its part of that counts as well. Memory
-// contains garbage, so garbage is collected before anything is taken from a client.
+// It counts memory that the system cannot reclaim: resident memory without pages of files. The heap of each shard has its own limit, at
+// which V8 would end the thread, so its part of that counts as well. Memory contains garbage, so garbage is collected before clients are
+// restricted.
 
 import type { MemoryLevel } from '../../core/index.ts'
 import type { Alarms } from './alarms.ts'
 
 export const lookIntervalMs = 50
 const parts = { soft: 0.75, softEnds: 0.7, hard: 0.9, hardEnds: 0.85 } as const
-/** For a collection to be made, and for what is left to be seen: heaps are told of once a second. */
+/** Time for a collection and its effect: heap sizes are reported once per second. */
 const collectionMs = 2_500
-/** So often garbage is collected at the level `normal`. While memory is short it is each time that the shards are told. */
+/** Interval of collections at the level `normal`. While memory is short, each message to the shards requests one. */
 const collectionIntervalMs = 10_000
-/** While memory is short the shards are told again. A shard bounds by itself how much of its time collections take. */
+/** Interval of messages to the shards while memory is short. A shard itself limits the time for collections. */
 const tellIntervalMs = 1_000
 const bytesPerMib = 1_048_576
 
@@ -29,7 +29,7 @@ export interface MemoryReading {
 
 export interface MemoryNews {
   readonly level: MemoryLevel
-  /** How often in a row `hard` has been told before. */
+  /** Number of consecutive earlier `hard` levels. */
   readonly step: number
   readonly collects: boolean
 }
@@ -39,9 +39,9 @@ export interface MemoryWatchOptions {
   /** At which V8 ends a shard. */
   readonly maxHeapBytes: number
   read(): MemoryReading
-  /** To all shards. */
+  /** Sends to all shards. */
   tell(news: MemoryNews): void
-  /** What most of it is held for, and by whom, in words. */
+  /** Returns the largest uses and their clients, as text. */
   largest(): Promise<string>
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
   readonly nowMs?: () => number
@@ -69,7 +69,7 @@ export class MemoryWatch {
     return this.#options.limitBytes
   }
 
-  /** Every `lookIntervalMs`. */
+  /** Called every `lookIntervalMs`. */
   look(): void {
     const reading = this.#options.read()
     const part = this.#partOf(reading)
@@ -94,7 +94,7 @@ export class MemoryWatch {
   #levelAt(part: number, nowMs: number): MemoryLevel {
     if (part >= (this.#level === 'hard' ? parts.hardEnds : parts.hard)) return 'hard'
     if (this.#level !== 'normal') return part >= parts.softEnds ? 'soft' : 'normal'
-    // Garbage is collected first, and what is left after that counts.
+    // Garbage is collected first, and the remaining memory counts.
     const sinceCollectionMs = nowMs - this.#collectedAtMs
     const isCollected = sinceCollectionMs >= collectionMs && sinceCollectionMs < collectionIntervalMs
     return part >= parts.soft && isCollected ? 'soft' : 'normal'
@@ -106,8 +106,8 @@ export class MemoryWatch {
   }
 
   /**
-   * Who holds most of it is asked of the shards, and they may take a while. Alarms follow each other in the order of the levels,
-   * so one of a short while is in the log too.
+   * The shards are queried for the largest clients, which may take time. Alarms follow in the order of the levels, so
+   * that short ones are logged, too.
    */
   #announce(reading: MemoryReading): void {
     const { alarms, limitBytes } = this.#options

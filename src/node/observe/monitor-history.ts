@@ -1,10 +1,9 @@
-// What the broker carried in the last 24 hours: gauges, and counts of steps. In memory, and in a file, so that a restart leaves a
-// gap and nothing else.
+// The load of the broker in the last 24 hours: gauges, and counts per step. In memory and in a file, so that a restart leaves only a gap.
 //
 //   every 10 s   a point ──► last hour: 360 of 10 s        one line of the file, six at a time
-//                      └───► last day: 1440 of 60 s        every hour the file is written anew, without what is too old
+//                      └───► last day: 1440 of 60 s        the file is rewritten every hour, without old points
 //
-// Everything is in shared memory: no shard is asked.
+// All values are in shared memory: no shard is queried.
 
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,9 +15,9 @@ export const coarseStepMs = 60_000
 const maxFinePoints = 360
 const maxCoarsePoints = 1_440
 const dayMs = 86_400_000
-/** Points that are written at one time: what a crash may lose. */
+/** Points written at a time, which a crash may lose. */
 const pointsPerWrite = 6
-/** Writes after which the file is made anew. */
+/** Writes after which the file is rewritten. */
 const writesPerFile = 60
 const maxFileBytes = 4 * 1_024 * 1_024
 const fileMode = 0o600
@@ -54,7 +53,7 @@ export class MonitorHistory {
     this.#before = readCounters(options.counters)
   }
 
-  /** Reads what there is of before, and goes on. */
+  /** Reads the stored points, and continues. */
   async start(): Promise<void> {
     await this.#read()
     this.#timer = setInterval(() => this.sample(), fineStepMs).unref()
@@ -66,14 +65,14 @@ export class MonitorHistory {
     await this.#writing
   }
 
-  /** Of the last so many milliseconds, the oldest first: steps of 10 s within the last hour, else of 60 s. */
+  /** Returns the last milliseconds, oldest first: steps of 10 s within the last hour, else of 60 s. */
   latest(ms: number): readonly MonitorPoint[] {
     const points = ms <= maxFinePoints * fineStepMs ? this.#fine : this.#coarse
     const from = this.#nowMs() - ms
     return points.filter(({ time_stamp: at }) => at > from)
   }
 
-  /** A step ends now. */
+  /** Ends a step. */
   sample(): void {
     const now = readCounters(this.#options.counters)
     const point = pointOf(now, this.#before, this.#nowMs())
@@ -85,7 +84,7 @@ export class MonitorHistory {
 
   #add(point: MonitorPoint): void {
     const last = this.#fine.at(-1)
-    // The clock was set back: a history that is not in order says nothing.
+    // The clock was set back: a history out of order would be wrong.
     if (last !== undefined && point.time_stamp <= last.time_stamp) this.#fine = []
     this.#fine.push(point)
     if (this.#fine.length > maxFinePoints) this.#fine.shift()
@@ -121,7 +120,7 @@ export class MonitorHistory {
     }
   }
 
-  /** Minutes that are older than the fine points, then these. */
+  /** Minutes older than the 10-second points, then these. */
   async #writeAnew(): Promise<void> {
     const from = this.#fine[0]?.time_stamp ?? Number.POSITIVE_INFINITY
     const minutes = this.#coarse.filter(({ time_stamp: at }) => at + coarseStepMs <= from)
@@ -133,7 +132,7 @@ export class MonitorHistory {
     }
   }
 
-  /** History is no promise of the broker: it goes on in memory. */
+  /** The history is not essential: it continues in memory. */
   #warn(error: unknown): void {
     this.#options.log.warn('rate history not written', {
       file: this.#path,
@@ -176,7 +175,7 @@ function pointOf(now: Counters, before: Counters, atMs: number): MonitorPoint {
   }
 }
 
-/** Gauges of the later one, counts of both. */
+/** Gauges of the later one, sums of both counts. */
 function sumOf(earlier: MonitorPoint, later: MonitorPoint): MonitorPoint {
   return {
     ...later,
@@ -206,7 +205,7 @@ function linesOf(points: readonly MonitorPoint[]): string {
   return points.map((point) => `${JSON.stringify(keys.map((key) => point[key]))}\n`).join('')
 }
 
-/** undefined: half a line, or one that somebody else has written. */
+/** undefined: an incomplete or invalid line. */
 function readPoint(line: string): MonitorPoint | undefined {
   try {
     const values: unknown = JSON.parse(line)

@@ -1,14 +1,14 @@
-// A shard whose event loop comes late for seconds on end has more to do than it can: then every client of it waits.
+// Detects a shard whose event loop is late for several seconds: it is overloaded, and all of its clients wait.
 
 import { type Histograms, histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from './alarms.ts'
 
-/** So late, in so many looks one after the other; one look a second. */
+/** This delay, in this number of consecutive checks; one check per second. */
 const lateSeconds = 0.5
 const checksUntilRaised = 10
 const checksUntilCleared = 10
 
-/** What it looks at: a row of each shard. */
+/** A row of each shard. */
 export type LoopDelays = readonly Pick<Histograms, 'loopDelay'>[]
 
 interface Seen {

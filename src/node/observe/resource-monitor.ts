@@ -1,5 +1,5 @@
-// The disk under the data directory, before it is full, and the certificates that listeners and bridges show, before they
-// have ended.
+// Monitors the disk of the data directory, before it is full, and certificates of listeners and bridges, before they
+// expire.
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
@@ -9,22 +9,22 @@ import type { Alarms } from './alarms.ts'
 const diskIntervalMs = 10_000
 const certificateIntervalMs = 3_600_000
 const dayMs = 86_400_000
-/** So much is left for what is written at any time: journals, logs, compaction. */
+/** Minimum free space for writes at any time: logs and compaction of the database. */
 const minFreeBytes = 128 * 1_024 * 1_024
 const warningDays = 30
 const bytesPerMib = 1_048_576
 
-/** A certificate, as the broker shows it. */
+/** A certificate that the broker uses. */
 export type ShownCertificate = Pick<CertificateReading, 'of' | 'file'>
 
 export interface ResourceMonitorOptions {
   /** Absolute. */
   readonly dataDirectory: string
-  /** Those that are in use now; `file` absolute. */
+  /** The current ones; `file` absolute. */
   readonly shownCertificates: () => readonly ShownCertificate[]
   readonly alarms: Alarms
   readonly nowMs?: () => number
-  /** Of the disk under a directory, for this account. */
+  /** Free space of a directory's disk, for this account. */
   readonly freeBytes?: (directory: string) => Promise<number>
 }
 
@@ -32,22 +32,22 @@ export class ResourceMonitor {
   readonly #options: ResourceMonitorOptions
   #timers: NodeJS.Timeout[] = []
   #diskFreeBytes: number | undefined = undefined
-  /** When the alarm was raised last: it is told again when half of that is left. */
+  /** Free space at the last alarm: it is raised again when half of that is left. */
   #saidFreeBytes = 0
   #certificates: readonly CertificateReading[] = []
-  /** What was said last of certificates with little time left, by who shows them. */
+  /** Last text about expiring certificates, by their users. */
   readonly #raised = new Map<string, string>()
 
   constructor(options: ResourceMonitorOptions) {
     this.#options = options
   }
 
-  /** As it was found last; undefined: nobody knows. */
+  /** The last value; undefined: unknown. */
   get diskFreeBytes(): number | undefined {
     return this.#diskFreeBytes
   }
 
-  /** Those that could be read last. */
+  /** Those that were readable. */
   get certificates(): readonly CertificateReading[] {
     return this.#certificates
   }
@@ -84,11 +84,11 @@ export class ResourceMonitor {
     alarms.raise('disk-full', text)
   }
 
-  /** Resolves when every certificate file has been looked at. */
+  /** Resolves when every certificate file was checked. */
   async lookAtCertificates(): Promise<void> {
     const shown = this.#options.shownCertificates()
     const found = await Promise.all(shown.map(async (one) => ({ ...one, endsAtMs: await endOf(one.file) })))
-    // One that cannot be read is told of by whoever shows it.
+    // The user of an unreadable certificate reports it.
     this.#certificates = found.filter((one) => one.endsAtMs !== undefined) as readonly CertificateReading[]
     for (const certificate of this.#certificates) this.#judge(certificate)
     const inUse = new Set(shown.map(sourceOf))

@@ -1,5 +1,5 @@
-// What the node says of itself below `$SYS/brokers`, by the names that EMQX 4 has for it: at intervals, and alarms when
-// they are raised. One shard says it, to the subscribers of all.
+// Messages of the node about itself below `$SYS/brokers`, with the names of EMQX 4: at intervals, and for alarms. One
+// shard publishes them for subscribers of all shards.
 
 import type { BrokerMessage } from '../../shard/index.ts'
 import { type CounterName, readCounters } from '../../telemetry/index.ts'
@@ -9,15 +9,15 @@ export interface SysTopicsOptions {
   readonly nodeName: string
   readonly version: string
   readonly counters: SharedArrayBuffer
-  /** 0: nothing is said at intervals. */
+  /** 0: none at intervals. */
   readonly intervalMs: number
   tell(messages: readonly BrokerMessage[]): void
 }
 
-/** Oftener it would be noise. */
+/** Minimum interval. */
 const shortestIntervalMs = 1_000
 
-/** Gauges, each with the highest value that an interval has ended with. */
+/** Gauges, each with its maximum at the end of an interval. */
 const stats: readonly (readonly [topic: string, counter: CounterName])[] = [
   ['connections', 'connectionsOpen'],
   ['sessions', 'sessionsStored'],
@@ -38,7 +38,7 @@ const metrics: readonly (readonly [topic: string, counter: CounterName])[] = [
   ['messages/dropped', 'messagesDropped'],
 ]
 
-/** Below which the clients of a node are told of. */
+/** Prefix of messages about the clients of a node. */
 export function clientEventsTopic(nodeName: string): string {
   return `${topicOf(nodeName)}/clients`
 }
@@ -71,14 +71,14 @@ export class SysTopics {
     clearInterval(this.#timer)
   }
 
-  /** The next round comes after so long. */
+  /** The next round follows after this interval. */
   changeInterval(intervalMs: number): void {
     this.stop()
     this.#intervalMs = intervalMs
     this.start()
   }
 
-  /** An alarm has been raised or is over. Not retained: whoever comes later asks the API for those that hold. */
+  /** An alarm was raised or has ended. Not retained: the API returns active alarms. */
   noteAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
     const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
     this.#options.tell([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])

@@ -1,6 +1,6 @@
-// What certain clients do, written to a file each for a while: `<data directory>/trace/<name>.jsonl`. How many there are,
-// how long they run and how much they hold is bounded. The first line says what is traced, so that a trace is known
-// after a restart; running it is not any more then.
+// Writes traces of selected clients to files, for a limited time: `<data directory>/trace/<name>.jsonl`. Their number,
+// duration and size are limited. The first line describes the trace, so it is listed after a restart, but not
+// continued.
 
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { mkdir, open, readdir, readFile, unlink } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { escapeInvisible, type Log } from '../../telemetry/index.ts'
 
 const maxTraces = 30
 const maxTraceBytes = 16 * 1_024 * 1_024
-/** Lines that may wait for a slow disk; more are left out. */
+/** Maximum bytes waiting for a slow disk; further lines are dropped. */
 const maxPendingBytes = 1_024 * 1_024
 /** A value of 65,535 characters, each escaped. */
 const maxFirstLineBytes = 512 * 1_024
@@ -22,7 +22,7 @@ export interface TracesOptions {
   /** Absolute. */
   readonly dataDirectory: string
   readonly log: Log
-  /** Resolves when every shard writes for exactly these. */
+  /** Resolves when every shard uses exactly these. */
   tell(targets: readonly TraceTarget[]): Promise<unknown>
 }
 
@@ -44,7 +44,7 @@ export class Traces implements TraceOperations {
     this.#directory = join(options.dataDirectory, 'trace')
   }
 
-  /** Finds the traces of before a restart. Those that cannot be read keep no broker from starting. */
+  /** Finds traces from before a restart. Unreadable ones do not prevent a start. */
   async open(): Promise<void> {
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
@@ -97,7 +97,7 @@ export class Traces implements TraceOperations {
     return undefined
   }
 
-  /** A line for the trace of that name, if it still runs. */
+  /** Writes a line to the trace of that name, if it still runs. */
   note(name: string, line: TraceLine): void {
     const trace = this.#traces.get(name)
     if (trace?.stream === undefined || trace.stream.writableLength > maxPendingBytes) return
@@ -122,7 +122,7 @@ export class Traces implements TraceOperations {
     await this.#end(name)
     this.#traces.delete(name)
     await unlink(this.#path(name)).catch((error: NodeJS.ErrnoException) => {
-      // It is not there: that is what was asked for.
+      // It does not exist, which is the goal.
       if (error.code !== 'ENOENT') throw error
     })
     return true
@@ -136,12 +136,12 @@ export class Traces implements TraceOperations {
     const trace = this.#traces.get(name)
     if (trace === undefined) return undefined
     const { stream } = trace
-    // What has been written so far is in the file when this callback comes.
+    // All earlier lines are in the file when this callback runs.
     if (stream !== undefined) await new Promise((resolve) => stream.write('', resolve))
     return readFile(this.#path(name), 'utf8')
   }
 
-  /** The node stops: files are closed, and stay. */
+  /** The node stops: files are closed and remain. */
   async close(): Promise<void> {
     for (const trace of this.#traces.values()) await closeTrace(trace)
   }
@@ -172,7 +172,7 @@ async function closeTrace(trace: StoredTrace): Promise<void> {
   if (stream !== undefined) await new Promise<void>((resolve) => stream.end(() => resolve()))
 }
 
-/** As much as the longest first line has, and the size of the file. */
+/** Returns the maximum size of a first line, and the size of the file. */
 async function beginningOf(path: string): Promise<{ readonly text: string; readonly bytes: number }> {
   await using file = await open(path)
   const { size } = await file.stat()
@@ -180,7 +180,7 @@ async function beginningOf(path: string): Promise<{ readonly text: string; reado
   return { text: buffer.toString('utf8', 0, bytesRead), bytes: size }
 }
 
-/** From the first line of its file; undefined: the file is not one of ours. */
+/** From the first line of its file; undefined: the file is not a trace. */
 function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): StoredTrace | undefined {
   try {
     const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(

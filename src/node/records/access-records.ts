@@ -1,18 +1,18 @@
-// The node's book of who may come in and what they may do. The main thread alone writes these records; each shard reads
-// them when it starts, and is told of every change from then on.
+// The node's access records: credentials, rules, bans, accounts. Only the main thread writes them; each shard reads them when it starts,
+// and gets every change from then on.
 //
-//   change ──► on disk ──► in the book ──► told to every shard ──► resolves when each has it in force
+//   change ──► durable ──► in memory ──► sent to every shard ──► resolves when each has applied it
 //
-// Changes go one after the other: the shards see them in the order in which they were asked for. A shard that dies
-// meanwhile reads the disk when it is started again, and the disk is ahead of what is told.
+// Changes run one after the other: the shards get them in the order of the requests. A shard that fails meanwhile reads the disk when it
+// restarts, and the disk is ahead of the messages.
 //
-// Each list keeps the order in which its records came, also over a restart:
+// Each list keeps the order in which its records were added, also over a restart:
 //
-//   credential username           alice, bob, carol ...      walked from the oldest
+//   credential username           alice, bob, carol ...      from the oldest on
 //   credential username plant     alice ...                  those of a namespace
 //   rule all                      ...
 //
-// Who may use the management API stands in the same book, and is not told to the shards: it is none of their business.
+// Accounts of the management API are in the same records, and are not sent to the shards, which do not need them.
 
 import type {
   AccessRecord,
@@ -26,7 +26,7 @@ import type {
 } from '../../records/index.ts'
 import { accessKinds, adminKinds, StorageFailure, type Store } from '../../storage/index.ts'
 
-/** What the book holds. */
+/** All kinds of records. */
 export type NodeRecord = AccessRecord | OperatorRecord
 export type NodeRecordKey = AccessRecordKey | OperatorRecordKey
 
@@ -35,7 +35,7 @@ export interface NodeRecordChange {
   readonly delete: readonly NodeRecordKey[]
 }
 
-/** The part of a change that shards hear of. */
+/** The part of a change that shards get. */
 export interface AccessChange {
   readonly put: readonly AccessRecord[]
   readonly delete: readonly AccessRecordKey[]
@@ -43,13 +43,13 @@ export interface AccessChange {
 
 export interface AccessRecordsDependencies {
   readonly store: Store
-  /** Resolves when every shard that runs has the change in force. */
+  /** Resolves when every running shard has applied the change. */
   tell(change: AccessChange): Promise<void>
-  /** A namespace is put in place, or taken away, or is there at the start. */
+  /** A namespace was created or deleted, or exists at the start. */
   noteNamespace?(name: string, record: NamespaceRecord | undefined): void
 }
 
-/** Reads what is stored. Throws StorageFailure. */
+/** Reads the stored records. Throws StorageFailure. */
 export async function openAccessRecords(world: AccessRecordsDependencies): Promise<AccessRecords> {
   const found: NodeRecord[] = []
   for (const kind of [...accessKinds, ...adminKinds]) {
@@ -59,27 +59,27 @@ export async function openAccessRecords(world: AccessRecordsDependencies): Promi
   return new AccessRecords(world, found)
 }
 
-/** Which list of records: all of one kind about one sort of name; each namespace has one of its own. */
+/** A list of records: all of one kind for one sort of name; each namespace has its own. */
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
   | Extract<NodeRecord['kind'], 'scram' | 'psk' | 'ban' | OperatorRecord['kind']>
 
-/** What stands in a list. */
+/** The records of a list. */
 export type RecordIn<Name extends AccessListName> = Extract<
   NodeRecord,
   { kind: Name extends `${infer Kind} ${string}` ? Kind : Name }
 >
 
-/** What is taken for later than any moment before it: finer than the clock, so that each record has a moment of its own. */
+/** Minimum difference of two times: finer than the clock, so that each record has its own time. */
 const smallestStepMs = 1 / 1_024
 
 export class AccessRecords {
   readonly #world: AccessRecordsDependencies
-  /** A map keeps the order of putting. */
+  /** A map keeps the order of insertion. */
   readonly #lists = new Map<string, Map<string, NodeRecord>>()
   #lastMomentMs: number
-  /** Written, but the disk did not say whether it has it: it is written again before anything else is. */
+  /** Written, but not confirmed by the disk: it is written again before any other change. */
   #unconfirmed: NodeRecordChange | undefined
   #last: Promise<void>
 
@@ -95,7 +95,7 @@ export class AccessRecords {
     return this.#lists.get(listOf(key))?.get(nameOf(key)) as Extract<NodeRecord, { kind: Key['kind'] }> | undefined
   }
 
-  /** All of one kind, list after list. */
+  /** Returns all records of one kind, list after list. */
   *all<Kind extends NodeRecord['kind']>(kind: Kind): Generator<Extract<NodeRecord, { kind: Kind }>> {
     for (const list of this.#lists.values()) {
       for (const record of list.values()) {
@@ -105,32 +105,32 @@ export class AccessRecords {
   }
 
   /**
-   * One list, the oldest first. May be walked in pieces: what is put meanwhile comes in the end, what is taken away is
-   * left out.
+   * Returns one list, oldest first. It may be read in parts: records added meanwhile come at the end, deleted ones are
+   * omitted.
    */
   list<Name extends AccessListName>(name: Name, namespace?: string): Iterable<RecordIn<Name>> {
     return (this.#lists.get(within(name, namespace))?.values() ?? []) as Iterable<RecordIn<Name>>
   }
 
-  /** When a record that is made now was made: later than each before it, so that the order holds over a restart. */
+  /** Returns the time for a new record: later than each before it, so that the order survives a restart. */
   newMomentMs(): number {
     this.#lastMomentMs = Math.max(Date.now(), this.#lastMomentMs + smallestStepMs)
     return this.#lastMomentMs
   }
 
   /**
-   * Takes records away, puts others in place, all of it or nothing. Resolves when it is on disk and in force on every
-   * shard. Rejects with StorageFailure where the disk fails: then it holds not yet, but may hold later.
+   * Deletes records and puts others, all or none. Resolves when the change is durable and applied on every shard.
+   * Rejects with StorageFailure if the disk fails: then it is not applied now, but may be later.
    */
   change(change: NodeRecordChange): Promise<void> {
     return this.decide(() => change)
   }
 
-  /** The same, with a change that is made when its turn comes, of what is in the book then. */
+  /** Does the same with a change that is computed when its turn comes, from the records at that time. */
   decide(plan: () => NodeRecordChange): Promise<void> {
     const done = this.#last.then(() => this.#carryOut(plan))
     this.#last = done.catch(() => {
-      // Whoever asked for it is told; the next change is tried by itself.
+      // The caller gets the error; the next change is independent.
     })
     return done
   }
@@ -150,7 +150,7 @@ export class AccessRecords {
     await this.#distribute(change)
   }
 
-  /** What may be on disk or not must get there before anything that comes after it. */
+  /** An unconfirmed change must be written before later ones. */
   async #settle(change: NodeRecordChange): Promise<void> {
     await this.#world.store.reopen()
     await this.#world.store.commit(storedChanges(change))
@@ -184,12 +184,12 @@ export class AccessRecords {
   }
 }
 
-/** When a record was made, as far as it says so. */
+/** Returns the time of a record, if it has one. */
 function momentOf(record: NodeRecord): number {
   return 'createdAtMs' in record ? record.createdAtMs : 'atMs' in record ? record.atMs : 0
 }
 
-/** The list that a record stands in. */
+/** Returns the list of a record. */
 function listOf(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
@@ -226,7 +226,7 @@ function storedChanges(change: NodeRecordChange): StoredChange[] {
   ]
 }
 
-/** What makes it one record and not another in its list. */
+/** Returns the key of a record within its list. */
 function nameOf(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':

@@ -1,5 +1,5 @@
-// Who may come in, as the configuration has it and as the shards need it: passwords are hashed and keys are looked at
-// here, once, before any shard hears of it.
+// Converts the configuration of authentication into settings for shards: passwords are hashed and keys validated here,
+// once, before any shard gets them.
 
 import {
   authenticatorNames,
@@ -16,8 +16,8 @@ import { configErrorAt, formatConfigError, type AuthConfig, type GodwitConfig } 
 const nowhere = { file: 'configuration', line: 0, column: 0 }
 
 /**
- * The settings, or a sentence with file, line and key that says why there are none: a key that cannot be used. Who runs
- * on other settings keeps them then. `secret` is the node's own and stays the same (see `settleAccessSecret`).
+ * Returns the settings, or an error text with file, line and key if a key is unusable. Running shards then keep their
+ * settings. `secret` is the node's own and stays the same (see `settleAccessSecret`).
  */
 export function accessSettingsOf(
   config: GodwitConfig,
@@ -47,7 +47,7 @@ export function accessSettingsOf(
   return { access }
 }
 
-/** A file can be read and yet hold no key. */
+/** A readable file may contain no key. */
 function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | undefined {
   const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
   if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
@@ -69,7 +69,7 @@ function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings 
   return { ...said, failingDenies, hasTokens, hasNamespaces }
 }
 
-/** As it is written, or what is set up; without what is switched off. */
+/** The configured chain, or the default; without disabled authenticators. */
 function chainOf(auth: AuthConfig): readonly AuthenticatorName[] {
   const isThere: Readonly<Record<AuthenticatorName, boolean>> = {
     certificate: auth.certificate !== undefined,

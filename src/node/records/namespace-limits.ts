@@ -1,12 +1,12 @@
-// What namespaces may have, where all shards look it up: what the configuration says for all of them, and what stands in the
-// record of one.
+// Limits of namespaces in memory that all shards share: those of the configuration, and those in the record of a
+// namespace.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import type { NamespaceRecord } from '../../records/index.ts'
 import { type NamespaceCounts, NamespaceTable, type OwnNamespaceLimits } from '../../shard/index.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 
-/** Namespaces that were created through the API, of one node. */
+/** Maximum namespaces created through the API, of one node. */
 export const maxNamespaces = 10_000
 
 const noLimits: OwnNamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
@@ -17,7 +17,7 @@ const ownKeys: ReadonlySet<string> = new Set(['max_clients', 'max_retained_messa
 export class NamespaceLimitsInForce {
   readonly #table: NamespaceTable | undefined
 
-  /** `table` undefined: nobody belongs to a namespace until the next start. */
+  /** `table` undefined: there are no namespaces until the next start. */
   constructor(config: GodwitConfig, table: SharedArrayBuffer | undefined, shards: number) {
     this.#table = table && new NamespaceTable(table, { shards })
     this.#take(config)

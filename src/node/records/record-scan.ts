@@ -1,30 +1,30 @@
-// Long work of the main thread in pieces: between two of them everybody else is served.
+// Divides long work of the main thread into slices, so that other work runs in between.
 
 import { setImmediate } from 'node:timers/promises'
 
-/** So long the loop may be held. */
+/** Maximum duration of a slice. */
 const sliceMs = 4
-/** The clock is looked at after so many. */
+/** Items between two reads of the clock. */
 const itemsBetweenClockReads = 64
 
-/** Counts the steps of long work and lets others go first in between. */
+/** Counts the steps of long work, and pauses it. */
 export class ScanBudget {
   #steps = 0
   #beganAtMs = performance.now()
 
-  /** After each step; true: it is time for `rest`. */
+  /** Called after each step; true: call `pause`. */
   isExhausted(): boolean {
     return ++this.#steps % itemsBetweenClockReads === 0 && performance.now() - this.#beganAtMs >= sliceMs
   }
 
-  /** Resolves when everybody else has had their turn. */
+  /** Resolves after other work has run. */
   async pause(): Promise<void> {
     await setImmediate()
     this.#beganAtMs = performance.now()
   }
 }
 
-/** Those that are wanted, in their order. `items` may change meanwhile as far as they bear it. */
+/** Returns the selected items in order. `items` may change meanwhile, if its iterator allows it. */
 export async function filterInSlices<Item>(items: Iterable<Item>, isWanted: (item: Item) => boolean): Promise<Item[]> {
   const budget = new ScanBudget()
   const found: Item[] = []

@@ -1,5 +1,5 @@
-// A stored credential counts instead of one of the configuration with the same name. Whoever changes a password in the
-// file and wonders why it does not count finds the reason in the log: once for each name.
+// A stored credential replaces one of the configuration with the same name. The log reports it once for each name, so
+// that a changed password in the file without effect can be explained.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import type { CredentialRecord } from '../../records/index.ts'
@@ -10,15 +10,15 @@ import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 type Named = Pick<CredentialRecord, 'by' | 'id'>
 
 export class ShadowedCredentials implements ConfigConsumer {
-  /** Files of passwords may say something else, too. */
+  /** Files of passwords may have changed, too. */
   readonly isAlwaysApplied = true
   readonly #records: AccessRecords
   readonly #log: Log
   #presets: ReadonlySet<string>
-  /** Of which the log has it already; names of the configuration only. */
+  /** Names that were logged; only names of the configuration. */
   readonly #told = new Set<string>()
 
-  /** `presets`: credentials of the configuration in force. */
+  /** `presets`: the current credentials of the configuration. */
   constructor({ records, log, presets }: { records: AccessRecords; log: Log; presets: readonly Named[] }) {
     this.#records = records
     this.#log = log
@@ -42,7 +42,7 @@ export class ShadowedCredentials implements ConfigConsumer {
     }
   }
 
-  /** There is a stored credential of this name. */
+  /** A stored credential of this name exists. */
   noteStored(stored: Named): void {
     const word = wordOf(stored)
     if (!this.#presets.has(word) || this.#told.has(word)) return

@@ -1,9 +1,9 @@
-// Rules of `$events/sys/alarm_activated` and `alarm_deactivated`: alarms belong to the node, rules to shards.
+// Triggers rules of `$events/sys/alarm_activated` and `alarm_deactivated`: alarms belong to the node, rules to shards.
 
 import type { Alarm } from '../observe/alarms.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** One shard runs the rules. An alarm that is raised again while it holds is no new one. */
+/** One shard runs the rules. Raising an active alarm again does not trigger them. */
 export function runRulesForAlarm(
   shards: Pick<ShardSupervisor, 'sendToOne'>,
   what: 'activate' | 'deactivate',

@@ -1,4 +1,4 @@
-// Asks a service whether it is there, with settings that are in no configuration. Nothing is stored, and no message is sent.
+// Connects to a service with settings that are in no configuration. Nothing is stored, and no message is sent.
 
 import { emptyObject, fromPlain, type GodwitConfig, putValue } from '../../config/index.ts'
 import type { ResourceKind } from '../../management/index.ts'
@@ -6,9 +6,9 @@ import { compileTemplate } from '../../rules/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 
-/** The service gets so long to answer. */
+/** Timeout of the service. */
 const timeoutMs = 5_000
-/** Of what is probed, where the request names nothing. */
+/** Name for settings without one. */
 const probeName = 'probe'
 
 export interface Probed {
@@ -17,7 +17,7 @@ export interface Probed {
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-/** Undefined: the service is there. */
+/** Undefined: success. */
 export async function probeService(
   { configuration, dataDirectory }: { readonly configuration: LiveConfig; readonly dataDirectory: string },
   probed: Probed,

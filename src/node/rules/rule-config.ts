@@ -1,6 +1,6 @@
-// Rules and actions of the node while it runs: what the configuration makes of them, and what the shards say of them.
+// Rules and actions of the node: created from the configuration, with their state on the shards.
 //
-//   planRules: SQL compiled, settings of actions read, names looked up      here, for a sentence with the key
+//   planRules: SQL compiled, settings of actions read, names looked up      here, with error texts
 //     -> all shards, each of which runs all rules for its own messages      see `shard/rules/`
 
 import { isDeepStrictEqual } from 'node:util'
@@ -25,14 +25,14 @@ import {
 } from '../../sinks/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
-/** Rules and actions of one node. */
+/** Maximum rules and actions of one node. */
 const maxRules = 10_000
 const maxActions = 1_000
 
 export interface RuleConfigOptions {
   readonly plan: RulePlan
   readonly nodeName: string
-  /** Resolves when every shard has it in force. */
+  /** Resolves when every shard has applied it. */
   tell(plan: RulePlan): Promise<void>
 }
 
@@ -76,7 +76,7 @@ export class RuleConfig implements ConfigConsumer {
   }
 }
 
-/** What keeps `rewrite`, `auto_subscribe` and `topic_metrics` from working. */
+/** Returns why `rewrite`, `auto_subscribe` and `topic_metrics` are invalid. */
 function problemOfTopics({
   autoSubscriptions,
   countedTopics,
@@ -98,7 +98,7 @@ function problemOfTopics({
   return twice === undefined ? undefined : { problem: `topic_metrics: ${JSON.stringify(twice)} is there twice` }
 }
 
-/** A problem begins with the key of a setting. */
+/** A problem starts with the key of a setting. */
 export function planRules(config: GodwitConfig, nodeName: string): { readonly plan: RulePlan } | Problem {
   const rewrites = problemOfTopics(config)
   if (rewrites !== undefined) return rewrites
@@ -128,7 +128,7 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   }
 }
 
-/** What sections of other brokers bring. */
+/** Rules and actions of sections of other brokers. */
 function planDerived({ rules, actions }: DerivedRules): Pick<RulePlan, 'rules' | 'actions'> | Problem {
   for (const { type, key, connector, action } of actions) {
     const problem =
@@ -145,7 +145,7 @@ function planDerived({ rules, actions }: DerivedRules): Pick<RulePlan, 'rules' |
   }
 }
 
-/** Settings of those of MQTT were read with the bridges. */
+/** Settings of MQTT sources were read with the bridges. */
 function planSources({
   sources,
   connectors,
@@ -193,7 +193,7 @@ function planAllRules(
   return { rules }
 }
 
-/** What keeps SQL from being a rule, with line, column and a caret. */
+/** Returns why SQL is invalid, with line, column and a caret. */
 export function problemOfSql(sql: string): string | undefined {
   try {
     compileRule(sql)

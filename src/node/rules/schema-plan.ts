@@ -1,19 +1,19 @@
-// Schemas of the schema registry as the configuration has them, checked: a text that is none is refused with its place.
+// Checks the configured schemas of the schema registry: an invalid text is refused with its position.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import { compileSchema, type SchemaDefinition, SchemaError } from '../../rules/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 
-/** Schemas of one node, and characters of all of them together. */
+/** Maximum schemas of one node, and characters of all of them together. */
 const maxSchemas = 1_000
 const maxSchemaCharacters = 16_777_216
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
-/** Sources that compile, by type. Most changes of the configuration change none of them. */
+/** Valid sources, by type. Most changes of the configuration change none of them. */
 const soundSources = new Set<string>()
 
-/** A problem begins with the key of a setting. */
+/** A problem starts with the key of a setting. */
 export function planSchemas(config: GodwitConfig): { readonly schemas: readonly SchemaDefinition[] } | Problem {
   const { named } = config.schemaRegistry.schemas
   if (named.size > maxSchemas) return { problem: `schema_registry.schemas: there are more than ${maxSchemas} schemas` }
@@ -39,7 +39,7 @@ export function schemasOf({ schemaRegistry }: GodwitConfig): readonly SchemaDefi
   )
 }
 
-/** What keeps a text from being a schema, with its place. */
+/** Returns why a text is not a schema, with its position. */
 function problemOfSchema(schema: Omit<SchemaDefinition, 'name'>): string | undefined {
   const key = `${schema.type} ${schema.source}`
   if (soundSources.has(key)) return undefined

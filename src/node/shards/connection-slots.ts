@@ -1,10 +1,10 @@
-// Limits on connections hold for the node: its shards count in shared memory.
+// Limits of connections are those of the node: its shards count in shared memory.
 
 import { freeAddressTable } from '../../gateways/index.ts'
 import { NamespaceTable, type ShardStart } from '../../shard/index.ts'
 import { createSharedSlots, freeSharedSlots } from '../../transports/index.ts'
 
-/** Where connections are counted by several shards together. */
+/** Memory in which several shards count connections. */
 export function createConnectionSlots(shards: number): SharedArrayBuffer | undefined {
   return shards > 1 ? createSharedSlots(shards) : undefined
 }

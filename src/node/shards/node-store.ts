@@ -1,4 +1,4 @@
-// The database of the node: kept by the main thread for all shards, and used by it for what concerns the whole node.
+// The database of the node: owned by the main thread for all shards, and used by it for the whole node.
 
 import { join } from 'node:path'
 import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
@@ -6,15 +6,15 @@ import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 
 export interface NodeStore {
-  /** Lets shards in. */
+  /** Admits shards. */
   readonly owner: StoreOwner
   /** Of the main thread. It sees the records of all shards. */
   readonly client: Store
-  /** After the shards have left. */
+  /** After the shards have closed it. */
   close(): Promise<void>
 }
 
-/** Shards are numbered from 0: this is nobody's. */
+/** Shards are numbered from 0: no shard has this number. */
 const mainThreadNumber = 255
 
 export interface NodeStoreOptions {
@@ -22,7 +22,7 @@ export interface NodeStoreOptions {
   readonly shards: number
   readonly sync: 'commit' | 'interval' | 'never'
   readonly syncIntervalMs: number
-  /** How long a session is kept whose record was lost and made anew. */
+  /** Session expiry of recreated sessions. */
   readonly recoveredExpirySeconds: number
   readonly alarms: Alarms
 }

@@ -1,4 +1,4 @@
-// What each shard is started with: the configuration, and its part of what the machine has.
+// Start parameters of each shard: the configuration, and its part of the machine's resources.
 
 import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../../access/index.ts'
@@ -20,10 +20,10 @@ import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts
 import { clientEventsTopic } from '../observe/sys-topics.ts'
 import { logLevelOf } from '../observe/log-config.ts'
 
-/** Of connections, for all listeners of a shard together. */
+/** For all listeners of a shard together. */
 export type ConnectionLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
 
-/** What `limits` leaves of the `room` that the machine has; each shard lets in its share of what may come in a second. */
+/** The limits of `limits` and of the machine (`room`); each shard has its part of the connection rate. */
 export function connectionLimitsOf({ limits }: GodwitConfig, room: number, shards: number): ConnectionLimits {
   const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
   return {
@@ -35,25 +35,25 @@ export function connectionLimitsOf({ limits }: GodwitConfig, room: number, shard
 export interface MemoryPlan {
   /** node.memory_limit */
   readonly limitBytes: number
-  /** Of each thread's own heap, in MiB. */
+  /** Of each thread's heap, in MiB. */
   readonly maxHeapMb: number
-  /** What shards hold for clients: see `createMemoryTable`. */
+  /** Memory of shards for clients: see `createMemoryTable`. */
   readonly table: SharedArrayBuffer
 }
 
 export interface ShardPlan {
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
-  /** Connections that the machine has room for. */
+  /** Maximum connections of the machine. */
   readonly room: number
   readonly memory: MemoryPlan
   /** Shared counters of all shards. */
   readonly counters: SharedArrayBuffer
   /** Shared histograms of all shards. */
   readonly meters: SharedArrayBuffer
-  /** How many descriptors connections may still take, for `DescriptorWatch`. */
+  /** File descriptors for connections, for `DescriptorMonitor`. */
   readonly descriptorRoom: SharedArrayBuffer
-  /** What namespaces have and may have; undefined: nobody belongs to one. */
+  /** Counters and limits of namespaces; undefined: there are none. */
   readonly namespaceTable: SharedArrayBuffer | undefined
 }
 
@@ -70,11 +70,11 @@ export interface ShardPlanInput {
   readonly clockBaseMs: number
 }
 
-/** Their numbers stand in one byte of the store's keys, with room for the main thread's. */
+/** A shard number is one byte in keys of the store, including that of the main thread. */
 const maxShards = 250
 /**
- * So much of `node.memory_limit` may be the heap of one shard, as most of what is held may be held by one of them: that all
- * together keep to the limit is seen to by `MemoryWatch`. And each has at least so much.
+ * Part of `node.memory_limit` for the heap of one shard, because one of them may hold most of the memory:
+ * `MemoryMonitor` enforces the limit for all together. Each has at least the minimum.
  */
 const heapShare = 0.75
 const minHeapMb = 256

@@ -1,7 +1,7 @@
-// The shards of a node together: links between each two of them, one start, one stop, and what is said to all.
+// The shards of a node: the links between them, start, stop, and messages to all.
 //
-// Of the two ports of a link each end gets its own with its start, or, where it runs already, by message. An end that is
-// between two lives finds the port of a sibling that was faster in `#waiting`.
+// Each end of a link gets its port with its start, or by message if it is running. The port for a shard that is
+// restarting waits in `#waiting`.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type {
@@ -30,22 +30,22 @@ export interface ShardSupervisorOptions {
   readonly keeper: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
-  /** Of each thread's own heap, in MiB. */
+  /** Of each thread's heap, in MiB. */
   readonly maxHeapMb: number
-  /** A shard died too often: the node cannot go on. */
+  /** A shard failed too often: the node cannot continue. */
   onGivenUp(message: string): void
   readonly alarms: Alarms
-  /** Taking this in has killed its shard twice: resolves when it is out of the way. */
+  /** Reading this has made its shard fail twice: resolves when it is in quarantine. */
   quarantine(suspect: CrashCandidate): Promise<void>
 }
 
 export class ShardSupervisor {
   readonly #shards: readonly SupervisedShard[]
-  /** Told of what the shards write for traces. */
+  /** Receives lines for traces. */
   onTrace: (trace: string, line: TraceLine) => void = () => {}
-  /** Told of how the bridges of a shard are. */
+  /** Receives the state of a shard's bridges. */
   onBridges: (shard: number, reports: readonly BridgeReport[]) => void = () => {}
-  /** By shard: ports of siblings' links that it takes along when it starts. */
+  /** By shard: ports of links that it gets when it starts. */
   readonly #waiting: readonly Map<number, MessagePort>[]
   /** Values of `kv_store_*`, as JSON. */
   readonly #storedValues = new Map<string, string>()
@@ -89,22 +89,22 @@ export class ShardSupervisor {
     return outcomes.find((outcome) => !outcome.ready) ?? { ready: true }
   }
 
-  /** All are asked at once; those that do not answer within the deadline are ended. */
+  /** Stops all at once; those without a response within the deadline are terminated. */
   async stop(deadlineMs: number): Promise<void> {
     await Promise.all(this.#shards.map((shard) => shard.stop(deadlineMs)))
   }
 
-  /** To one shard, if it lives. */
+  /** To one shard, if it is running. */
   send(shard: number, message: NodeToShard): void {
     this.#shards[shard]?.send(message)
   }
 
-  /** To the first shard that serves. */
+  /** To the first running shard. */
   sendToOne(message: NodeToShard): void {
     this.#shards.find(({ isRunning }) => isRunning)?.send(message)
   }
 
-  /** What the shard answers; undefined where it is not there. */
+  /** The response of the shard; undefined if it is not running. */
   ask<Name extends QueryName>(shard: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     return this.#shards[shard].ask(++this.#lastAsk, question)
   }
@@ -113,32 +113,32 @@ export class ShardSupervisor {
     return this.#shards.length
   }
 
-  /** How many of them serve. */
+  /** Number of running shards. */
   get running(): number {
     return this.#shards.filter(({ isRunning }) => isRunning).length
   }
 
-  /** How often one of them died and was started again. */
+  /** Number of restarts of all shards. */
   get restarts(): number {
     return this.#shards.reduce((sum, { restarts }) => sum + restarts, 0)
   }
 
   /**
-   * Says the same to every shard and resolves when each has it in force. `alters` is what it changes of a shard's start:
-   * one that dies meanwhile starts with that.
+   * Sends the same to every shard and resolves when each has applied it. `alters`: its change of start parameters, for
+   * a shard that fails meanwhile.
    */
   async change(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<void> {
     await this.attempt(message, alters)
   }
 
-  /** As `change`, of what a shard may be unable to do: resolves with the first problem. */
+  /** Like `change`, for changes that may fail: resolves with the first problem. */
   async attempt(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
     const change = ++this.#lastChange
     const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
     return problems.find((problem) => problem !== undefined)
   }
 
-  /** Kept for shards that start anew. All shards, also the one that told them, have them in this order. */
+  /** Stored for shards that restart. All shards, including the sender, have them in this order. */
   #noteStoredValues(from: number, changes: readonly StoredValueChange[]): void {
     for (const [key, json] of changes) {
       if (json === undefined) this.#storedValues.delete(key)
@@ -154,7 +154,7 @@ export class ShardSupervisor {
     }
   }
 
-  /** For a shard that starts: a port to each sibling. */
+  /** For a shard that starts: a port to each other one. */
   #linksOf(number: number): ShardLink[] {
     const waiting = this.#waiting[number]
     return this.#shards.flatMap((sibling, peer): ShardLink[] => {
@@ -172,7 +172,7 @@ export class ShardSupervisor {
     return port1
   }
 
-  /** The other ends of its links are gone with it. */
+  /** The other ends of its links are closed with it. */
   #forgetLinks(number: number): void {
     for (const waiting of this.#waiting) {
       waiting.get(number)?.close()

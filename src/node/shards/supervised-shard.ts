@@ -1,8 +1,8 @@
-// One shard as the main thread sees it: a thread that is started, heard, started again when it dies, and stopped.
+// One shard as the main thread sees it: a thread that is started, monitored, restarted when it fails, and stopped.
 //
-//   starting --ready--> running --dies--> waiting --(delay)--> starting
-//      |                   |                 |
-//      '-------------- stop -----------------'--> stopping --> stopped
+//   starting --ready--> running --fails--> waiting --(delay)--> starting
+//      |                   |                  |
+//      '-------------- stop ------------------'--> stopping --> stopped
 
 import { type Transferable, Worker } from 'node:worker_threads'
 import { counterCells, Counters, type Logger } from '../../telemetry/index.ts'
@@ -29,9 +29,9 @@ export interface RestartPolicy {
   /** Before the first restart; doubled for each further one. */
   readonly firstDelayMs: number
   readonly longestDelayMs: number
-  /** A shard that ran for so long starts with a clean record when it dies. */
+  /** After this time of running, earlier failures are not counted. */
   readonly forgivenAfterMs: number
-  /** Deaths in a row after which the node gives up: whoever runs it should know. */
+  /** Consecutive failures after which the node stops, so that administrators notice it. */
   readonly maxDeathsInARow: number
 }
 
@@ -45,28 +45,28 @@ export const defaultRestartPolicy: RestartPolicy = {
 export interface SupervisedShardOptions {
   readonly entry: URL
   readonly start: ShardStart
-  /** Lets it have the store that all shards share. */
+  /** Gives it access to the store that all shards share. */
   readonly keeper: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
-  /** Of the thread's own heap, in MiB. */
+  /** Of the thread's heap, in MiB. */
   readonly maxHeapMb: number
-  /** It died `maxDeathsInARow` times: it is not started again. */
+  /** It failed `maxDeathsInARow` times: it is not restarted. */
   onGivenUp(message: string): void
   readonly alarms: Alarms
   noteTrace(name: string, line: TraceLine): void
   noteBridges(reports: readonly BridgeReport[]): void
   /** Values that rules have stored for the node. */
   noteStoredValues(changes: readonly StoredValueChange[]): void
-  /** All of them, for a thread that begins. */
+  /** All of them, for a thread that starts. */
   storedValues(): readonly StoredValueChange[]
-  /** To all other shards: what clients of this one are subscribed to. */
+  /** To all other shards: filters of this one's clients. */
   forwardFilters(notice: FilterNotice): void
-  /** Taking this in has killed the shard twice: resolves when it is out of the way. */
+  /** Reading this has made the shard fail twice: resolves when it is in quarantine. */
   quarantine(suspect: CrashCandidate): Promise<void>
-  /** Ports to its siblings, for a thread that begins. */
+  /** Ports to the other shards, for a thread that starts. */
   links(): readonly ShardLink[]
-  /** `start`: as its next thread is started. */
+  /** `start`: parameters of its next thread. */
   onThreadEnd(start: ShardStart): void
 }
 
@@ -74,12 +74,12 @@ export type ShardStartOutcome = { readonly ready: true } | { readonly ready: fal
 
 const maxCrashCandidates = 1_000
 
-/** Alarms that are about the thread itself and not about what is stored. */
+/** Alarms about the thread itself, not about stored data. */
 const threadAlarms = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
-/** As are those about one of its listeners, whose name stands behind. */
+/** As well as those about one of its listeners, whose name follows. */
 const listenerAlarm = /^(?:certificates|listener-closed):/
 
-/** Objects of one turn die young: with room for them fewer are copied into the old generation. */
+/** Objects of one turn are short-lived: with more space fewer are copied into the old generation. */
 const youngGenerationMb = 64
 
 export class SupervisedShard {
@@ -88,22 +88,22 @@ export class SupervisedShard {
   #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
   #worker: Worker | undefined
   #storeClient: StoreConnection | undefined
-  /** With what its next thread is started. */
+  /** Parameters of its next thread. */
   #start: ShardStart
-  /** Who waits until it has taken a change, by the number of that. */
+  /** Callbacks that wait until it has applied a change, by its number. */
   readonly #changes: Map<number, (problem: string | undefined) => void>
-  /** Who waits for what it answers, by the number of the question. */
+  /** Callbacks that wait for a response, by the number of the query. */
   readonly #asked: Map<number, (answer: unknown) => void>
   #failuresInARow: number
   #restarts: number
   #startedAtMs: number
-  /** What it said about its own end, for the log. */
+  /** Its own report about its end, for the log. */
   #lastWords: string | undefined
-  /** It broke, and its last words are a stack. */
+  /** It failed with an internal error, and the report is a stack. */
   #isInternalError: boolean
-  /** Its thread has run out of memory: what it was taking in then was only the last straw. */
+  /** The thread ran out of memory: what it was reading then may not be the cause. */
   #isOutOfMemory: boolean
-  /** What a life of the shard has ended with, by kind and name. */
+  /** What the shard was reading at earlier failures, by kind and name. */
   readonly #crashCandidates: Set<string>
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
@@ -138,12 +138,12 @@ export class SupervisedShard {
     })
   }
 
-  /** It serves. */
+  /** It is running. */
   get isRunning(): boolean {
     return this.#state === 'running'
   }
 
-  /** How often it died and was started again. */
+  /** Number of restarts. */
   get restarts(): number {
     return this.#restarts
   }
@@ -156,14 +156,14 @@ export class SupervisedShard {
     return this.#worker !== undefined
   }
 
-  /** Lost where it has no thread. */
+  /** Dropped if it has no thread. */
   send(message: NodeToShard, transfer: readonly Transferable[] = []): void {
     this.#worker?.postMessage(message, transfer)
   }
 
   /**
-   * Resolves when the shard has taken the change, or with the problem why it cannot; also when its thread is gone: the next
-   * one starts with the change.
+   * Resolves when the shard has applied the change, or with the problem; also if its thread ends: the next one starts
+   * with the change.
    */
   change(number: number, message: NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
     this.#start = { ...this.#start, ...alters }
@@ -174,7 +174,7 @@ export class SupervisedShard {
     })
   }
 
-  /** Resolves with what the shard answers, or with undefined where it has no thread or loses it meanwhile. */
+  /** Resolves with the response of the shard, or with undefined if it has no thread or fails meanwhile. */
   ask<Name extends QueryName>(number: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
@@ -183,7 +183,10 @@ export class SupervisedShard {
     })
   }
 
-  /** Asks the shard to tell its clients and to close its store; ends the thread when it has, or after `deadlineMs`. */
+  /**
+   * Asks the shard to disconnect its clients and to close its store; terminates the thread afterwards, or after
+   * `deadlineMs`.
+   */
   async stop(deadlineMs: number): Promise<void> {
     clearTimeout(this.#timer)
     const worker = this.#worker
@@ -238,7 +241,7 @@ export class SupervisedShard {
     switch (message.kind) {
       case 'ready':
         return this.#isReady()
-      // It ends itself: a thread that is ended from outside in the midst of a call of LevelDB takes the process with it.
+      // It ends itself: terminating a thread within a call of LevelDB would end the process.
       case 'failed':
         this.#lastWords = message.message
         return
@@ -276,7 +279,7 @@ export class SupervisedShard {
   }
 
   #isReady(): void {
-    // Stopped while it started: the answer to `stop` is on its way.
+    // Stopped while it was starting: the response to `stop` follows.
     if (this.#state !== 'starting') return
     this.#state = 'running'
     if (this.#failuresInARow > 0) {
@@ -291,7 +294,7 @@ export class SupervisedShard {
     this.#worker = undefined
     this.#storeClient?.disconnected()
     this.#options.onThreadEnd(this.#start)
-    // What its next life finds in order it does not say again.
+    // After a restart it reports only problems.
     this.#options.noteBridges([])
     const { alarms } = this.#options
     for (const name of alarms.raisedBy(this.#source)) {
@@ -347,18 +350,18 @@ export class SupervisedShard {
     if (this.#state === 'waiting') this.#startThread()
   }
 
-  /** What was being taken in when the thread ended, if that is what it ended of. */
+  /** Returns what was being read when the thread ended, if that may be the cause. */
   #takeCrashCandidate(): CrashCandidate | undefined {
     const { crashMarker } = this.#start
     if (crashMarker === undefined) return undefined
     const mark = new CrashMarker(crashMarker)
     const { suspect } = mark
     mark.clear()
-    // At its start any record may be the one for which there is no room.
+    // At its start any record may be the one that exceeds the memory.
     return this.#isOutOfMemory && this.#state === 'starting' ? undefined : suspect
   }
 
-  /** Where it is the second time that the shard died of it. */
+  /** If the shard failed because of it for the second time. */
   async #quarantineSecond(suspect: CrashCandidate | undefined): Promise<void> {
     if (suspect === undefined) return
     const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
@@ -377,5 +380,5 @@ function isThreadAlarm(alarm: string): boolean {
   return threadAlarms.has(alarm) || listenerAlarm.test(alarm)
 }
 
-/** The log has the whole stack; a sentence for the operator is one line. */
+/** The log has the whole stack; a text for administrators is one line. */
 const firstLine = (text: string): string => text.split('\n', 1)[0]

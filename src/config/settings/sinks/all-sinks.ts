@@ -1,4 +1,4 @@
-// connectors, actions: the services that results of rules go to. A new type adds its two lines here.
+// connectors, actions: services that receive results of rules. A new type adds two lines here.
 
 import { appliedAtOnce, section } from '../../schema/setting.ts'
 import { prometheusActions, prometheusConnectors } from './prometheus-settings.ts'

@@ -1,4 +1,4 @@
-// What connectors and actions of all types have in common.
+// Settings that connectors and actions of several types share.
 
 import { linesOfText } from '../../schema/rule-action.ts'
 import { duration } from '../../schema/quantities.ts'
@@ -32,7 +32,7 @@ export const connectTimeout = setting(duration({ minMs: 10, maxMs: hourMs, bareU
 
 export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, { description: 'Connections of each shard.' })
 
-/** Of services that are reached by an address. */
+/** For services with an address. */
 export const serverSettings = {
   ...connectorSettings,
   server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:5432.' }),
@@ -87,7 +87,7 @@ const resourceOptionEntries = {
 
 export const resourceOptions = section('How messages are stored and sent.', resourceOptionEntries)
 
-/** For services that take many messages in one request. */
+/** For services that accept many messages in one request. */
 export function resourceOptionsWith(defaults: { readonly batchSize: number; readonly inflightWindow: number }) {
   const { batch_size, inflight_window } = resourceOptionEntries
   return section('How messages are stored and sent.', {

@@ -1,4 +1,4 @@
-// webhook: messages and events of clients over HTTP, as NanoMQ has it.
+// webhook: messages and events of clients over HTTP, as in NanoMQ.
 
 import { listOf, record, textMap, type Fields } from '../../schema/collections.ts'
 import { duration } from '../../schema/quantities.ts'
@@ -10,7 +10,7 @@ import { maybeText } from './sink-parts.ts'
 /** Events that are sent. */
 export const webhookEvents = ['on_message_publish', 'on_client_connack', 'on_client_disconnected'] as const
 
-/** Events that files of NanoMQ may name, and that it does not send either. */
+/** Events in files of NanoMQ that NanoMQ does not send either. */
 const idleEvents = [
   'on_client_connect',
   'on_client_connected',

@@ -1,4 +1,4 @@
-// The programs that may use this API, by an id and a secret.
+// Programs that may use this API, with an ID and a secret.
 
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

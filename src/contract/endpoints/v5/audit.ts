@@ -1,4 +1,4 @@
-// Who has changed what, when and from where.
+// The audit log.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -1,4 +1,4 @@
-// Archives of the broker: kept in its backup directory, made of it, and carried out on it.
+// Backup archives: stored in the backup directory, exported and imported.
 
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

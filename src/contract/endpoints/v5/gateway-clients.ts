@@ -1,4 +1,4 @@
-// Clients of gateways: lists, what they subscribe to, and requests to devices.
+// Clients of gateways: lists, subscriptions, and requests to devices.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

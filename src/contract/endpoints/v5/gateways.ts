@@ -1,4 +1,4 @@
-// Gateways: clients that speak something else than MQTT.
+// Gateways for protocols other than MQTT.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -1,4 +1,4 @@
-// Messages as they come, for a page that looks at topics.
+// Live messages, for a page that shows topics.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -1,4 +1,4 @@
-// Signing in once, for a token that is shown from then on.
+// Creates a token for an account, which later requests use.
 
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
@@ -25,7 +25,7 @@ export const loginEndpoints = {
     }),
     reasons: ['BAD_USERNAME_OR_PWD'],
     access: 'open',
-    // Password guessing could push all other entries out of the log.
+    // Password guesses would remove all other entries from the log.
     audit: 'when-done',
   }),
   logout: endpoint({

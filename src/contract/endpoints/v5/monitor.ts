@@ -1,4 +1,4 @@
-// What the broker carries now, and in the last 24 hours.
+// Load of the broker now, and in the last 24 hours.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -1,4 +1,4 @@
-// The parts of the broker that know nothing of each other.
+// Namespaces.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -1,4 +1,4 @@
-// Roles as the fifth version of the API writes them.
+// Roles in version 5 of the API.
 
 import { Type } from '../../schema.ts'
 
@@ -15,7 +15,7 @@ export const roleOfProgram = Type.String({
   description: 'As of a person; also `publisher`, which may publish and nothing else.',
 })
 
-/** The spelling of the fourth version. */
+/** The name in version 4. */
 export function sameAsRole<Schema extends typeof roleOfPerson>(schema: Schema): Schema {
   return { ...schema, description: 'The same as `role`.' }
 }

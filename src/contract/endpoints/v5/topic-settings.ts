@@ -1,4 +1,4 @@
-// Topics that are replaced, and subscriptions that the broker makes.
+// Rewritten topics, and automatic subscriptions.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -1,4 +1,4 @@
-// The people who may use this API.
+// Users of this API.
 
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'

@@ -174,7 +174,7 @@ export class Resources {
   }
 }
 
-/** A connector is what its actions and sources are: nothing else speaks with the service. */
+/** The state of a connector is that of its actions and sources, because only these use the service. */
 function stateOf(kind: ResourceKind, users: readonly State[]): State {
   const worst =
     users.find(({ status }) => status === 'disconnected') ??
@@ -190,7 +190,7 @@ type State = Pick<ActionMetrics, 'status' | 'statusReason'>
 const names = { actions: 'action', connectors: 'connector', sources: 'source' } as const
 const nameOf = (kind: ResourceKind): string => names[kind]
 
-/** What was shown may be sent back. */
+/** Values from a response may be sent back. */
 function withoutStatus(settings: object): Readonly<Record<string, unknown>> {
   const shown = ['type', 'name', 'status', 'status_reason', 'node_status']
   return Object.fromEntries(Object.entries(settings).filter(([key]) => !shown.includes(key)))

@@ -11,7 +11,7 @@ type Known = typeof apiKeyEndpoints
 const idBytes = 12
 const newcomer: RoleAssignment = { role: 'administrator', namespace: undefined }
 
-/** The fourth version knows a program by its id; this one by its name, of which there is one from here on. */
+/** Version 4 identifies a program by its ID, version 5 by its name, which is unique from now on. */
 export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
   const find = (name: string): App | undefined => accounts.apps().find((app) => app.name === name) ?? accounts.app(name)
   return {

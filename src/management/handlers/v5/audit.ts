@@ -29,7 +29,7 @@ export function auditHandlers(audit: AuditOperations): Handlers<Known> {
   }
 }
 
-/** NaN: it is none. */
+/** NaN: invalid. */
 function timeIn(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   return /^\d+$/.test(text) ? Number(text) : Date.parse(text)

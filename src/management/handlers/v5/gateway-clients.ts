@@ -20,7 +20,7 @@ type Known = typeof gatewayClientEndpoints
 type ClientsQuery = RequestOf<Known['get_gateway_clients']>['query']
 
 const defaultLimit = 100
-/** Rows at most in one answer of a shard. */
+/** Maximum rows in one response of a shard. */
 const sliceRows = 1_000
 const idBytes = 4
 
@@ -36,7 +36,7 @@ export function gatewayClientHandlers(
     if (found instanceof RefusalValue) return found
     return found.rows[0] ?? refuseAbsent(name, clientId)
   }
-  /** Runs what is for a client of this gateway only. */
+  /** Runs requests for clients of this gateway only. */
   const forClient = async <Result>(
     { name, clientid }: { readonly name: string; readonly clientid: string },
     work: (client: ClientView) => Result | ApiError | Promise<Result | ApiError>,
@@ -120,7 +120,7 @@ function lwm2mClientHandlers(ask: AskClient): Pick<Handlers<Known>, Lwm2mNames> 
   }
 }
 
-/** What a client said; where it is not there or says nothing, that is refused. */
+/** Returns the client's response; refuses if the client is not connected or does not respond. */
 async function askClient(
   gateways: GatewayOperations,
   [name, clientId, request]: Parameters<GatewayOperations['request']>,
@@ -155,7 +155,7 @@ function answerFields(answer: Readonly<Record<string, unknown>> | undefined): {
   return { code, codeMsg, content: Array.isArray(content) ? (content as unknown[]) : [] }
 }
 
-/** By the conditions of the list of v4, whose names begin with `_`. */
+/** With the conditions of the list of version 4, whose names start with `_`. */
 async function listClients(clients: ClientOperations, query: ClientsQuery, protocolName: string) {
   const { page = 1, limit = defaultLimit, clientid, username, ip_address, conn_state, proto_ver, clean_start } = query
   const wanted = clientFilterOf(
@@ -193,7 +193,7 @@ async function listClients(clients: ClientOperations, query: ClientsQuery, proto
 
 interface Rows {
   readonly rows: readonly ClientView[]
-  /** Of all that fulfil the filter. */
+  /** Number of all matching ones. */
   readonly count: number
 }
 

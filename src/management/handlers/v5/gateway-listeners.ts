@@ -7,7 +7,7 @@ import { refusalOf } from './rules.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 
-/** What stands in an answer and is no setting. */
+/** Fields of a response that are not settings. */
 const ownFields: ReadonlySet<string> = new Set(['id', 'type', 'name', 'running', 'current_connections'])
 
 export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<typeof gatewayListenerEndpoints> {
@@ -60,7 +60,7 @@ function idOf(gateway: string, { type, name }: Pick<GatewayListener, 'type' | 'n
   return `${gateway}:${type}:${name}`
 }
 
-/** A new listener says its type and name, or both as its ID. */
+/** A new listener has a type and a name, or both as its ID. */
 function placeIn(gateway: string, body: Settings): { readonly type: string; readonly name: string } | ApiError {
   const [, ofGateway, type, name] = /^([^:]+):([^:]+):(.+)$/.exec(textOf(body['id'])) ?? []
   const place = { type: type ?? textOf(body['type']), name: name ?? textOf(body['name']) }

@@ -37,7 +37,7 @@ export function gatewayHandlers(gateways: GatewayOperations): Handlers<Known> {
 
 type Settings = Readonly<Record<string, unknown>>
 
-/** What stands in an answer and is no setting: it may be sent back. */
+/** Fields of a response that are not settings: they may be sent back. */
 const shownOfGateway: ReadonlySet<string> = new Set([
   'name',
   'proto_name',
@@ -52,7 +52,7 @@ const shownOfGateway: ReadonlySet<string> = new Set([
 ])
 const shownOfListener: ReadonlySet<string> = new Set(['id', 'type', 'name', 'running', 'current_connections'])
 
-/** Listeners come as in the configuration file, by type and name, or as a list of objects that have both. */
+/** Listeners are as in the configuration file, by type and name, or a list of objects with both. */
 function settingsIn(gateway: string, body: Settings): Settings | ApiError {
   const settings = without(body, shownOfGateway)
   const list = settings['listeners']
@@ -78,7 +78,7 @@ function doneOr(problem: Awaited<ReturnType<GatewayOperations['change']>>): { co
   return problem === undefined ? { code: 0 } : refusalOf(problem)
 }
 
-/** Settings stand beside the state, as clients of other brokers look for them, and as in the file below `configuration`. */
+/** Settings are next to the state, as clients of other brokers expect, and as in the file below `configuration`. */
 function writtenWithSettings(gateway: Gateway): ReplyOf<Known['get_gateway']> {
   const state = written(gateway)
   const listeners = state.listeners.map((listener, index) => ({ ...gateway.listeners[index]?.settings, ...listener }))

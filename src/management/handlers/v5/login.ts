@@ -13,7 +13,7 @@ export function loginHandlers(
     login: async ({ body: { username, password }, caller: { address }, gone }) => {
       const found = await authenticator().signIn(username, password, address, gone)
       if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
-      // Programs bring their secret with every request.
+      // Programs send their secret with every request.
       const token = found.by === 'account' ? authenticator().logins.begin(found.name) : undefined
       if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
       const { namespace = null } = found

@@ -1,4 +1,4 @@
-// Roles as the fifth version of the API writes them: `viewer`, or `ns:plant::viewer` of a namespace.
+// Roles in version 5 of the API: `viewer`, or `ns:plant::viewer` in a namespace.
 
 import type { Role } from '../../../contract/index.ts'
 import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../api-error.ts'
@@ -6,7 +6,7 @@ import { saidRole } from '../../said-role.ts'
 
 export interface RoleAssignment<Known extends Role = Role> {
   readonly role: Known
-  /** undefined: of none. */
+  /** undefined: in none. */
   readonly namespace: string | undefined
 }
 
@@ -14,7 +14,10 @@ export function writtenRole({ role, namespace }: RoleAssignment): string {
   return namespace === undefined ? role : `ns:${namespace}::${role}`
 }
 
-/** What is told as `role` (or `tags`) and `namespace`, of somebody who is `before`. The text has been checked for its form. */
+/**
+ * Returns the role of `role` (or `tags`) and `namespace`, for a user with the role `before`. The form of the text was
+ * checked.
+ */
 export function readRoleAssignment<Known extends Role>(
   told: {
     readonly role?: string | undefined
