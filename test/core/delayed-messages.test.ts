@@ -78,6 +78,40 @@ for (const shards of [1, 3]) {
       assertNothingLeft(told)
     })
 
+    test('[MQTT5-4.3.3-10] that comes again at QoS 2 after a power loss is one message, and no shard has it before its time', () => {
+      const told = world({ shards })
+      const author = told.connect('author', { cleanStart: false, sessionExpirySeconds: 3_600 })
+      const readers = ['r1', 'r2', 'r3', 'r4', 'r5'].map((id) => {
+        const reader = told.connect(id, { cleanStart: false, sessionExpirySeconds: 3_600 })
+        reader.subscribe('a', { qos: 2 })
+        return reader
+      })
+      // Retained ones as well: the topics belong to different shards.
+      const kept = ['k1', 'k2', 'k3', 'k4', 'k5']
+      told.disk.hold()
+      const sent = author.publish('$delayed/30/a', 'once', { qos: 2 })
+      for (const topic of kept) author.publish(`$delayed/30/${topic}`, 'kept', { qos: 2, retain: true })
+      // They are on the disk, and PUBREC never comes.
+      author.drop()
+      told.disk.release()
+      told.settle()
+      told.restart('power-loss')
+      for (const reader of readers) reader.connect()
+      author.connect()
+      told.settle()
+      assert.equal(sent.isAcknowledged, true)
+      told.passSeconds(20)
+      for (const reader of readers) assert.deepEqual(reader.payloads, [])
+      assert.deepEqual(told.subscriber('+').payloads, [], 'nothing is retained yet')
+      told.passSeconds(15)
+      for (const reader of readers) assert.deepEqual(reader.payloads, ['once'])
+      const late = told.connect('late')
+      late.subscribe('+', { qos: 2 })
+      told.settle()
+      assert.deepEqual(late.messages.map(({ topic }) => topic).toSorted(), kept)
+      assertNothingLeft(told)
+    })
+
     test('is deleted by its ID', () => {
       const told = world({ shards })
       told.connect('author').publish('$delayed/5/a', 'x', { qos: 1 })

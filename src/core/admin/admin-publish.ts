@@ -11,6 +11,7 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
 import { runMatchedRules } from '../publish/run-rules.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
+import { isSourceTopic } from '../model/source-topics.ts'
 import { Message, never } from '../model/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
@@ -74,11 +75,14 @@ function messageFor(state: BrokerState, text: string, command: Publication): Adm
   return { message, dueAtMs: delay?.dueAtMs }
 }
 
-/** Topics of broker events may have more levels than the limit allows, because they contain client IDs. */
+/**
+ * Topics of broker events may have more levels than the limit allows, because they contain client IDs. Messages of sources come from
+ * their services only: a rule could not tell others from them.
+ */
 function topicFor(state: BrokerState, text: string): Topic | undefined {
   const name = parseTopicName(text)
-  if (name === undefined || (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels))
-    return undefined
+  if (name === undefined || isSourceTopic(name)) return undefined
+  if (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels) return undefined
   return state.topics.named(name)
 }
 

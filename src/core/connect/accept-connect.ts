@@ -3,6 +3,7 @@
 
 import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
 import { plainIdentity, type Permission } from '../model/identity.ts'
+import { isSourceTopic } from '../model/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { authorizePublish } from '../publish/authorize-publish.ts'
@@ -174,7 +175,8 @@ function authorizeWill(
   if (will === undefined) return 'allow'
   // A will needs the permission to publish to its topic.
   const whole = connection.mountpoint + will.topic
-  if (isBrokerTopic(whole) || (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId))) return 'deny'
+  if (isBrokerTopic(whole) || isSourceTopic(whole)) return 'deny'
+  if (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId)) return 'deny'
   if (state.permissions.allowsEverything) return 'allow'
   return authorizePublish(state, connection, identity, state.topics.named(will.topic), will)
 }

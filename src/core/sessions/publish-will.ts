@@ -8,6 +8,7 @@
 // next start.
 
 import { parseTopicName } from '../../protocol/index.ts'
+import { isSourceTopic } from '../model/source-topics.ts'
 import type { BrokerState, OrphanWill, DueWill } from '../state/broker-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
@@ -160,7 +161,7 @@ function delayWill(state: BrokerState, message: Message): void {
 function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
   const { permissions } = state
   const { name } = message.topic
-  if (isBrokerTopic(name)) return false
+  if (isBrokerTopic(name) || isSourceTopic(name)) return false
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
