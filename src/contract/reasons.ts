@@ -13,6 +13,7 @@ export interface Reason {
 /** By their names. */
 export const reasons = {
   BAD_REQUEST: { result: 'invalidParameter', status: 400, sentence: 'invalid request' },
+  ALREADY_EXISTS: { result: 'invalidParameter', status: 400, sentence: 'the name is taken' },
   TEST_FAILED: { result: 'invalidParameter', status: 400, sentence: 'the service cannot be reached' },
   ERROR_PWD_NOT_MATCH: { result: 'wrongOldPassword', status: 400, sentence: 'the old password is wrong' },
   NOT_ALLOWED: { result: 'adminCannotBeDeleted', status: 400, sentence: 'this account cannot be changed in this way' },

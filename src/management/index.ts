@@ -40,6 +40,7 @@ export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './operations/lists.ts'
 export type { BridgeFile, BridgeOperations, BridgeProblem, NewBridgeSettings } from './operations/bridges.ts'
+export type { SchemaOperations } from './operations/schemas.ts'
 export type { Ban, ClientRule, ClientRuleOperations, RuleListQuery, RuleSubject } from './operations/client-rules.ts'
 export type {
   CredentialList,

@@ -23,6 +23,7 @@ import { v4RuleEndpoints } from './v4-rules.ts'
 import { actionEndpoints } from './v5/actions.ts'
 import { sourceEndpoints } from './v5/sources.ts'
 import { ruleEndpoints } from './v5/rules.ts'
+import { schemaEndpoints } from './v5/schemas.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
@@ -66,6 +67,7 @@ export const endpoints = {
   ...v4RuleEndpoints,
   ...v4ResourceEndpoints,
   ...ruleEndpoints,
+  ...schemaEndpoints,
   ...actionEndpoints,
   ...sourceEndpoints,
   ...gatewayEndpoints,

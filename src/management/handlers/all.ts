@@ -27,6 +27,7 @@ import { v4RuleHandlers } from './v4-rules.ts'
 import { actionHandlers } from './v5/actions.ts'
 import { sourceHandlers } from './v5/sources.ts'
 import { ruleHandlers } from './v5/rules.ts'
+import { schemaHandlers } from './v5/schemas.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
@@ -64,6 +65,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
     ...ruleHandlers(operations.rules),
+    ...schemaHandlers(operations.schemas),
     ...v4RuleHandlers(operations.rules),
     ...v4ResourceHandlers(operations.rules),
     ...actionHandlers(operations.rules),

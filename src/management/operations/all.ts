@@ -14,6 +14,7 @@ import type { TopicMetricsOperations, TopicSettingOperations } from './topic-set
 import type { DelayedOperations } from './delayed.ts'
 import type { GatewayOperations } from './gateways.ts'
 import type { RuleOperations } from './rules.ts'
+import type { SchemaOperations } from './schemas.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
 import type { ConfigurationOperations } from './configuration.ts'
@@ -50,6 +51,7 @@ export interface Operations extends NamespacedOperations {
   readonly listeners: ListenerOperations
   readonly namespaces: NamespaceOperations
   readonly rules: RuleOperations
+  readonly schemas: SchemaOperations
   readonly gateways: GatewayOperations
   readonly delayed: DelayedOperations
   readonly topicSettings: TopicSettingOperations

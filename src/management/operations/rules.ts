@@ -9,6 +9,8 @@ export interface Rule {
   readonly actions: readonly unknown[]
   readonly isEnabled: boolean
   readonly description: string
+  /** What compiles and cannot work as it is written. */
+  readonly warnings: readonly string[]
   /** undefined: it is in a file. */
   readonly createdAtMs: number | undefined
   /** undefined: it is in a file. */

@@ -29,6 +29,7 @@ import { topicMetricsOperations, topicSettingOperations } from './topic-settings
 import { delayedOperations } from './delayed.ts'
 import { gatewayOperations } from './gateways.ts'
 import { ruleOperations } from './rules.ts'
+import { schemaOperations } from './schemas.ts'
 import { retainedOperations } from './retained.ts'
 import type { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { namespacedOperationsOf } from './namespace-scope.ts'
@@ -83,6 +84,7 @@ export function operationsOf(
     listeners: listenerOperations(dependencies),
     namespaces: namespaceOperations(dependencies, ofAll.clients),
     rules: ruleOperations(dependencies),
+    schemas: schemaOperations(dependencies.configuration),
     gateways: gatewayOperations(dependencies),
     topicSettings: topicSettingOperations(dependencies.configuration),
     topicMetrics: topicMetricsOperations(dependencies),

@@ -75,7 +75,7 @@ export function ruleOperations({
   const writer = new SettingWriter(configuration)
   return {
     nodeName,
-    rules: () => [...configuration.config.ruleEngine.rules.named].map(([id, rule]) => ruleOf(id, rule)),
+    rules: () => rulesIn(configuration.config),
     putRule: (id, settings, by) => {
       const known = configuration.config.ruleEngine.rules.named.get(id)
       const last_modified_at = Date.now()
@@ -203,11 +203,21 @@ function events(): ReturnType<RuleOperations['events']> {
 type ConfiguredRule =
   GodwitConfig['ruleEngine']['rules']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
 
-function ruleOf(id: string, rule: ConfiguredRule): Rule {
+function rulesIn({ ruleEngine, schemaRegistry }: GodwitConfig): readonly Rule[] {
+  return [...ruleEngine.rules.named].map(([id, rule]) => ruleOf(id, rule, schemaRegistry.schemas.named))
+}
+
+function ruleOf(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, unknown>): Rule {
+  const compiled = compileRule(rule.sql)
+  const missing = compiled.schemas.filter((name) => !schemas.has(name)).map((name) => JSON.stringify(name.slice(0, 64)))
   return {
     id,
     sql: rule.sql,
-    from: compileRule(rule.sql).sources.map(({ text }) => text),
+    from: compiled.sources.map(({ text }) => text),
+    warnings: [
+      ...compiled.warnings.map(({ message, line, column }) => `line ${line}, column ${column}: ${message}`),
+      ...missing.map((name) => `there is no schema ${name}: add it to the schema registry`),
+    ],
     actions: rule.actions.map(plainAction),
     isEnabled: rule.enable,
     description: rule.description,

@@ -22,6 +22,8 @@ const valueNames = new Set(['undefined'])
 export class Compilation {
   readonly sql: string
   readonly warnings: RuleWarning[] = []
+  /** Names of schemas that calls have as a text. */
+  readonly schemas = new Set<string>()
   readonly #columns: ReadonlySet<string> | undefined
 
   /** `columns`: what the sources of the statement provide. Undefined if that is not known. */
@@ -47,6 +49,12 @@ export class Compilation {
     const near = nearestName(root, this.#columns)
     const hint = near === undefined ? `columns: ${[...this.#columns].join(', ')}` : `did you mean ${near}?`
     this.warn('unknown-column', path, `no source of this rule has a column ${quoted(root)}`, hint)
+  }
+
+  /** Notes the schema that a call names. A name that is computed is not known before the rule runs. */
+  noteSchema({ name, args }: CallNode): void {
+    const schema = name.startsWith('schema_') ? args[0] : undefined
+    if (schema?.kind === 'literal' && typeof schema.value === 'string') this.schemas.add(schema.value)
   }
 
   noteUnknownFunction(call: CallNode, names: Iterable<string>): void {

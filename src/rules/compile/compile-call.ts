@@ -12,6 +12,7 @@ import type { Evaluate } from './frame.ts'
 /** A call that cannot work compiles with a warning and is an error when it is evaluated. */
 export function compileCall(call: CallNode, args: readonly Evaluate[], compilation: Compilation): Evaluate {
   const definition = functionTable.get(call.name)
+  compilation.noteSchema(call)
   if (definition === undefined) {
     compilation.noteUnknownFunction(call, functionTable.keys())
     return failingCall(`there is no function ${quoted(call.name)}`)

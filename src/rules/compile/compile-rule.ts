@@ -39,6 +39,8 @@ export interface CompiledRule {
   readonly events: readonly EventName[]
   readonly isForeach: boolean
   readonly warnings: readonly RuleWarning[]
+  /** Schemas that the rule names. */
+  readonly schemas: readonly string[]
   /** Never throws. */
   evaluate(event: RuleEvent, host: HostFunctions): RuleResult
   /** For explanations: evaluates expressions of the WHERE condition in the state after the fields. Never throws. */
@@ -72,6 +74,7 @@ export function compileRule(sql: string, options: CompileOptions = {}): Compiled
     events: sources.flatMap((source) => (source.kind === 'event' ? [source.event] : [])),
     isForeach: statement.kind === 'foreach',
     warnings: compilation.warnings,
+    schemas: [...compilation.schemas],
     evaluate: (event, host) => evaluate(compiled.run, newFrame(event, host)),
     condition: conditionOf(statement, compiled, { scope, sql, newFrame }),
   }

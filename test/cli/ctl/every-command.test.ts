@@ -197,6 +197,11 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   assert.match(await done('rules explain', ['all', ...context]), /^FROM in\/#: matches$/m)
   assert.match(await done('rules convert', ['SELECT client_id FROM "client.connected"']), /SELECT clientid FROM/)
   await done('rules delete', ['all'])
+  await done('schemas add', ['number', 'avro', '"long"', '--description', 'a number'])
+  assert.equal(await done('schemas list'), 'number\tavro\ta number\n')
+  await done('schemas update', ['number', 'avro', '"int"'])
+  assert.equal(await done('schemas show', ['number']), '"int"\n')
+  await done('schemas delete', ['number'])
   const source = { connector: 'east', parameters: { topic: 'a/#' } }
   await done('connectors create', ['mqtt:east', '--settings', JSON.stringify({ server: '127.0.0.1:1' })])
   await done('sources create', ['mqtt:in', '--settings', JSON.stringify(source)])

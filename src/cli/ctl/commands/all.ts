@@ -20,6 +20,7 @@ import { publishCommands } from './publish-commands.ts'
 import { ruleEngineCommands } from './rule-engine-commands.ts'
 import { sourceCommands } from './source-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
+import { schemaCommands } from './schema-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
 import { topicSettingCommands } from './topic-setting-commands.ts'
@@ -40,6 +41,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...ruleCommands,
   ...ruleEngineCommands,
   ...sourceCommands,
+  ...schemaCommands,
   ...gatewayCommands,
   ...delayedCommands,
   ...topicSettingCommands,
@@ -70,6 +72,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   bridges: 'connections to other brokers',
   acl: 'stored rules about what clients may do',
   rules: 'rules in SQL over messages',
+  schemas: 'schemas by which rules encode, decode and check data',
   connectors: 'services that actions of rules send to',
   actions: 'what rules send to services',
   ban: 'clients, users and addresses that are kept out',

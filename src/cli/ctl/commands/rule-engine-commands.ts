@@ -113,7 +113,9 @@ function createRule({ client, words: [id = '', sql = '', ...given] }: CtlCall): 
     actions.push(read.value)
   }
   const body = { id, sql, actions: actions as (string | { function: 'republish' | 'console' | 'do_nothing' })[] }
-  return doneAs(client.add_rule({ body }), `${id} is created`)
+  return shown(client.add_rule({ body }), ({ warnings }) => ({
+    done: [`${id} is created`, ...warnings.map((warning) => `warning: ${warning}`)].join('\n'),
+  }))
 }
 
 async function enableRule({ client, words: [id = ''], options }: CtlCall): Promise<Outcome> {

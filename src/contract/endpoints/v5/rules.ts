@@ -22,6 +22,9 @@ const rule = {
   actions,
   enable: Type.Boolean(),
   description: Type.String(),
+  warnings: Type.Array(Type.String(), {
+    description: 'What cannot work as it is written: unknown columns, functions and schemas.',
+  }),
   created_at: time,
   last_modified_at: time,
 }

@@ -97,7 +97,17 @@ function absent(id: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no rule ${JSON.stringify(id)}`)
 }
 
-function written({ id, sql, from, actions, isEnabled, description, createdAtMs, modifiedAtMs }: Rule): Written {
+function written({
+  id,
+  sql,
+  from,
+  actions,
+  isEnabled,
+  description,
+  warnings,
+  createdAtMs,
+  modifiedAtMs,
+}: Rule): Written {
   return {
     id,
     name: id,
@@ -106,6 +116,7 @@ function written({ id, sql, from, actions, isEnabled, description, createdAtMs, 
     actions: actions as Written['actions'],
     enable: isEnabled,
     description,
+    warnings: [...warnings],
     created_at: timeOrNull(createdAtMs),
     last_modified_at: timeOrNull(modifiedAtMs),
   }
