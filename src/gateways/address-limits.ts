@@ -1,10 +1,10 @@
-// How much an address that has not shown itself may make a gateway answer [F8 of the gateway contract]: 10 answers per
-// second for each address, 1,000 for all together; and how many clients it may have. All shards count in one table:
+// Limits for the answers of a gateway to unverified addresses [F8 of the gateway contract]: 10 answers per second and address, 1,000 for
+// all together; and for the clients of an address. All shards count in one table:
 //
 //   all answers | answers by address, hashed | shard 0: clients by address, hashed | shard 1: ...
 //
-// An answer cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a
-// cell share its limit.
+// An answer cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a cell share its
+// limit.
 
 const perAddressPerSecond = 10
 const totalPerSecond = 1_000
@@ -12,7 +12,7 @@ const msPerSecond = 1_000
 const answerCells = 4_096
 const clientCells = 8_192
 const bytesPerCell = 4
-/** Clients behind one address; addresses of this machine are free of it. */
+/** Maximum clients of one address, except for loopback. */
 export const maxClientsPerAddress = 1_024
 
 /** For the sockets of one listener on all shards. */
@@ -37,13 +37,13 @@ export class AddressLimits {
     this.#shards = (this.#cells.length - 1 - answerCells) / clientCells
   }
 
-  /** Takes one answer for this address. False: nothing is to be answered. */
+  /** Counts one answer for this address. Returns false if it must not be sent. */
   takeAnswer(address: string, nowMs: number): boolean {
     const isFree = takeToken(this.#cells, 1 + (hashOf(address) % answerCells), perAddressPerSecond, nowMs)
     return isFree && takeToken(this.#cells, 0, totalPerSecond, nowMs)
   }
 
-  /** False: there are as many clients behind the address as there may be. */
+  /** Counts one client. Returns false if the limit of its address is reached. */
   takeClient(address: string): boolean {
     const cell = hashOf(address) % clientCells
     let clients = 0
@@ -63,14 +63,14 @@ export class AddressLimits {
   }
 }
 
-/** The cell says when the bucket is full, in ms modulo 2^32. */
+/** The cell has the time at which the bucket is full, in ms modulo 2^32. */
 function takeToken(cells: Int32Array, cell: number, perSecond: number, nowMs: number): boolean {
   const intervalMs = msPerSecond / perSecond
   const now = nowMs | 0
   for (;;) {
     const fullAt = Atomics.load(cells, cell)
     let leftMs = (fullAt - now) | 0
-    // Nothing is ever further ahead than a whole bucket: the cell has been quiet for so long that time has wrapped.
+    // The time is never later than a full bucket, otherwise the cell was unused for so long that the time wrapped.
     if (leftMs < 0 || leftMs > msPerSecond) leftMs = 0
     if (leftMs + intervalMs > msPerSecond) return false
     if (Atomics.compareExchange(cells, cell, fullAt, (now + leftMs + intervalMs) | 0) === fullAt) return true
@@ -83,7 +83,7 @@ function hashOf(text: string): number {
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
-/** Addresses of this machine are free of limits for each address. */
+/** Loopback addresses have no limits per address. */
 export function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1'
 }

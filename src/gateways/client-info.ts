@@ -1,6 +1,6 @@
-// What the broker knows a client by, where the configuration says something else than its protocol.
+// Names of a client that the configuration derives from its packets.
 
-/** Templates; undefined: what the protocol says. */
+/** Templates; undefined: the protocol's value. */
 export interface ClientInfoOverride {
   readonly clientId: string | undefined
   readonly username: string | undefined
@@ -9,7 +9,7 @@ export interface ClientInfoOverride {
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** `${ConnInfo.clientid}`, and `${Packet.headers.login}` where the first packet has headers. */
+/** Replaces `${ConnInfo.clientid}`, and `${Packet.headers.login}` if the first packet has headers. */
 export function fillTemplate(template: string, clientId: string, headers = none): string {
   return template
     .replaceAll('${ConnInfo.clientid}', clientId)

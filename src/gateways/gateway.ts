@@ -1,9 +1,9 @@
-// What every gateway is made of, seen from both sides:
+// Interfaces of gateways on both sides:
 //
 //   datagram --> gateway protocol --> MqttConnection --> the shard: a client like any other
 //
-// A gateway client has a connection of MQTT 5.0 within the process. Authentication, access rules, limits, lists and metrics
-// are therefore those of every client. The protocols know no sockets and no clock but the one that is given here.
+// A gateway client has an MQTT 5.0 connection within the process. So authentication, access rules, limits, lists and metrics are those of
+// every client. The protocols have no sockets; the clock is a parameter.
 
 import type { StreamCredentials } from '../transports/index.ts'
 import type {
@@ -20,7 +20,7 @@ import type { GatewayClient } from '../core/index.ts'
 import type { AddressLimits } from './address-limits.ts'
 import type { ShardPlace } from './shard-place.ts'
 
-/** Where a datagram came from, and where answers go. */
+/** Source of a datagram, and destination of answers. */
 export interface PeerAddress {
   /** As text, without brackets. */
   readonly address: string
@@ -29,21 +29,21 @@ export interface PeerAddress {
   readonly secure?: SecurePeer | undefined
 }
 
-/** The association that a datagram came by. Two have the same address and port only one after the other. */
+/** The association of a datagram. Two associations may have the same address and port only one after the other. */
 export interface SecurePeer {
-  /** Of this association alone. */
+  /** Unique for the association. */
   readonly id: string
-  /** The same whenever the device comes again; undefined: it has shown nothing. */
+  /** The same for each association of the device; undefined: it has shown no credentials. */
   readonly identity: string | undefined
   readonly credentials: StreamCredentials
 }
 
-/** For maps of peers: what came by another association is of another one. */
+/** Key for maps of peers: another association is another peer. */
 export function peerKey({ address, port, secure }: PeerAddress): string {
   return secure === undefined ? `${address}|${port}` : `${address}|${port}|${secure.id}`
 }
 
-/** As it is kept across a restart, with which its association ends: when the device comes again, it has the same identity. */
+/** The peer as it is stored across a restart, which ends its association: the device returns with the same identity. */
 export function keptPeer({ address, port, secure }: PeerAddress): PeerAddress {
   if (secure === undefined) return { address, port }
   const { identity, credentials } = secure
@@ -51,35 +51,35 @@ export function keptPeer({ address, port, secure }: PeerAddress): PeerAddress {
   return { address, port, secure: { id: '', identity, credentials: proven } }
 }
 
-/** Whether a datagram from elsewhere may be of the device that is known at `known` [F3]. */
+/** Returns whether a datagram from another address may be of the device that is known at `known` [F3]. */
 export function mayBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
   const [before, now] = [known.secure?.identity, peer.secure?.identity]
   return before === undefined && now === undefined ? known.address === peer.address : before === now
 }
 
-/** The connection of a gateway client to this broker. It speaks MQTT 5.0. */
+/** The connection of a gateway client to this broker, with MQTT 5.0. */
 export interface MqttConnection {
   send(packet: ControlPacket): void
   acknowledge(type: AckType, packetId: PacketId): void
   publish(fields: PublishFields): void
-  /** Bytes that the broker has not read yet: above `maxUnsentBytes` a gateway refuses what its client publishes. */
+  /** Bytes that the broker has not read: above `maxUnsentBytes` a gateway refuses publications. */
   readonly unsentBytes: number
-  /** Nothing is read of the broker until `resume`: it treats the client as one that does not read. */
+  /** Stops reading from the broker until `resume`: it sees a slow client. */
   pause(): void
   resume(): void
-  /** Says a last word, if there is one, and closes. Nothing more is heard of it. */
+  /** Sends a last packet, if any, and closes. No callback follows. */
   end(goodbye: ControlPacket | undefined): void
 }
 
 export interface MqttConnectionCallbacks {
   handlePacket(packet: Packet): void
-  /** The broker has read something: `unsentBytes` is less. */
+  /** The broker has read: `unsentBytes` has decreased. */
   handleWritten?(): void
   /** The broker has closed it. */
   handleClosed(): void
 }
 
-/** A broker that does not read (the rate of a client, a disk that fails, short memory) holds its gateway client up here. */
+/** Backpressure of the broker (a rate limit, a failing disk, short memory) affects the gateway client here. */
 export const maxUnsentBytes = 1_048_576
 
 export interface GatewayPublication {
@@ -88,13 +88,13 @@ export interface GatewayPublication {
   readonly qos: QoS
   readonly retain: boolean
   readonly dup?: boolean
-  /** 0 where `qos` is 0. */
+  /** 0 if `qos` is 0. */
   readonly packetId: PacketId
   readonly expirySeconds?: number | undefined
   readonly properties?: MessageProperties | undefined
 }
 
-/** The PUBLISH of a gateway client: what its protocol cannot say is left out. */
+/** Returns the PUBLISH of a gateway client, without fields that its protocol does not have. */
 export function publishFieldsOf(publication: GatewayPublication): PublishFields {
   const { topic, payload, qos, retain, dup = false, packetId, expirySeconds, properties } = publication
   return {
@@ -143,39 +143,39 @@ export interface GatewayDependencies {
   nowMs(): number
   /** Sends one datagram. It may be lost. Not for streams. */
   send(bytes: Buffer, peer: PeerAddress): void
-  /** False: the node has as many connections as it may have. */
+  /** Returns false if the node has the maximum of connections. */
   hasRoom(): boolean
-  /** `client`: what is shown of it beside its session; the protocol changes it. */
+  /** `client`: state beyond the session, for lists; the protocol changes it. */
   openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks, client?: GatewayClient): MqttConnection
-  /** `tick` is to be called at this time; it replaces what was said before. Infinity: at no time. */
+  /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   wakeAt(timeMs: number): void
   /** Of all sockets of the listener. Not for streams. */
   readonly addresses: AddressLimits
-  /** This shard among all of them. */
+  /** This shard, and the number of shards. */
   readonly place: ShardPlace
-  /** Passes a datagram on to the shard that has its client. It may be lost. */
+  /** Passes a datagram to the shard of its client. It may be lost. */
   forward(shard: number, bytes: Buffer, peer: PeerAddress): void
   /**
-   * Keeps something across restarts, by a name that is this listener's own; undefined: no longer. It is on disk when what
-   * is given to `whenKept` afterwards is called, which is never where the disk fails.
+   * Stores a value across restarts, by a name within this listener; undefined deletes it. It is durable when a later
+   * `whenKept` calls back, which never happens if the disk fails.
    */
   keep(name: string, value: string | undefined): void
   whenKept(done: () => void): void
   readonly counters: GatewayCounters
 }
 
-/** What the operator asks of one client. */
+/** A request of the API to one client. */
 export type GatewayRequest =
   | {
       readonly kind: 'coap-request'
       readonly method: 'get' | 'post' | 'put' | 'delete'
       readonly token: string
-      /** Of the payload; undefined: it has none. */
+      /** Content format of the payload; undefined: there is none. */
       readonly format: number | undefined
       readonly payload: Uint8Array
       readonly timeoutMs: number
     }
-  /** The last answer to a command. */
+  /** The last response to a command. */
   | { readonly kind: 'lwm2m-lookup'; readonly path: string; readonly action: string }
   /** `command`: as over MQTT. */
   | { readonly kind: 'lwm2m-command'; readonly command: Readonly<Record<string, unknown>> }
@@ -188,10 +188,10 @@ export type GatewayResponse =
       readonly code: string
       readonly payload: Uint8Array
     }
-  /** `data` of the answer; undefined: there is none. */
+  /** `data` of the response; undefined: there is none. */
   | { readonly kind: 'lwm2m-answer'; readonly answer: Readonly<Record<string, unknown>> | undefined }
   | { readonly kind: 'accepted' }
-  /** The client has not answered in time, or has rejected the message. */
+  /** The client did not respond in time, or rejected the message. */
   | { readonly kind: 'unanswered' }
   /** A sentence. */
   | { readonly kind: 'refused'; readonly problem: string }
@@ -199,13 +199,13 @@ export type GatewayResponse =
 /** One listener of a gateway. */
 export interface GatewayProtocol {
   tick(): void
-  /** Clients that are connected. */
+  /** Number of connected clients. */
   readonly clients: number
-  /** Something for one client, of the operator. Undefined: there is no such client here. */
+  /** Sends a request of the API to one client. Undefined: there is no such client here. */
   request?(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
-  /** Before the first datagram: what was kept, by name. */
+  /** Called before the first datagram, with the stored values by name. */
   restore?(kept: ReadonlyMap<string, string>): void
-  /** Ends all connections. What is kept stays. */
+  /** Ends all connections. Stored values remain. */
   close(): void
 }
 
@@ -224,18 +224,18 @@ export interface StreamGateway extends GatewayProtocol {
 export interface GatewayStream {
   readonly peer: PeerAddress
   write(bytes: Buffer): void
-  /** Bytes that the system has not taken yet. */
+  /** Bytes that the system has not accepted yet. */
   readonly unsentBytes: number
   pause(): void
   resume(): void
-  /** Closes once what was written has left. */
+  /** Closes after everything written was sent. */
   end(): void
 }
 
 export interface GatewayStreamCallbacks {
-  /** The chunk belongs to the receiver. */
+  /** The receiver owns the chunk. */
   handleBytes(chunk: Buffer): void
-  /** `unsentBytes` is less. */
+  /** `unsentBytes` has decreased. */
   handleWritten(): void
   handleClosed(): void
 }

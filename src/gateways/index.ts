@@ -1,4 +1,4 @@
-// Gateways: protocols of constrained devices in front of the same core.
+// Entry point of the module gateways: protocols of constrained devices.
 
 export {
   newGatewayCounters,

@@ -1,9 +1,9 @@
-// Which shard has what. Every shard has a socket on each port, and the system deals datagrams out by addresses and ports: one
-// that belongs to a client of another shard is passed on. Nothing is asked for that:
+// Assigns gateway clients to shards. Every shard has a socket on each port, and the system distributes datagrams by addresses and ports: one
+// of another shard's client is passed on. The shard follows from the datagram:
 //
-//   by client id, endpoint name, location     shardOf(name)          names that are made here are made until they fit
+//   by client id, endpoint name, location     shardOf(name)          generated names are generated until they fit
 //   acknowledgements                          message id % shards
-//   packets of MQTT-SN without a client id    where the CONNECT from the same address and port went
+//   packets of MQTT-SN without a client id    the shard of the CONNECT from the same address and port
 
 import { shardOf } from '../core/index.ts'
 
@@ -16,7 +16,7 @@ export function ownerOfName(name: string, { shards }: ShardPlace): number {
   return shardOf(name, shards)
 }
 
-/** A name that is of this shard. */
+/** Returns a generated name that belongs to this shard. */
 export function ownName(place: ShardPlace, make: () => string): string {
   for (;;) {
     const name = make()
@@ -24,7 +24,7 @@ export function ownName(place: ShardPlace, make: () => string): string {
   }
 }
 
-/** Addresses whose clients other shards have; the oldest are forgotten first. */
+/** Maximum addresses with clients of other shards; the oldest are dropped first. */
 const maxRoutes = 100_000
 
 export class Routes {
@@ -34,7 +34,7 @@ export class Routes {
     return this.#owners.get(peer)
   }
 
-  /** Undefined: this shard has it. */
+  /** Undefined: this shard has the client. */
   note(peer: string, owner: number | undefined): void {
     this.#owners.delete(peer)
     if (owner === undefined) return

@@ -1,12 +1,12 @@
-// Bodies that come and go in blocks [RFC 7959]. A body counts when its last block is there; what is begun is bounded for each
-// peer and in all.
+// Bodies that are received and sent in blocks [RFC 7959]. A received body is handled when it is complete; incomplete
+// ones are limited per peer and in total.
 
 import { blockOf, type Block, type CoapMessage, options } from './message.ts'
 
-/** Bodies that one peer may have under way. */
+/** Maximum incomplete bodies of one peer. */
 const maxBodiesPerPeer = 4
 const maxBodies = 4_096
-/** Of all peers together, in each direction: the oldest go first. */
+/** Maximum bytes of all peers together, in each direction: the oldest are dropped first. */
 const maxTotalBytes = 33_554_432
 const lifetimeMs = 247_000
 
@@ -35,7 +35,7 @@ export class BlockTransfers {
     this.#maxBlockBytes = maxBlockBytes
   }
 
-  /** `target`: what the request is about. */
+  /** `target`: path and query of the request. */
   receive(request: CoapMessage, peer: string, target: string, nowMs: number): BlockOutcome {
     const block = blockOf(request, options.block1)
     if (block === 'bad') return { outcome: 'bad' }
@@ -63,7 +63,7 @@ export class BlockTransfers {
     return { outcome: 'whole', payload: Buffer.concat(body.blocks), block }
   }
 
-  /** The first block of a body that is too long for one; the rest is kept for requests that follow. */
+  /** Returns the first block of a body; the rest is stored for later requests. */
   begin(
     payload: Buffer,
     { peer, target, maxBytes, nowMs }: { peer: string; target: string; maxBytes: number; nowMs: number },
@@ -75,7 +75,7 @@ export class BlockTransfers {
     return { payload: payload.subarray(0, bytes), block: { number: 0, hasMore: true, bytes } }
   }
 
-  /** A later block of a body that has begun; undefined: there is none. */
+  /** Returns a later block; undefined: there is none. */
   next(peer: string, target: string, asked: Block): { readonly payload: Buffer; readonly block: Block } | undefined {
     const [payload] = this.#going.get(`${peer} ${target}`)?.blocks ?? []
     const start = asked.number * asked.bytes
@@ -85,7 +85,7 @@ export class BlockTransfers {
   }
 }
 
-/** What has begun, oldest first. */
+/** Incomplete bodies, oldest first. */
 class Bodies {
   readonly #bodies = new Map<string, Body>()
   #bytes = 0
@@ -99,7 +99,7 @@ class Bodies {
     this.#bodies.delete(key)
   }
 
-  /** False: this peer has as many bodies under way as it may. */
+  /** Returns false if this peer has the maximum of incomplete bodies. */
   begin(key: string, peer: string, nowMs: number): boolean {
     this.delete(key)
     let ofPeer = 0
@@ -112,7 +112,7 @@ class Bodies {
     return true
   }
 
-  /** Where all together are too much, others than this one are given up. */
+  /** If the total exceeds the limit, other bodies are dropped. */
   append(key: string, block: Buffer): void {
     const body = this.#bodies.get(key)
     if (body === undefined) return

@@ -1,4 +1,5 @@
-// One client of the CoAP gateway: its connection to the broker, what it observes, and what the broker has not answered yet.
+// One client of the CoAP gateway: its connection to the broker, its observations, and its requests without a response
+// of the broker.
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import {
@@ -23,7 +24,7 @@ import { isLoopback } from '../address-limits.ts'
 import { type Observation, Observations } from './observations.ts'
 import type { CoapSettings } from './settings.ts'
 
-/** Compares secrets in a time that says nothing of them. */
+/** Compares secrets in constant time. */
 function isSameSecret(one: string | undefined, other: string | undefined): boolean {
   if (one === undefined || other === undefined) return one === other
   return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'))
@@ -35,7 +36,7 @@ export interface CoapCredentials {
   readonly password: string | undefined
 }
 
-/** What the broker says to a request: a reason code of MQTT 5.0. */
+/** Called with the response of the broker: a reason code of MQTT 5.0. */
 export type Answered = (reasonCode: number) => void
 
 export interface SubscribeRequest {
@@ -51,7 +52,7 @@ const maxPending = 256
 const receiveMaximum = 64
 const msPerSecond = 1_000
 const lostAfter = 1.5
-/** How long a retained message may take to come from another shard. */
+/** Maximum time for a retained message from another shard. */
 const retainedWaitMs = 500
 
 export interface CoapClientOwner {
@@ -65,11 +66,11 @@ export interface CoapClientOwner {
 
 export class CoapClient {
   readonly credentials: CoapCredentials
-  /** Of a connection; undefined: it sends requests without one. */
+  /** Token of its connection; undefined: it sends requests without one. */
   readonly token: string | undefined
-  /** Where it was heard last. */
+  /** Its last address. */
   peer: PeerAddress
-  /** Where it came from first: it is counted there. */
+  /** Its first address, for which it is counted. */
   readonly firstAddress: string
   readonly #owner: CoapClientOwner
   readonly #mqtt: MqttConnection
@@ -126,7 +127,7 @@ export class CoapClient {
     return this.#observations.withToken(token)
   }
 
-  /** Its address has received something from here: it is not borrowed. */
+  /** It has received a packet, so its address is not forged. */
   noteVerified(): void {
     this.#verifiedPeer = peerKey(this.peer)
   }
@@ -140,7 +141,7 @@ export class CoapClient {
     this.#heardAtMs = this.#owner.dependencies.nowMs()
   }
 
-  /** Calls back when the broker has let it in, or not. */
+  /** Calls back when the broker has accepted or refused it. */
   whenOpen(answered: Answered): void {
     if (this.#state === 'open') answered(reasonCodes.success)
     else if (this.#state === 'ended' || this.#whenOpen.length >= maxPending) answered(reasonCodes.serverBusy)
@@ -160,7 +161,7 @@ export class CoapClient {
     if (qos === 0) answered(reasonCodes.success)
   }
 
-  /** The same token again replaces what it observed. Undefined: there is no room for it. */
+  /** The same token replaces an observation. Undefined: the limit is reached. */
   observe(
     request: SubscribeRequest,
     token: Buffer,
@@ -195,7 +196,7 @@ export class CoapClient {
     this.#mqtt.send({ type: 'unsubscribe', packetId, filters: [filter], properties: undefined })
   }
 
-  /** The retained message of a topic: a subscription that ends at once. False: it cannot be asked for now. */
+  /** Reads the retained message of a topic, through a subscription that ends at once. False: not possible now. */
   readRetained(topic: TopicName, answered: (packet: PublishPacket | undefined, reasonCode: number) => void): boolean {
     const packetId = this.#takePacketId()
     if (packetId === undefined || this.#retainedReads.has(topic)) return false
@@ -239,7 +240,7 @@ export class CoapClient {
     this.#end(reasonCodes.unspecifiedError)
   }
 
-  /** Without a connection it stays as long as it observes, and a while longer. */
+  /** Without a connection the client remains while it observes, and for a time after that. */
   get #lostAtMs(): number {
     const { heartbeatMs, idleTimeoutMs } = this.#owner.settings
     if (this.token !== undefined) return this.#heardAtMs + heartbeatMs * lostAfter

@@ -49,10 +49,13 @@ import { codeOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
 
-/** 53 bits at least [F8], as digits. */
+/** At least 53 bits [F8], as digits. */
 const tokenBytes = 8
 const dayMs = 86_400_000
-/** Answers to an address that has not shown itself: so many times the request, and so many octets at least [F8]. */
+/**
+ * Maximum size of an answer to an unverified address: this multiple of the request, and at least this number of bytes
+ * [F8].
+ */
 const maxAmplification = 3
 const minAnswerBytes = 64
 const linkFormat = 40
@@ -67,7 +70,7 @@ interface Response {
 interface Exchange {
   readonly request: CoapMessage
   readonly peer: PeerAddress
-  /** Of the datagram. */
+  /** Size of the datagram. */
   readonly bytes: number
 }
 
@@ -115,7 +118,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.#plan()
   }
 
-  /** The shard that has the client of a message. */
+  /** Returns the shard of the client of a message. */
   #ownerOf(message: CoapMessage, peer: PeerAddress): number {
     const { place } = this.dependencies
     const key = peerKey(peer)
@@ -154,7 +157,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.#requests.dueAtMs, this.#deadlines.nextMs()))
   }
 
-  /** A confirmable request to a client. */
+  /** Sends a confirmable request to a client. */
   request(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined {
     const client = this.#clients.get(clientId)
     if (client === undefined) return undefined
@@ -191,7 +194,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
   }
 
-  /** An answer that comes by itself; one that belongs to nothing is rejected. */
+  /** A separate response; one without a request is rejected. */
   #handleResponse(message: CoapMessage, peer: PeerAddress): void {
     const isExpected = this.#requests.handleResponse(message, peer)
     if (message.type !== coapTypes.con) return
@@ -223,7 +226,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.#respond(exchange, { code: code(4, 5) })
   }
 
-  /** A GET for a later block of what was answered before. */
+  /** Handles a GET for a later block of an earlier response. */
   #laterBlock({ request, peer }: Exchange, { target }: CoapRequest): Response | undefined {
     const asked = blockOf(request, options.block2)
     if (asked === 'bad') return { code: code(4, 0) }
@@ -267,7 +270,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
       return undefined
     }
     const client = new CoapClient(this, { credentials, token, peer })
-    // The one before it is closed by the broker, when this one is let in.
+    // The broker closes the earlier connection when it accepts this one.
     client.whenOpen((reasonCode) => {
       if (reasonCode === reasonCodes.success) this.#clients.set(credentials.clientId, client)
     })
@@ -287,7 +290,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     }
   }
 
-  /** The client that a request is of; it has been answered where there is none. */
+  /** Returns the client of a request; if there is none, the request was answered. */
   #clientOf(exchange: Exchange, { query }: CoapRequest): CoapClient | undefined {
     const { peer } = exchange
     const said = query.get('clientid')
@@ -405,7 +408,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     })
   }
 
-  /** No longer than an address that has not shown itself may be sent. */
+  /** The block is limited to what an unverified address may receive. */
   #firstBlock(payload: Buffer, target: string, { peer, request, bytes }: Exchange) {
     const asked = blockOf(request, options.block2)
     const askedBytes = asked === undefined || asked === 'bad' ? Infinity : asked.bytes
@@ -414,11 +417,11 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     return this.#blocks.begin(payload, { peer: peerKey(peer), target, maxBytes, nowMs: this.dependencies.nowMs() })
   }
 
-  /** A message of what a client observes. */
+  /** Sends a message of an observation. */
   notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void {
     const { notifyType } = this.settings
     const nowMs = this.dependencies.nowMs()
-    // [RFC 7641 4.5] Who only gets what it need not confirm is asked once a day whether it is there.
+    // [RFC 7641 4.5] A client that gets only non-confirmable messages must confirm one per day.
     const isDue = nowMs - observation.confirmedAtMs >= dayMs
     const { isVerified } = client
     const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue || !isVerified
@@ -428,7 +431,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const { payload, block } = this.#blocks.begin(payloadOf(packet), {
       peer: peerKey(peer),
       target,
-      // An address that has not shown itself is sent little, and nothing more if it does not answer.
+      // An unverified address gets only small messages, and none after a missing confirmation.
       maxBytes: isVerified ? this.settings.maxBlockBytes : minAnswerBytes / 2,
       nowMs,
     })

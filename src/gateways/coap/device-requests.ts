@@ -1,5 +1,5 @@
-// Requests to devices and their answers [RFC 7252 5.2]: in the acknowledgement, or later in a message of their own; large
-// bodies in blocks [RFC 7959], both ways.
+// Requests to devices and their responses [RFC 7252 5.2]: in the acknowledgement, or later in a separate message; large
+// bodies in blocks [RFC 7959], in both directions.
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
@@ -9,7 +9,7 @@ import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
 import { ownName, type ShardPlace } from '../shard-place.ts'
 
 const tokenBytes = 8
-/** For an answer that comes later than its acknowledgement: EXCHANGE_LIFETIME would keep other commands waiting for minutes. */
+/** Timeout of a separate response: EXCHANGE_LIFETIME would block other commands for minutes. */
 const answerTimeoutMs = 60_000
 const blockBytes = 1_024
 const maxBodyBytes = 1_048_576
@@ -17,11 +17,11 @@ const maxBodyBytes = 1_048_576
 export interface Asked {
   readonly peer: PeerAddress
   readonly message: Omit<CoapMessage, 'type' | 'messageId' | 'token'>
-  /** Given where the answers go on after the first one. */
+  /** Set if further responses follow the first one. */
   readonly token: Buffer | undefined
-  /** From the first message on. Undefined: as long as the exchange takes. */
+  /** From the first message on. Undefined: the time of the exchange. */
   readonly timeoutMs?: number | undefined
-  /** The device has the request and will answer later. */
+  /** The device has the request and will respond later. */
   acknowledged(): void
   settled(answer: DeviceAnswer): void
 }
@@ -33,10 +33,10 @@ export type DeviceAnswer =
 interface Pending {
   readonly asked: Asked
   readonly token: Buffer
-  /** Of the body that comes. */
+  /** Received blocks of the body. */
   readonly blocks: Buffer[]
   bytes: number
-  /** Octets of the payload that the device has. */
+  /** Bytes of the payload that the device has received. */
   sent: number
 }
 
@@ -68,7 +68,7 @@ export class DeviceRequests {
     this.#send(pending)
   }
 
-  /** True: it is the answer to a request. */
+  /** Returns true if it is the response to a request. */
   handleResponse(response: CoapMessage, peer: PeerAddress): boolean {
     const pending = this.#pending.get(response.token.toString('hex'))
     if (pending === undefined) return false
@@ -78,7 +78,7 @@ export class DeviceRequests {
     return true
   }
 
-  /** By its token the shard of an answer that comes by itself is found. */
+  /** The token determines the shard of a separate response. */
   #newToken(): Buffer {
     return Buffer.from(
       ownName(this.#place, () => randomBytes(tokenBytes).toString('hex')),
@@ -102,7 +102,7 @@ export class DeviceRequests {
     const own = {
       ...message,
       token,
-      // A later block of an answer is asked for without what the request has sent.
+      // A request for a later block has no payload.
       payload: more === undefined ? payload : Buffer.alloc(0),
       options: [
         ...message.options.filter(({ number }) => more === undefined || number !== options.observe),
@@ -137,7 +137,7 @@ export class DeviceRequests {
     }
     const block = blockOf(response, options.block2)
     if (block === undefined || block === 'bad') return this.#finish(pending, response)
-    // A block that is not the next one cannot be put together with the others.
+    // A block out of order cannot be appended.
     if (block.number * block.bytes !== pending.bytes) return this.#settle(pending, { outcome: 'timeout' })
     pending.blocks.push(Buffer.from(response.payload))
     pending.bytes += response.payload.length

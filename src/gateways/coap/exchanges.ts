@@ -1,5 +1,5 @@
-// The message layer of CoAP [RFC 7252 section 4] between this gateway and all of its peers: a request is carried out once,
-// however often it comes, and what is to be confirmed is sent until it is, one message at a time for each peer (NSTART 1).
+// The message layer of CoAP [RFC 7252 section 4] between this gateway and its peers: a repeated request is handled
+// once, and confirmable messages are sent until they are confirmed, one at a time for each peer (NSTART 1).
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
@@ -9,7 +9,7 @@ import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './mess
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
 const exchangeLifetimeMs = 247_000
 const nonLifetimeMs = 145_000
-/** Replies that are remembered; the oldest are forgotten first. */
+/** Maximum stored replies; the oldest are dropped first. */
 const maxRemembered = 65_536
 const maxRememberedBytes = 16_777_216
 /** ACK_TIMEOUT, ACK_RANDOM_FACTOR, MAX_RETRANSMIT [4.8]. */
@@ -17,7 +17,7 @@ const ackTimeoutMs = 2_000
 const ackRandomFactor = 1.5
 const maxRetransmit = 4
 const messageIds = 65_536
-/** Messages to one peer that wait to be sent. */
+/** Maximum waiting messages for one peer. */
 const maxWaiting = 256
 
 interface Remembered {
@@ -31,8 +31,8 @@ export type Outcome = 'acknowledged' | 'reset' | 'timeout'
 export interface Confirmable {
   readonly message: Omit<CoapMessage, 'type' | 'messageId'>
   /**
-   * `reset`: the peer does not know what it is about. `timeout`: it does not answer. `answer`: the acknowledgement, which may
-   * carry the answer to a request.
+   * `reset`: the peer does not know the context. `timeout`: it does not answer. `answer`: the acknowledgement, which
+   * may contain the response to a request.
    */
   settled(outcome: Outcome, answer?: CoapMessage): void
 }
@@ -57,7 +57,7 @@ export class Exchanges {
   #rememberedBytes = 0
   readonly #queues = new Map<string, PeerQueue>()
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
-  /** Which token was used last in a message that the peer may reset, by message id. */
+  /** By message ID: callback for a reset of a non-confirmable message. */
   readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
   #messages = randomBytes(2).readUInt16BE(0)
 
@@ -65,12 +65,12 @@ export class Exchanges {
     this.#dependencies = dependencies
   }
 
-  /** When `tick` is to be called. */
+  /** When `tick` must be called. */
   get dueAtMs(): number {
     return this.#deadlines.nextMs()
   }
 
-  /** True: the request has come before. What was said to it is said again. */
+  /** Returns true if the request is a duplicate, and repeats its reply. */
   isRepeated({ type, messageId }: CoapMessage, peer: PeerAddress): boolean {
     const nowMs = this.#dependencies.nowMs()
     const key = keyOf(peer, messageId)
@@ -86,7 +86,7 @@ export class Exchanges {
     return false
   }
 
-  /** The reply to a request: in the acknowledgement of a confirmable one. */
+  /** Replies to a request: in the acknowledgement of a confirmable one. */
   reply(request: CoapMessage, response: Omit<CoapMessage, 'type' | 'messageId' | 'token'>, peer: PeerAddress): void {
     const isConfirmable = request.type === coapTypes.con
     const bytes = writeMessage({
@@ -103,17 +103,17 @@ export class Exchanges {
     this.#transmit(bytes, peer)
   }
 
-  /** Says that a message is none, or is about nothing. */
+  /** Rejects a message that is invalid or without context. */
   reset(messageId: number, peer: PeerAddress): void {
     this.#transmit(emptyMessage(coapTypes.rst, messageId), peer)
   }
 
-  /** Of an answer that came by itself. */
+  /** Acknowledges a separate response. */
   acknowledge(messageId: number, peer: PeerAddress): void {
     this.#transmit(emptyMessage(coapTypes.ack, messageId), peer)
   }
 
-  /** The answer has come before the acknowledgement [RFC 7252 5.2.2]: nothing is to be sent again. */
+  /** The response came before the acknowledgement [RFC 7252 5.2.2]: the request is not sent again. */
   noteAnswered(token: Buffer, peer: PeerAddress): void {
     const queue = this.#queues.get(peerKey(peer))
     if (queue?.sending?.confirmable.message.token.equals(token) === true) this.#settle(queue, 'acknowledged')
@@ -143,7 +143,7 @@ export class Exchanges {
     this.#transmit(writeMessage({ ...message, type: coapTypes.non, messageId }), peer)
   }
 
-  /** An acknowledgement or a reset. A stray one means nothing. */
+  /** Handles an acknowledgement or a reset. Unexpected ones are ignored. */
   handleAnswer(answer: CoapMessage, peer: PeerAddress): void {
     const { type, messageId } = answer
     const key = peerKey(peer)
@@ -191,7 +191,7 @@ export class Exchanges {
     sending?.confirmable.settled(outcome, answer)
   }
 
-  /** By the id of what it acknowledges a shard is found: see `shard-place.ts`. */
+  /** The ID in an acknowledgement determines the shard: see `shard-place.ts`. */
   #takeMessageId(): number {
     const { own, shards } = this.#dependencies.place
     this.#messages = (this.#messages + 1) % Math.floor(messageIds / shards)

@@ -1,4 +1,4 @@
-// CoAP messages [RFC 7252 section 3] as values, read from datagrams and written to them.
+// Encodes and decodes CoAP messages [RFC 7252 section 3].
 
 export const coapTypes = { con: 0, non: 1, ack: 2, rst: 3 } as const
 export type CoapType = 0 | 1 | 2 | 3
@@ -47,7 +47,7 @@ export interface CoapMessage {
   readonly payload: Buffer
 }
 
-/** `isRejected`: no message, but its header says to whom a reset goes [4.2]. Undefined: not even that. */
+/** `isRejected`: an invalid message whose header allows a reset [4.2]. Undefined: not even that. */
 export type CoapReading =
   | { readonly message: CoapMessage }
   | { readonly isRejected: true; readonly type: CoapType; readonly messageId: number }
@@ -103,7 +103,7 @@ function readOptions(
   return { options: found, payload: empty }
 }
 
-/** [3.1] 13 and 14 say that the value stands in one or two octets behind; 15 is reserved. */
+/** [3.1] 13 and 14: the value follows in one or two bytes; 15 is reserved. */
 function readExtended(datagram: Buffer, at: number, nibble: number): { value: number; next: number } | undefined {
   if (nibble < 13) return { value: nibble, next: at }
   if (nibble === 13) return at + 1 > datagram.length ? undefined : { value: datagram.readUInt8(at) + 13, next: at + 1 }
@@ -141,7 +141,7 @@ function writeExtended(value: number): { readonly nibble: number; readonly bytes
   return { nibble: 14, bytes: Buffer.of((value - 269) >> 8, (value - 269) & 0xff) }
 }
 
-/** [3.2] As few octets as the number takes. */
+/** [3.2] With as few bytes as the number needs. */
 export function uintOption(number: number, value: number): CoapOption {
   const bytes: number[] = []
   for (let left = value; left > 0; left = Math.floor(left / 256)) bytes.unshift(left % 256)
@@ -154,7 +154,7 @@ export function uintOf(message: CoapMessage, number: number): number | undefined
   return found.value.reduce((value, octet) => value * 256 + octet, 0)
 }
 
-/** Undefined: one of them is no UTF-8. */
+/** Undefined: one of them is not UTF-8. */
 export function textsOf(message: CoapMessage, number: number): readonly string[] | undefined {
   const texts = message.options.filter((option) => option.number === number).map(({ value }) => value.toString('utf8'))
   return texts.some((text) => text.includes('\ufffd') || text.includes('\0')) ? undefined : texts
@@ -164,11 +164,11 @@ export function textsOf(message: CoapMessage, number: number): readonly string[]
 export interface Block {
   readonly number: number
   readonly hasMore: boolean
-  /** Octets of a block. */
+  /** Size of a block. */
   readonly bytes: number
 }
 
-/** Undefined: there is none. `'bad'`: a size exponent of 7, which is reserved. */
+/** Undefined: there is none. `'bad'`: size exponent 7, which is reserved. */
 export function blockOf(message: CoapMessage, number: number): Block | 'bad' | undefined {
   const value = uintOf(message, number)
   if (value === undefined) return message.options.some((option) => option.number === number) ? 'bad' : undefined

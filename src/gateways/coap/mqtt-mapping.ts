@@ -1,4 +1,4 @@
-// What of a CoAP request stands for a QoS, and which response code stands for a reason code of MQTT
+// Maps CoAP requests to QoS, and reason codes of MQTT to response codes.
 
 import { type QoS, reasonCodes } from '../../protocol/index.ts'
 import { code, coapTypes, type CoapMessage } from './message.ts'
@@ -13,7 +13,7 @@ export function qosOfType({ type }: CoapMessage): QoS {
   return type === coapTypes.con ? 1 : 0
 }
 
-/** What a refusal of the broker is in CoAP */
+/** Returns the CoAP code of a refusal. */
 export function codeOf(reasonCode: number): number {
   if (reasonCode === reasonCodes.badUserNameOrPassword) return code(4, 1)
   if (reasonCode === reasonCodes.notAuthorized) return code(4, 1)

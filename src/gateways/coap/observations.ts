@@ -1,4 +1,4 @@
-// What one client of the CoAP gateway observes: an observation by its token, a subscription of the broker by its filter.
+// Observations of one CoAP client: an observation by its token, a subscription of the broker by its filter.
 //
 //   token ──> Observation ──n:1──> subscription id, filter
 
@@ -7,15 +7,15 @@ import type { TopicFilter } from '../../protocol/index.ts'
 export interface Observation {
   readonly filter: TopicFilter
   readonly token: Buffer
-  /** Path and query of its request: further blocks of a notification are asked for with them. */
+  /** Path and query of its request, for further blocks of a notification. */
   readonly target: string
-  /** Of the subscription, by which its messages are known. */
+  /** Subscription identifier of its messages. */
   readonly subscriptionId: number
   sequence: number
   confirmedAtMs: number
 }
 
-/** Of one client. */
+/** Per client. */
 const maxObservations = 256
 
 export class Observations {
@@ -40,7 +40,7 @@ export class Observations {
     return this.#subscriptionIds.has(filter)
   }
 
-  /** In place of the one that has this token. Undefined: there is no room. */
+  /** Replaces the one with this token. Undefined: the limit is reached. */
   add(
     { filter, target }: Pick<Observation, 'filter' | 'target'>,
     token: Buffer,
@@ -58,7 +58,7 @@ export class Observations {
     return observation
   }
 
-  /** True: it was the last one of its filter. */
+  /** Returns true if it was the last one of its filter. */
   delete(observation: Observation): boolean {
     const { filter, token, subscriptionId } = observation
     const key = token.toString('hex')

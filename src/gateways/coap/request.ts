@@ -1,18 +1,18 @@
-// What a CoAP request asks of the gateway: path and query, decoded, with their short names.
+// Parses a CoAP request: path and query, decoded, with their short names.
 
 import { code, coapTypes, type CoapMessage, methods, options, textsOf } from './message.ts'
 
 export interface CoapRequest {
-  /** Undefined: there is no such thing. */
+  /** Undefined: not found. */
   readonly resource: 'connection' | 'topic' | 'core' | undefined
   /** Of the topic. */
   readonly segments: readonly string[]
   readonly query: ReadonlyMap<string, string>
-  /** Path and query as they came: what blocks of one body have in common. */
+  /** Path and query as received, which identify the blocks of one body. */
   readonly target: string
 }
 
-/** Why a request is not taken. `isDropped`: nothing is said. */
+/** Why a request is refused. `isDropped`: without a response. */
 export interface RefusedRequest {
   readonly code: number
   readonly isDropped?: boolean
@@ -44,7 +44,7 @@ export function readRequest(message: CoapMessage): CoapRequest | RefusedRequest 
   const isNon = type === coapTypes.non
   if (message.options.some(({ number }) => number === options.proxyUri || number === options.proxyScheme))
     return { code: code(5, 5) }
-  // Odd numbers are critical [5.4.1]: who does not know one may not act.
+  // Odd numbers are critical [5.4.1]: a request with an unknown one must be refused.
   const isUnknown = message.options.some(({ number }) => number % 2 === 1 && !understood.has(number))
   if (isUnknown) return { code: code(4, 2), isDropped: isNon }
   if (method > methods.delete) return { code: code(4, 5) }
@@ -76,13 +76,13 @@ function splitOnce(text: string): readonly [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** Text that is not percent-encoded well stands for itself. */
+/** Text with invalid percent-encoding is unchanged. */
 function decodeOnce(text: string): string {
   if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {
-    // A lone % is a character like any: most clients do not encode it.
+    // Most clients do not encode a %.
     return text
   }
 }

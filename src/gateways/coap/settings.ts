@@ -1,12 +1,12 @@
 import type { QoS } from '../../protocol/index.ts'
 import type { ClientInfoOverride } from '../client-info.ts'
 
-/** Of one gateway, as the configuration has them: `gateway.coap`. */
+/** Settings of one gateway: `gateway.coap`. */
 export interface CoapSettings {
   readonly heartbeatMs: number
   readonly requiresConnection: boolean
   readonly notifyType: 'qos' | 'non' | 'con'
-  /** Undefined: confirmable requests ask for QoS 1, others for 0. */
+  /** Undefined: QoS 1 for confirmable requests, 0 for others. */
   readonly subscribeQoS: QoS | undefined
   readonly publishQoS: QoS | undefined
   readonly maxBlockBytes: number

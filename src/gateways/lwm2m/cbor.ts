@@ -1,4 +1,4 @@
-// CBOR [RFC 8949] as far as devices use it: integers, floats, strings, arrays, maps, simple values; no tags are interpreted.
+// Decodes CBOR [RFC 8949] as devices use it: integers, floats, strings, arrays, maps, simple values; tags are ignored.
 
 export type CborValue = number | bigint | string | boolean | null | Buffer | CborValue[] | Map<CborValue, CborValue>
 
@@ -6,7 +6,7 @@ const maxDepth = 8
 const maxItems = 4_096
 const breakByte = 0xff
 
-/** Undefined: it is broken, too deep or too much. */
+/** Undefined: invalid, too deep or too large. */
 export function decodeCbor(bytes: Buffer): CborValue | undefined {
   const reader = new Reader(bytes)
   try {
@@ -54,7 +54,7 @@ class Reader {
       case 5:
         return this.#map(isOpen ? Infinity : Number(argument), depth)
       default:
-        // A tag: what it is put before counts.
+        // A tag: its content is used.
         return this.read(depth + 1)
     }
   }

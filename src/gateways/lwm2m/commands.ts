@@ -1,4 +1,4 @@
-// Commands for a device, as MQTT has them, and the requests and answers that they become. Contract F5.
+// Converts commands of MQTT into requests to devices, and their responses. Contract F5.
 
 import { code, type CoapMessage, type CoapOption, methods, options, uintOf, uintOption } from '../coap/message.ts'
 import { decodeContent, formats } from './content.ts'
@@ -11,11 +11,11 @@ import { bytesOfValue } from './values.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 export interface Command {
-  /** As it came: answers have its members. */
+  /** As received: responses repeat its members. */
   readonly fields: Fields
   readonly type: string
   readonly path: ObjectPath
-  /** As it came. */
+  /** As received. */
   readonly pathText: string
   readonly request: DeviceRequest
   readonly observes: 'begin' | 'end' | undefined
@@ -32,7 +32,7 @@ export interface DeviceRequest {
 const none = Buffer.alloc(0)
 const attributes = ['pmin', 'pmax', 'gt', 'lt', 'st'] as const
 
-/** A sentence where it is no command. */
+/** Returns a sentence if it is not a command. */
 export function parseCommand(payload: Buffer): Command | string {
   let parsed: unknown
   try {
@@ -130,7 +130,7 @@ interface ReadAnswer {
   readonly body: Buffer
 }
 
-/** What is published of an answer. */
+/** Returns what is published of a response. */
 export function answerOf(command: Command, { response, body }: ReadAnswer, objects: ObjectDefinitions): Fields {
   const data: Record<string, unknown> = {
     reqPath: command.pathText,
@@ -142,7 +142,7 @@ export function answerOf(command: Command, { response, body }: ReadAnswer, objec
   return { ...command.fields, data }
 }
 
-/** `ack`, `coap_timeout`, `coap_reset`: there is no answer, or not yet. */
+/** `ack`, `coap_timeout`, `coap_reset`: there is no response, or not yet. */
 export function noteOf(command: Command, msgType: string): Fields {
   return { ...command.fields, msgType }
 }
@@ -155,7 +155,7 @@ export function contentOf(
   const format = uintOf(response, options.contentFormat)
   if (type === 'discover' || format === formats.link) return splitLinks(body.toString('utf8'))
   const values = decodeContent(body, format, { path, objects })
-  // What is not as its format says is told as it is.
+  // An invalid body is published unchanged.
   if (values === undefined) return [{ path: textOfPath(path), value: body.toString('base64') }]
   return values.map(({ path: at, value }) => ({ path: textOfPath(at), value }))
 }

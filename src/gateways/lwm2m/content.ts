@@ -1,4 +1,4 @@
-// What a device answers with, by its content format [LwM2M 1.1 Core 7.4, RFC 8428]: values with their paths.
+// Decodes the payload of a device by its content format [LwM2M 1.1 Core 7.4, RFC 8428] into values with paths.
 
 import { type CborValue, decodeCbor } from './cbor.ts'
 import type { ObjectDefinitions } from './objects.ts'
@@ -21,7 +21,7 @@ export const formats = {
   json: 11_543,
 } as const
 
-/** Undefined: the payload is not what its format says. */
+/** Undefined: the payload is invalid for its format. */
 export function decodeContent(
   payload: Buffer,
   format: number | undefined,
@@ -63,7 +63,7 @@ function jsonOf(payload: Buffer): unknown {
   try {
     return JSON.parse(payload.toString('utf8'))
   } catch {
-    // No JSON: the caller says so.
+    // Not JSON: the caller reports it.
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-// One registered device: its connection to the broker, the commands that wait for it, and what it observes for whom.
+// One registered device: its connection to the broker, its waiting commands, and its observations.
 
 import {
   type ConnackPacket,
@@ -29,13 +29,13 @@ import type { Lwm2mSettings, Translator } from './settings.ts'
 
 const msPerSecond = 1_000
 const maxKeepAliveSeconds = 65_535
-/** Commands wait so long where their message does not say how long. */
+/** Default lifetime of a command. */
 const commandLifetimeMs = 7_200_000
-/** Of a device: what the broker sends before the first is answered. Further ones wait in its queue. */
+/** Maximum unacknowledged messages of the broker to a device. Further ones wait in its queue. */
 const receiveMaximum = 64
 const maxObservations = 256
 const cachedTopics = 16
-/** Answers that are remembered for the operator. */
+/** Maximum stored responses for the API. */
 const maxAnswers = 64
 
 export interface Registration {
@@ -46,7 +46,7 @@ export interface Registration {
   readonly lifetimeSeconds: number
   /** `1.0`, `1.1` */
   readonly version: string
-  /** As given: `UQ`. */
+  /** As registered: `UQ`. */
   readonly binding: string | undefined
   readonly isQueueMode: boolean
   readonly alternatePath: string
@@ -62,7 +62,7 @@ export interface DeviceOwner {
   noteEnded(device: Device): void
 }
 
-/** What is kept of a device across restarts. */
+/** State of a device that is stored across restarts. */
 export interface KeptDevice {
   readonly registration: Registration
   readonly lostAtMs: number
@@ -86,14 +86,14 @@ export class Device {
   /** Of its registration: `/rd/<location>`. */
   readonly location: string
   peer: PeerAddress
-  /** Where it came from first: it is counted there. */
+  /** Its first address, for which it is counted. */
   readonly firstAddress: string
   #registration: Registration
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   readonly #mqtt: MqttConnection
   readonly #topics = new TopicTable(cachedTopics)
   #whenConnected: ((reasonCode: number) => void) | undefined
-  /** It was registered before the broker ended: it has been told already. */
+  /** It was registered before the restart, so its registration is not published again. */
   readonly #isRestored: boolean
   readonly #waiting: Waiting[] = []
   #current: Waiting | undefined
@@ -103,10 +103,10 @@ export class Device {
   #pingIntervalMs: number
   #nextPingMs: number
   #nextPacketId = 0
-  /** Its end here is none of its registration: what is kept stays. */
+  /** Its end does not end its registration: stored state remains. */
   #isKept = false
 
-  /** In lists of clients. */
+  /** For lists of clients. */
   readonly #shown: GatewayClient = Object.defineProperties(
     {},
     {
@@ -114,7 +114,7 @@ export class Device {
       lifetimeSeconds: { enumerable: true, get: () => this.#registration.lifetimeSeconds },
     },
   )
-  /** `data` of the last answer to each command, by path and type. */
+  /** `data` of the last response to each command, by path and type. */
   readonly #answers = new Map<string, Readonly<Record<string, unknown>>>()
 
   constructor(
@@ -157,7 +157,7 @@ export class Device {
     return this.#state === 'ended'
   }
 
-  /** When `tick` is to be called. */
+  /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
     const wakesAtMs = this.#current === undefined ? (this.#waiting[0]?.expiresAtMs ?? Infinity) : Infinity
@@ -180,13 +180,13 @@ export class Device {
     this.#owner.schedule(this)
   }
 
-  /** It has been heard and answered: what waits for it may go. */
+  /** A packet of the device was answered: waiting commands may be sent. */
   sendWaiting(): void {
     this.#sendNext()
     if (!this.isEnded) this.#owner.schedule(this)
   }
 
-  /** A notification. False: nobody wants it. */
+  /** Handles a notification. False: there is no such observation. */
   handleNotification(response: CoapMessage): boolean {
     const key = response.token.toString('hex')
     const observation = this.#observations.get(key)
@@ -217,7 +217,10 @@ export class Device {
     this.#dropExpired(nowMs)
   }
 
-  /** `gone`: deregistered. `lost`: its lifetime is over. `replaced`: it has registered anew. `closed`: the gateway ends. */
+  /**
+   * `gone`: deregistered. `lost`: its lifetime has ended. `replaced`: it has registered again. `closed`: the gateway
+   * ends.
+   */
   end(why: 'gone' | 'lost' | 'replaced' | 'closed'): void {
     if (this.#state === 'ended') return
     this.#isKept = why === 'closed'
@@ -227,7 +230,7 @@ export class Device {
     this.#end(reasonCodes.unspecifiedError)
   }
 
-  /** Across restarts. */
+  /** Stores its state across restarts. */
   #keep(): void {
     if (this.#state === 'ended') return
     const observations = [...this.#observations.values()].map(({ command: { fields }, token }) => ({
@@ -259,7 +262,7 @@ export class Device {
       type: 'connect',
       version: 5,
       clientId: this.clientId,
-      // Commands that came while it was away are in its queue.
+      // Commands for a disconnected device are in its queue.
       cleanStart: false,
       keepAliveSeconds: this.#keepAliveSeconds,
       username: fill(override.username) ?? username,
@@ -349,7 +352,7 @@ export class Device {
 
   // Commands
 
-  /** A command of the operator. A sentence where it is none. */
+  /** Runs a command of the API. Returns a sentence if it is invalid. */
   command(document: Readonly<Record<string, unknown>>): string | undefined {
     const command = parseCommand(Buffer.from(JSON.stringify(document)))
     if (typeof command === 'string') return command
@@ -357,7 +360,7 @@ export class Device {
     return undefined
   }
 
-  /** Of the last command of this type for the path. */
+  /** Returns the last response to a command of this type for the path. */
   answerFor(path: string, type: string): Readonly<Record<string, unknown>> | undefined {
     return this.#answers.get(`${type} ${path}`)
   }
@@ -443,7 +446,7 @@ export class Device {
           this.#publish(translator, told)
           next.done()
         } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {
-          // It sleeps: the command waits for it to be heard again, in its place.
+          // It sleeps: the command waits in its place until the next packet of the device.
           this.#heardAtMs = -Infinity
           this.#waiting.unshift(next)
         } else {
@@ -465,7 +468,7 @@ export class Device {
     ]
   }
 
-  /** The same one for the end of an observation as for its beginning. */
+  /** The end of an observation has the same token as its start. */
   #tokenFor({ observes, path }: Command): Buffer | undefined {
     if (observes === undefined) return undefined
     const text = textOfPath(path)

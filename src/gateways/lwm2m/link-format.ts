@@ -1,7 +1,7 @@
-// What a device says of its objects at registration [LwM2M 1.1 Core 6.2.1, RFC 6690].
+// Parses the objects in a registration [LwM2M 1.1 Core 6.2.1, RFC 6690].
 
 export interface ObjectList {
-  /** `/` where nothing else is said. */
+  /** Default `/`. */
   readonly alternatePath: string
   /** `/1/0`, without the alternate path. */
   readonly objects: readonly string[]
@@ -9,7 +9,7 @@ export interface ObjectList {
 
 const maxLinks = 1_024
 
-/** Undefined: it is broken. */
+/** Undefined: invalid. */
 export function parseObjectList(text: string): ObjectList | undefined {
   if (text.trim() === '') return { alternatePath: '/', objects: [] }
   const links = splitLinks(text)
@@ -27,7 +27,7 @@ export function parseObjectList(text: string): ObjectList | undefined {
   return { alternatePath, objects }
 }
 
-/** At commas, but not at those within quotes. */
+/** Splits at commas outside of quotes. */
 export function splitLinks(text: string): readonly string[] {
   const links: string[] = []
   let start = 0

@@ -1,5 +1,4 @@
-// One listener of the LwM2M gateway: the registration interface of a server [LwM2M 1.1 Core 6.2], and what devices say of
-// what they were asked.
+// One listener of the LwM2M gateway: the registration interface of a server [LwM2M 1.1 Core 6.2], and responses of devices.
 //
 //   POST   /rd?ep=...       registers           -> 2.01, Location-Path rd/<id>
 //   POST   /rd/<id>         updates             -> 2.04
@@ -65,7 +64,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   readonly #devices = new Map<string, Device>()
   readonly #byEndpoint = new Map<string, Device>()
   readonly #byPeer = new Map<string, Device>()
-  /** Also those that the broker has not let in yet. */
+  /** Including those that the broker has not accepted yet. */
   readonly #all = new Set<Device>()
   readonly #deadlines = new Deadlines<'device', Device>()
 
@@ -101,7 +100,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     this.#plan()
   }
 
-  /** The shard that has the device of a message. */
+  /** Returns the shard of the device of a message. */
   #ownerOf(message: CoapMessage): number {
     const { place } = this.dependencies
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) return message.messageId % place.shards
@@ -136,7 +135,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     }
   }
 
-  /** Registrations stay, and what waits for devices is in their sessions. */
+  /** Registrations remain, and queued commands are in the sessions of the devices. */
   close(): void {
     for (const device of this.#all) device.end('closed')
   }
@@ -172,9 +171,9 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.requests.dueAtMs, this.#deadlines.nextMs()))
   }
 
-  // What devices answer
+  // Responses of devices
 
-  /** An answer that comes by itself, or a notification [RFC 7252 5.2.2, RFC 7641]. */
+  /** A separate response, or a notification [RFC 7252 5.2.2, RFC 7641]. */
   #handleResponse(message: CoapMessage, peer: PeerAddress): void {
     const isWanted =
       this.requests.handleResponse(message, peer) ||
@@ -204,7 +203,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       return this.#register(exchange, query)
     }
     const device = this.#devices.get(location)
-    // [F5] Whoever comes over DTLS is the device only with its identity.
+    // [F5] Over DTLS, the identity must be that of the device.
     const isOwn = device?.peer.secure?.identity === exchange.peer.secure?.identity
     if (device === undefined || !isOwn) return this.#refuse(exchange, code(4, 4))
     if (request.code === methods.delete) {
@@ -248,7 +247,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     const location = ownName(this.dependencies.place, () => randomBytes(locationBytes).toString('hex'))
     const device: Device = new Device(this, registration, { peer, location }, (reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
-      // Only who was let in takes the place of the registration before.
+      // Only an accepted device replaces the earlier registration.
       this.#byEndpoint.get(endpointName)?.end('replaced')
       this.#enter(device)
       const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
@@ -284,7 +283,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     })
   }
 
-  /** Undefined: it is no number. */
+  /** Undefined: not a number. */
   #lifetimeIn(query: ReadonlyMap<string, string>, otherwise: number): number | undefined {
     const text = query.get('lt')
     const { lifetimeMinSeconds, lifetimeMaxSeconds } = this.settings
@@ -293,7 +292,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     return Math.min(Math.max(seconds, lifetimeMinSeconds), lifetimeMaxSeconds)
   }
 
-  /** Undefined: it is broken. */
+  /** Undefined: invalid. */
   #objectsIn(exchange: Exchange): ObjectList | 'answered' | undefined {
     const { request, peer } = exchange
     const received = this.#blocks.receive(request, peerKey(peer), 'rd', this.dependencies.nowMs())
@@ -331,7 +330,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   }
 }
 
-/** `b=UQ` of 1.0, `Q` of 1.1; `apn=psm`: a network that lets it sleep. */
+/** `b=UQ` of 1.0, `Q` of 1.1; `apn=psm`: a network with sleep mode. */
 function isQueueMode(query: ReadonlyMap<string, string>): boolean {
   return query.get('b')?.includes('Q') === true || query.has('Q') || query.get('apn')?.toUpperCase() === 'PSM'
 }
@@ -354,7 +353,7 @@ function coreLinks(): Answer {
   }
 }
 
-/** What a refusal of the broker is in CoAP. */
+/** Returns the CoAP code of a refusal. */
 function codeOf(reasonCode: number): number {
   if (reasonCode === reasonCodes.badUserNameOrPassword || reasonCode === reasonCodes.notAuthorized) return code(4, 1)
   if (reasonCode === reasonCodes.banned) return code(4, 3)

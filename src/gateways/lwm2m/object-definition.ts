@@ -1,12 +1,12 @@
-// The definition of an object as the registry of the Open Mobile Alliance has it, in XML: which type its resources have.
-// Only what is needed is read; nothing is included from elsewhere, and entities of documents are not expanded.
+// Parses the XML definition of an object in the registry of the Open Mobile Alliance: the types of its resources. Only
+// the needed parts are read; nothing is included, and document entities are not expanded.
 
 import type { ResourceType } from './resource-type.ts'
 
 export interface ObjectDefinition {
   readonly id: number
   readonly name: string
-  /** What is executed has no type and is not here. */
+  /** Executable resources have no type and are omitted. */
   readonly types: ReadonlyMap<number, ResourceType>
 }
 
@@ -24,7 +24,7 @@ const typeNames: Readonly<Record<string, ResourceType>> = {
   corelnk: 'String',
 }
 
-/** A sentence where it is no definition. */
+/** Returns a sentence if it is not a definition. */
 export function parseObjectDefinition(xml: string): ObjectDefinition | string {
   const text = xml.replaceAll(/<!--[\s\S]*?-->/g, '')
   const [, object] = /<Object\b[^>]*>([\s\S]*)<\/Object>/.exec(text) ?? []

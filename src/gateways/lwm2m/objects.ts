@@ -1,5 +1,5 @@
-// Objects 0 to 7 of the Open Mobile Alliance [LwM2M 1.1 Core, appendix E]: of which type their resources are. What is not here
-// is text where it is text, and octets else.
+// Resource types of objects 0 to 7 of the Open Mobile Alliance [LwM2M 1.1 Core, appendix E]. Unknown resources are text
+// if they are UTF-8, otherwise bytes.
 
 import type { ObjectDefinition } from './object-definition.ts'
 import type { ObjectPath } from './path.ts'
@@ -15,7 +15,7 @@ const letters: Readonly<Record<string, ResourceType>> = {
   l: 'Objlnk',
 }
 
-/** The letter of each resource by its number; `-`: it is executed, or there is none. */
+/** The letter of each resource by its number; `-`: executable or not defined. */
 const tables: readonly string[] = [
   // Security
   'sbioooioosiiiisiil',
@@ -35,7 +35,7 @@ const tables: readonly string[] = [
   'iiiiii--i',
 ]
 
-/** Those that are built in, and those that the configuration adds: an added one replaces one that is built in. */
+/** Built-in definitions and configured ones, which replace built-in ones. */
 export class ObjectDefinitions {
   readonly #added: ReadonlyMap<number, ObjectDefinition>
 
@@ -43,7 +43,7 @@ export class ObjectDefinitions {
     this.#added = new Map(added.map((definition) => [definition.id, definition]))
   }
 
-  /** Undefined: it is not known. */
+  /** Undefined: unknown. */
   typeOf([object = -1, , resource = -1]: ObjectPath): ResourceType | undefined {
     const added = this.#added.get(object)
     if (added !== undefined) return added.types.get(resource)

@@ -5,7 +5,7 @@ export type ObjectPath = readonly number[]
 const maxId = 65_534
 const maxDepth = 4
 
-/** Undefined: it is none. `/` is of depth 0. */
+/** Undefined: invalid. `/` has depth 0. */
 export function parsePath(text: string): ObjectPath | undefined {
   const parts = text.split('/').filter((part) => part !== '')
   if (!text.startsWith('/') || parts.length > maxDepth) return undefined

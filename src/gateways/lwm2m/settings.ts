@@ -8,19 +8,19 @@ export interface Translator {
   readonly qos: QoS
 }
 
-/** Of one gateway, as the configuration has them: `gateway.lwm2m`. */
+/** Settings of one gateway: `gateway.lwm2m`. */
 export interface Lwm2mSettings {
   readonly lifetimeMinSeconds: number
   readonly lifetimeMaxSeconds: number
-  /** After its last datagram a device in queue mode is reached so long. */
+  /** Time after its last datagram for which a device in queue mode is awake. */
   readonly queueModeWindowMs: number
   readonly observesAll: boolean
-  /** False: only updates that bring an object list are published. */
+  /** False: only updates with an object list are published. */
   readonly publishesAllUpdates: boolean
   /** With `${endpoint_name}`. */
   readonly mountpoint: string
   readonly translators: Readonly<Record<'command' | 'response' | 'notify' | 'register' | 'update', Translator>>
-  /** Also those that the configuration adds. */
+  /** Including configured ones. */
   readonly objects: ObjectDefinitions
   readonly maxClients: number
   readonly override: ClientInfoOverride

@@ -15,7 +15,7 @@ interface Tlv {
   readonly value: Buffer
 }
 
-/** Undefined: it is cut off, or too much. */
+/** Undefined: truncated, or too large. */
 export function decodeTlv(
   bytes: Buffer,
   base: ObjectPath,
@@ -47,12 +47,12 @@ function collect(bytes: Buffer, base: ObjectPath, collected: Collected): boolean
   return true
 }
 
-/** An id may repeat what the path of the request says already. Undefined: it cannot stand there. */
+/** An ID may repeat the path of the request. Undefined: it is not allowed there. */
 function pathOf(base: ObjectPath, kind: number, id: number): ObjectPath | undefined {
   const depth = kind === kinds.objectInstance ? 1 : kind === kinds.resourceInstance ? 3 : 2
   if (base.length === depth) return [...base, id]
   if (base.length === depth + 1 && base[depth] === id) return base
-  // A resource where an object with one instance was asked for.
+  // A resource in the response to a request for an object with one instance.
   if (base.length === 1 && depth === 2) return [...base, 0, id]
   return undefined
 }
@@ -70,12 +70,12 @@ function readTlv(bytes: Buffer, start: number): { readonly tlv: Tlv; readonly ne
 }
 
 export interface TlvResource {
-  /** Below the path that the request goes to. */
+  /** Below the path of the request. */
   readonly path: ObjectPath
   readonly bytes: Buffer
 }
 
-/** Resources for the object, instance or resource at `base`. */
+/** Encodes resources for the object, instance or resource at `base`. */
 export function encodeTlv(base: ObjectPath, resources: readonly TlvResource[]): Buffer {
   if (base.length !== 1) return encodeResources(base, resources)
   const instances = new Map<number, TlvResource[]>()

@@ -1,4 +1,4 @@
-// Values of resources as JSON has them, by their type: octets are base64, links are `1:0`, times are seconds.
+// Resource values in JSON by type: bytes are base64, links are `1:0`, times are seconds.
 
 import type { ResourceType } from './resource-type.ts'
 import type { ObjectPath } from './path.ts'
@@ -12,7 +12,7 @@ export interface ResourceValue {
 
 const linkBytes = 4
 
-/** Octets of a TLV or of an opaque payload. */
+/** Bytes of a TLV or of an opaque payload. */
 export function valueOfBytes(bytes: Buffer, type: ResourceType | undefined): JsonValue {
   switch (type) {
     case 'Integer':
@@ -54,7 +54,7 @@ function integerOf(bytes: Buffer): number | string | undefined {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
 }
 
-/** What a text payload says [LwM2M 1.1 Core 7.4.1]. */
+/** Parses a text payload [LwM2M 1.1 Core 7.4.1]. */
 export function valueOfText(text: string, type: ResourceType | undefined): JsonValue {
   if (type === 'Boolean') return text === '1' || text === 'true'
   if ((type === 'Integer' || type === 'Float' || type === 'Time') && /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) {
@@ -64,7 +64,7 @@ export function valueOfText(text: string, type: ResourceType | undefined): JsonV
   return text
 }
 
-/** Undefined: the value is not of this type. */
+/** Undefined: the value does not have this type. */
 export function bytesOfValue(value: unknown, type: string): Buffer | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)
@@ -100,7 +100,7 @@ export function bytesOfValue(value: unknown, type: string): Buffer | undefined {
   }
 }
 
-/** Of 1, 2, 4 or 8 octets. */
+/** With 1, 2, 4 or 8 bytes. */
 function shortestInteger(value: bigint): Buffer | undefined {
   const bytes = [1, 2, 4, 8].find((size) => BigInt.asIntN(size * 8, value) === value)
   if (bytes === undefined) return undefined

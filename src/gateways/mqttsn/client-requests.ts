@@ -1,5 +1,5 @@
-// What an MQTT-SN client asks of the broker: topics to be registered, messages to be published, subscriptions. Each request has
-// the message id of its client on both sides.
+// Requests of an MQTT-SN client to the broker: topic registration, publications, subscriptions. Each has the client's
+// message ID on both sides.
 
 import {
   type AckPacket,
@@ -16,7 +16,7 @@ import type { MqttSnSettings } from './settings.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { writeAck, writeSuback, writeTopicAck } from './write-packet.ts'
 
-/** Publications of the client that the broker has not answered. */
+/** Maximum publications of the client without a response of the broker. */
 const maxPublications = 256
 const cachedTopics = 64
 
@@ -24,7 +24,7 @@ export interface ClientRequestDependencies {
   readonly settings: MqttSnSettings
   readonly counters: GatewayCounters
   topicIds(): TopicIds
-  /** Undefined: it is not connected. */
+  /** Undefined: not connected. */
   mqtt(): MqttConnection | undefined
   send(bytes: Buffer): void
 }
@@ -32,7 +32,7 @@ export interface ClientRequestDependencies {
 export class ClientRequests {
   readonly #dependencies: ClientRequestDependencies
   readonly #topics = new TopicTable(cachedTopics)
-  /** Message id and topic id of what the broker has not answered. */
+  /** Message ID and topic ID of unanswered publications. */
   readonly #publications = new Map<number, number>()
   readonly #subscriptions = new Map<number, number>()
 
@@ -40,7 +40,7 @@ export class ClientRequests {
     this.#dependencies = dependencies
   }
 
-  /** The connection to the broker is another one: nothing will be answered. */
+  /** The connection to the broker was replaced: there will be no responses. */
   forget(): void {
     this.#publications.clear()
     this.#subscriptions.clear()
@@ -99,7 +99,7 @@ export class ClientRequests {
     }
     if (qos > 0) {
       if (messageId === 0) return refuse(returnCodes.notSupported)
-      // The first of them is under way: its answer is that of both.
+      // The original is in progress: its response answers the duplicate as well.
       if (this.#publications.has(messageId) && qos === 1) return
       if (!this.#publications.has(messageId) && this.#publications.size >= maxPublications)
         return refuse(returnCodes.congestion)
@@ -134,7 +134,7 @@ export class ClientRequests {
       ?.send({ type: 'subscribe', packetId: messageId, subscriptions: [request], properties: undefined })
   }
 
-  /** What SUBACK says: the id by which messages will come; 0 where they come by several, or by a short name. */
+  /** Topic ID in SUBACK; 0 if messages will have several, or a short name. */
   #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
     if (topicKind === topicKinds.predefined) return topicId
     if (topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0

@@ -1,13 +1,13 @@
-// The connection to the broker of a client of MQTT-SN, as its CONNECT says.
+// The connection of an MQTT-SN client to the broker, from its CONNECT.
 
 import type { ConnectPacket, Will } from '../../protocol/index.ts'
 import { type ClientInfoOverride, fillTemplate } from '../client-info.ts'
 import type { SnRequest } from './packets.ts'
 
-/** Above this a duration has a tenth of tolerance, else a half [6.14, table of tolerances]. */
+/** Above this duration the tolerance is a tenth, otherwise a half [6.14, table of tolerances]. */
 const shortDurationSeconds = 60
 const msPerSecond = 1_000
-/** Messages of QoS 1 and 2 that the broker sends before the first of them is answered; they wait here in memory. */
+/** Maximum unacknowledged QoS 1 and 2 messages of the broker, which are in memory here. */
 const receiveMaximum = 16
 const willDelayIntervalSeconds = 60
 const neverExpires = 0xffffffff
@@ -21,7 +21,7 @@ export function connectPacketOf(
   }: {
     readonly override: ClientInfoOverride
     readonly will: Will | undefined
-    /** Also a clean one: only its will is another. */
+    /** Also of a clean session, if only its will changes. */
     readonly continuesSession: boolean
   },
 ): ConnectPacket {
@@ -36,8 +36,8 @@ export function connectPacketOf(
     keepAliveSeconds: durationSeconds,
     username: fill(override.username),
     password: password === undefined ? undefined : Buffer.from(password),
-    // The gateway publishes it itself where the client is lost. The delay is for a restart of the broker, after which a
-    // client that sleeps has its connection back.
+    // The gateway publishes it itself if the client is lost. The delay is for a restart of the broker, after which a
+    // sleeping client has its connection again.
     will: will === undefined || flags.cleanSession ? will : { ...will, properties: { willDelayIntervalSeconds } },
     properties: {
       // A clean session outlives its connection only while its will is changed.
@@ -57,7 +57,7 @@ export function isRepeated(one: SnRequest & { type: 'connect' }, other: SnReques
   )
 }
 
-/** [6.14] Infinity for a duration of 0: it may be silent for as long as it likes. */
+/** [6.14] Infinity for a duration of 0: no limit. */
 export function lostAfterMs(durationSeconds: number): number {
   const tolerance = durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
   return durationSeconds === 0 ? Infinity : durationSeconds * tolerance * msPerSecond

@@ -1,11 +1,11 @@
-// Messages on their way to one MQTT-SN client, in order for each topic:
+// Messages to one MQTT-SN client, in order for each topic:
 //
 //   add ──> topic id known? ──no──> REGISTER ──REGACK──┐
 //              │ yes                                   │
-//              └────────> PUBLISH <────────────────────┘     QoS 1 and 2: one at a time [6.13], sent again until it is answered
+//              └────────> PUBLISH <────────────────────┘     QoS 1 and 2: one at a time [6.13], repeated until acknowledged
 //
-// While the client sleeps they wait. What waits at QoS 0 is bounded; of QoS 1 and 2 the broker sends no more than the
-// receive maximum of the connection, and keeps the rest in the session.
+// They wait while the client sleeps. Waiting QoS 0 messages are limited; of QoS 1 and 2 the broker sends at most the Receive Maximum of the
+// connection, and keeps the others in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
 import type { GatewayCounters } from '../gateway.ts'
@@ -14,11 +14,11 @@ import type { MqttSnSettings } from './settings.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { writeAck, writePublish, writeRegister } from './write-packet.ts'
 
-/** Messages of QoS 0 that wait for a client that sleeps or registers; the oldest goes first. */
+/** Maximum QoS 0 messages for a client that sleeps or registers; the oldest is dropped first. */
 export const maxWaitingQos0 = 1_000
 const maxWaitingBytes = 1_048_576
 const dupFlag = 0x80
-/** Ids that the client is told at a time where it has not asked. */
+/** Maximum pending registrations that the client did not request. */
 const maxRegistrationsAhead = 4
 
 interface Delivery {
@@ -30,7 +30,7 @@ interface Delivery {
   dup: boolean
 }
 
-/** What has been sent and is sent again until it is answered. */
+/** A packet that is repeated until it is acknowledged. */
 interface Unanswered {
   readonly delivery: Delivery
   readonly topicId: number
@@ -39,7 +39,7 @@ interface Unanswered {
   dueAtMs: number
 }
 
-/** PUBREL, until PUBCOMP comes. */
+/** PUBREL, until PUBCOMP arrives. */
 interface Release {
   readonly bytes: Buffer
   attempts: number
@@ -69,11 +69,11 @@ export class Deliveries {
   #waitingQos0 = 0
   #unanswered: Unanswered | undefined
   readonly #releases = new Map<PacketId, Release>()
-  /** Of QoS 2, dropped here: PUBREL of the broker is answered without the client. */
+  /** QoS 2 messages that were dropped here: the gateway answers PUBREL of the broker itself. */
   readonly #dropped = new Set<PacketId>()
-  /** Topics whose id the client is being told. */
+  /** Topics with a pending REGISTER. */
   readonly #registrations = new Map<string, Registration>()
-  /** Names that the client is told of without a message for it. */
+  /** Names to register without a message. */
   #toRegister: string[] = []
   #isPaused = false
   #nextMessageId = 0xffff
@@ -82,12 +82,12 @@ export class Deliveries {
     this.#dependencies = dependencies
   }
 
-  /** Nothing waits, and nothing is without an answer. */
+  /** Nothing is waiting or unacknowledged. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0 && this.#unanswered === undefined && this.#releases.size === 0
   }
 
-  /** When `tick` is to be called. */
+  /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#isPaused) return Infinity
     let dueAtMs = this.#unanswered?.dueAtMs ?? Infinity
@@ -107,7 +107,7 @@ export class Deliveries {
     this.flush()
   }
 
-  /** The client sleeps: nothing is sent, and what has no answer is sent again when it wakes. */
+  /** The client sleeps: nothing is sent, and unacknowledged packets are repeated when it wakes. */
   pause(): void {
     this.#isPaused = true
     this.#registrations.clear()
@@ -126,13 +126,13 @@ export class Deliveries {
     this.flush()
   }
 
-  /** Tells the client all ids that its session has, a few at a time. */
+  /** Registers all topic IDs of the session, a few at a time. */
   registerAll(): void {
     this.#toRegister = this.#dependencies.topicIds.unknownNames()
     this.#registerNext()
   }
 
-  /** Sends what can be sent. Messages of a topic stay in order; other topics go on. */
+  /** Sends what is possible. Messages of a topic stay in order; other topics continue. */
   flush(): void {
     if (this.#isPaused || this.#waiting.length === 0) return
     const blocked = new Set<string>()
@@ -159,7 +159,7 @@ export class Deliveries {
 
   handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
     const { topicIds } = this.#dependencies
-    // It has no message id where the message had none: QoS 0.
+    // For QoS 0 it has no message ID.
     if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
     const unanswered = this.#unanswered
     if (unanswered === undefined || unanswered.delivery.packetId !== messageId) return
@@ -182,7 +182,7 @@ export class Deliveries {
     this.#dependencies.acknowledge('pubrec', messageId)
   }
 
-  /** PUBREL of the broker: the client has said PUBREC, now or before it connected. */
+  /** PUBREL of the broker: the client has sent PUBREC, now or before it connected. */
   handlePubrel(packetId: PacketId): void {
     if (this.#dropped.delete(packetId)) return this.#dependencies.acknowledge('pubcomp', packetId)
     const bytes = writeAck('pubrel', packetId)
@@ -196,7 +196,7 @@ export class Deliveries {
     this.flush()
   }
 
-  /** False: something has been sent as often as it may be, and the client is lost. */
+  /** Returns false if the maximum of repetitions is reached: the client is lost. */
   tick(): boolean {
     const { settings, counters } = this.#dependencies
     const nowMs = this.#dependencies.nowMs()
@@ -259,7 +259,7 @@ export class Deliveries {
     return true
   }
 
-  /** There is no id left for its topic. */
+  /** No topic ID is left for its topic. */
   #refuseUnnamed(delivery: Delivery): boolean {
     this.#dependencies.counters.dropped['not-registered']++
     this.#settle(delivery)
@@ -319,7 +319,7 @@ export class Deliveries {
     one.attempts++
     one.dueAtMs = this.#retryAtMs()
     this.#dependencies.counters.retransmitted++
-    // DUP is the first bit of the flags of PUBLISH, behind length and type [5.3.4].
+    // DUP is the first bit of the flags of PUBLISH, after length and type [5.3.4].
     const flagsAt = one.bytes[0] === 1 ? 4 : 2
     if ('delivery' in one) one.bytes[flagsAt] = (one.bytes[flagsAt] ?? 0) | dupFlag
     this.#dependencies.send(one.bytes)

@@ -1,7 +1,7 @@
-// What is kept of MQTT-SN clients whose session lasts, across restarts of the broker:
+// Stored state of MQTT-SN clients with persistent sessions, across restarts of the broker:
 //
 //   <client id> NUL t <id>   the name of a topic id
-//   <client id> NUL s        that it sleeps, until when, where, and its will
+//   <client id> NUL s        it sleeps: until when, its address, and its will
 
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
 import type { SnFlags, SnRequest } from './packets.ts'
@@ -21,7 +21,7 @@ export interface KeptWill {
 
 export interface KeptSleep {
   readonly connect: SnRequest & { type: 'connect' }
-  /** null: it may be silent for as long as it likes. */
+  /** null: no limit. */
   readonly lostAtMs: number | null
   readonly will: KeptWill | undefined
   readonly peer: PeerAddress

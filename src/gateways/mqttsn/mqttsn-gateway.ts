@@ -1,7 +1,7 @@
-// One listener of the MQTT-SN gateway: datagrams find their client by where they come from, or by what they say.
+// One listener of the MQTT-SN gateway: finds the client of a datagram by its address or its contents.
 //
-// Who is not connected is answered as little as possible: what an answer costs is bounded for each address and in all, and no
-// answer to a stranger is longer than what it answers [F8 of the gateway contract].
+// Unconnected clients are answered as little as possible: answers are limited per address and in total, and none is
+// longer than the datagram that it answers [F8 of the gateway contract].
 
 import { Deadlines } from '../../core/index.ts'
 import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../protocol/index.ts'
@@ -27,18 +27,18 @@ import type { RestoredSleep, SnClientDependencies } from './sn-client-dependenci
 import type { TopicIds } from './topic-ids.ts'
 import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } from './write-packet.ts'
 
-/** How often a stranger is told that it is not connected. */
+/** Minimum interval of DISCONNECT packets to an unconnected client. */
 const strangerPauseMs = 5_000
 const maxStrangers = 4_096
-/** Sessions whose topic ids are kept while their clients are away. */
+/** Maximum sessions of disconnected clients with stored topic IDs. */
 const maxKeptTopicIds = 100_000
-/** The client that messages of QoS -1 come from: contract F3. */
+/** Client ID for messages of QoS -1: contract F3. */
 const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
 
 interface Peer extends PeerAddress {
   readonly key: string
-  /** The wireless node behind a forwarder; undefined: it is no forwarder. */
+  /** The wireless node behind a forwarder; undefined: none. */
   readonly node: Buffer | undefined
 }
 
@@ -87,7 +87,7 @@ export class MqttSnGateway implements DatagramGateway {
     else this.#handleStranger(request, peer)
   }
 
-  /** The shard that has the client of a packet: by its id, or as the CONNECT from the same place said. */
+  /** Returns the shard of the client of a packet: by its ID, or as the CONNECT from the same address. */
   #ownerOf(request: SnRequest, peer: Peer): number {
     const { place } = this.#dependencies
     if (place.shards === 1 || request.type === 'searchgw') return place.own
@@ -225,7 +225,7 @@ export class MqttSnGateway implements DatagramGateway {
     keepSleep(this.#dependencies, clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
-  /** A sleeping client wakes behind another port: NAT has forgotten the old one. */
+  /** A sleeping client wakes with another port, because its NAT entry has expired. */
   #move(connected: Connected, peer: Peer, request: SnRequest): void {
     this.#byPeer.delete(connected.peer.key)
     connected.peer = peer
@@ -280,7 +280,7 @@ function peerOf(from: PeerAddress, node: Buffer | undefined): Peer {
   return { address, port, secure, key: `${peerKey(from)}${suffix}`, node }
 }
 
-/** Sends what comes at QoS -1, as a client of its own; access rules are those of that client. */
+/** Publishes QoS -1 messages as a client of its own, with the access rules of that client. */
 class ConnectionlessPublisher {
   readonly #mqtt: MqttConnection
   #early: GatewayPublication[] | undefined = []
@@ -309,7 +309,7 @@ class ConnectionlessPublisher {
     })
   }
 
-  /** False: too much waits already. */
+  /** Returns false if too many messages are waiting. */
   publish(message: GatewayPublication): boolean {
     if (this.#early !== undefined) {
       if (this.#early.length >= maxEarlyMessages) return false

@@ -1,4 +1,4 @@
-// The packets of MQTT-SN 1.2 [chapter 5] as values.
+// Packets of MQTT-SN 1.2 [chapter 5].
 
 export const packetTypes = {
   advertise: 0x00,
@@ -38,7 +38,7 @@ export type SnReturnCode = (typeof returnCodes)[keyof typeof returnCodes]
 /** [5.3.4] `none` is QoS -1: without a connection. */
 export type SnQoS = 0 | 1 | 2 | -1
 
-/** [5.3.4] What a topic id or name is. */
+/** [5.3.4] Kinds of topic IDs and names. */
 export const topicKinds = { name: 0, predefined: 1, short: 2 } as const
 export type TopicKind = 0 | 1 | 2 | 3
 
@@ -51,7 +51,7 @@ export interface SnFlags {
   readonly topicKind: TopicKind
 }
 
-/** `topic`: a name, also a short one; `topicId`: where the flags say so. */
+/** `topic`: a name, also a short one; `topicId`: if the flags say so. */
 export interface SnSubscription {
   readonly flags: SnFlags
   readonly messageId: number
@@ -59,7 +59,7 @@ export interface SnSubscription {
   readonly topicId: number
 }
 
-/** What a gateway reads. `bytes` fields share the memory of the datagram. */
+/** Packets that a gateway receives. `bytes` fields share the memory of the datagram. */
 export type SnRequest =
   | { readonly type: 'searchgw'; readonly radius: number }
   | {
@@ -99,16 +99,16 @@ export type SnRequest =
   | (SnSubscription & { readonly type: 'unsubscribe' })
   | { readonly type: 'pingreq'; readonly clientId: string | undefined }
   | { readonly type: 'pingresp' }
-  /** `durationSeconds` undefined: it does not come back. */
+  /** `durationSeconds` undefined: it does not sleep. */
   | { readonly type: 'disconnect'; readonly durationSeconds: number | undefined }
 
-/** A name of two octets as a topic id [5.3.11]. */
+/** A name of two bytes as a topic ID [5.3.11]. */
 export function shortTopicId(name: string): number | undefined {
   const bytes = Buffer.from(name)
   return bytes.length === 2 ? bytes.readUInt16BE(0) : undefined
 }
 
-/** Undefined where the octets are no text. */
+/** Undefined if the bytes are not text. */
 export function shortTopicName(topicId: number): string | undefined {
   const bytes = Buffer.of(topicId >> 8, topicId & 0xff)
   const name = bytes.toString('utf8')

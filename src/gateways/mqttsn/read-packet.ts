@@ -1,20 +1,20 @@
-// One datagram of MQTT-SN 1.2 as a packet [5.2]: length, type, body. Undefined for what is none; it is dropped.
+// Decodes a datagram of MQTT-SN 1.2 [5.2]: length, type, body. Returns undefined for an invalid one, which is dropped.
 
 import { packetTypes, type SnFlags, type SnQoS, type SnRequest, type TopicKind } from './packets.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-/** The length has three octets, of which the first is this. */
+/** First byte of a length with three bytes. */
 const longLength = 0x01
 const maxWirelessNodeBytes = 64
 
-/** A packet that a forwarder has wrapped [5.4.20], and by which node it came. */
+/** A packet from a forwarder [5.4.20], and its node. */
 export interface ForwardedPacket {
-  /** Undefined: it came without a forwarder. */
+  /** Undefined: no forwarder. */
   readonly node: Buffer | undefined
   readonly bytes: Buffer
 }
 
-/** Takes off the wrapping of a forwarder, if there is one. Undefined: it is broken. */
+/** Removes the encapsulation of a forwarder, if there is one. Undefined: invalid. */
 export function unwrapForwarded(datagram: Buffer): ForwardedPacket | undefined {
   if (datagram.length < 3 || datagram[1] !== packetTypes.forward || datagram[0] === longLength)
     return { node: undefined, bytes: datagram }
@@ -163,12 +163,12 @@ function textOf(bytes: Buffer): string | undefined {
     const text = utf8.decode(bytes)
     return text.includes('\0') ? undefined : text
   } catch {
-    // The decoder says nothing but that it is no UTF-8: the packet is malformed, and counted as such.
+    // Not UTF-8: the packet is malformed, and counted as such.
     return undefined
   }
 }
 
-/** SEARCHGW, which asks for a gateway. */
+/** Returns whether this is SEARCHGW, which asks for a gateway. */
 export function isSearch(datagram: Buffer): boolean {
   return readPacket(datagram)?.type === 'searchgw'
 }

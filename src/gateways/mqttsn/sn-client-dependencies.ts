@@ -1,4 +1,4 @@
-// What one MQTT-SN client needs of its gateway.
+// Dependencies of one MQTT-SN client.
 
 import type { GatewayClient } from '../../core/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
@@ -18,16 +18,16 @@ export interface SnClientDependencies {
   openMqtt(callbacks: MqttConnectionCallbacks, client: GatewayClient): MqttConnection
   /** Its `dueAtMs` has changed. */
   schedule(): void
-  /** Across restarts; undefined: it does not sleep. */
+  /** Stores the sleep across restarts; undefined: it does not sleep. */
   keepSleep(sleep: Pick<KeptSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
   whenKept(done: () => void): void
-  /** It has been let in, under this client id. */
+  /** The broker has accepted it with this client ID. */
   noteConnected(): void
-  /** Nothing more comes of it. */
+  /** It has ended. */
   noteEnded(): void
 }
 
-/** What was kept of a client that sleeps. */
+/** Stored state of a sleeping client. */
 export interface RestoredSleep extends Pick<KeptSleep, 'lostAtMs' | 'will'> {
   readonly topicIds: TopicIds | undefined
 }

@@ -1,4 +1,4 @@
-// One MQTT-SN client: what it says becomes MQTT 5.0 on its connection to the broker, and the other way round.
+// One MQTT-SN client: converts its packets into MQTT 5.0 on its connection to the broker, and vice versa.
 //
 //   CONNECT ─> [will topic ─> will message] ─> connecting ──CONNACK──> active <──CONNECT── asleep
 //                                                                        │                  ▲ │ PINGREQ
@@ -35,29 +35,29 @@ export class SnClient {
   #deliveries: Deliveries
   #mqtt: MqttConnection | undefined
   readonly #will = new SnWill()
-  /** A connection takes the place of one before it, for another will or after a restart; this is the answer when the broker has it. */
+  /** The response after the broker has accepted a connection that replaces an earlier one. */
   #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
-  /** When it counts as lost, unless it is heard before. */
+  /** Time at which it is lost without another packet. */
   #lostAtMs = Infinity
   #nextPingAtMs = Infinity
-  /** Of the connection to the broker, whatever duration a sleep has. */
+  /** Of the connection to the broker, independent of the duration of a sleep. */
   #keepAliveSeconds = 0
-  /** It has said something since it was let in. */
+  /** It has sent a packet since it was accepted. */
   #hasSpoken = false
   readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
-  /** That it sleeps stands on disk. */
+  /** Its sleep is stored. */
   #sleepIsKept = false
-  /** Its end here is none of its session: what is kept stays. */
+  /** Its end does not end its session: stored state remains. */
   #isKept = false
 
-  /** In lists of clients. */
+  /** For lists of clients. */
   readonly #shown: GatewayClient = Object.defineProperty({}, 'isSleeping', {
     enumerable: true,
     get: () => this.#state === 'asleep' || this.#state === 'awake',
   })
 
-  /** `asleep`: it slept when the broker ended, and sleeps on. */
+  /** `asleep`: it was asleep before the restart, and still is. */
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies, asleep?: RestoredSleep) {
     this.#dependencies = dependencies
     this.#connect = connect
@@ -90,13 +90,13 @@ export class SnClient {
     return this.#topicIds
   }
 
-  /** When `tick` is to be called. */
+  /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
     return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#deliveries.dueAtMs)
   }
 
-  /** Ids of a connection before this one, of the same session. The client may have forgotten them. */
+  /** Takes over topic IDs of the session, which the client may have lost. */
   adoptTopicIds(topicIds: TopicIds): void {
     this.#topicIds = topicIds
     topicIds.setAllUnknown()
@@ -132,7 +132,7 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  /** It has gone without a word: its will is published. That of a session that lasts would wait for it: see `connectPacketOf`. */
+  /** Publishes the will of a lost client. That of a persistent session would be delayed. */
   lose(): void {
     if (this.isCleanSession) {
       const properties = { sessionExpiryIntervalSeconds: 0 }
@@ -144,7 +144,7 @@ export class SnClient {
     this.#end(goodbye)
   }
 
-  /** The broker stops, or the gateway. One that sleeps is not disturbed: it sleeps on when the broker is back. */
+  /** The broker or the gateway stops. A sleeping client stays asleep. */
   close(): void {
     if (!this.isCleanSession && (this.#state === 'asleep' || this.#state === 'awake')) {
       this.#isKept = true
@@ -326,7 +326,7 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  /** Another client has taken the id, or an administrator has ended it. */
+  /** Another client has taken over the client ID, or an administrator has disconnected it. */
   #handleClosed(): void {
     this.#mqtt = undefined
     if (this.#state === 'connecting') return this.#refuse(returnCodes.notSupported)
@@ -382,7 +382,7 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  /** [6.4] The new will comes with a connection that takes the place of this one; the session stays. */
+  /** [6.4] The new will needs a new connection; the session stays. */
   #changeWillTopic({ topic, flags }: SnRequest & { type: 'willtopicupd' }): void {
     if (topic !== undefined && parseTopicName(topic) === undefined)
       return this.#dependencies.send(writeResponse('willtopicresp', returnCodes.notSupported))
@@ -440,7 +440,7 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  /** All that waited here is through: what waits in the session comes before the answer to a ping of ours. */
+  /** Messages in the session come before the answer to a ping of the gateway. */
   #endWakingIfQuiet(): void {
     if (this.#state !== 'awake' || !this.#deliveries.isEmpty || this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = true
@@ -480,7 +480,7 @@ export class SnClient {
     this.#lostAtMs = this.#dependencies.nowMs() + lostAfterMs(durationSeconds)
   }
 
-  /** The broker watches the keep alive of its side, too. */
+  /** The broker monitors the keep alive of its side, too. */
   #planPing(): void {
     const seconds = this.#keepAliveSeconds
     this.#nextPingAtMs = seconds === 0 ? Infinity : this.#dependencies.nowMs() + (seconds * msPerSecond) / 2

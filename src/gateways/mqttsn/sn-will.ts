@@ -1,11 +1,11 @@
-// The will of an MQTT-SN client, which comes in two packets and is changed in two [6.3, 6.4].
+// The will of an MQTT-SN client, which is set and changed by two packets [6.3, 6.4].
 
 import { parseTopicName, TopicTable, type Will } from '../../protocol/index.ts'
 import type { GatewayPublication } from '../gateway.ts'
 import type { KeptWill } from './kept-sessions.ts'
 import type { SnFlags } from './packets.ts'
 
-/** It is the last packet of its connection: no other one is answered any more. */
+/** The last packet of its connection: no other one is answered after it. */
 const lastPacketId = 0xffff
 const none = Buffer.alloc(0)
 
@@ -17,7 +17,7 @@ export class SnWill {
     return this.#topic !== undefined
   }
 
-  /** Undefined: there is no will any more. */
+  /** Undefined: the will is deleted. */
   setTopic(name: string | undefined, flags: SnFlags): void {
     this.#topic = name === undefined ? undefined : { name, flags }
     if (name === undefined) this.#message = undefined
@@ -27,7 +27,7 @@ export class SnWill {
     this.#message = Buffer.from(message)
   }
 
-  /** As it is kept across restarts. */
+  /** As it is stored across restarts. */
   get kept(): KeptWill | undefined {
     if (this.#topic === undefined) return undefined
     return { topic: this.#topic.name, flags: this.#topic.flags, message: (this.#message ?? none).toString('base64') }

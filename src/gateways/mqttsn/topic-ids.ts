@@ -1,7 +1,7 @@
-// The topic ids of one client [6.5]: each stands for a name, in both directions. Ids of the configuration (predefined
-// ones) are the same for all clients and are not given again.
+// Topic IDs of one client [6.5]: each stands for a name, in both directions. Configured (predefined) IDs are the same
+// for all clients and are not assigned again.
 
-/** Registered names of one client. */
+/** Maximum registered names of one client. */
 export const maxTopicIds = 4_096
 const firstId = 1
 const lastId = 0xfffe
@@ -24,7 +24,7 @@ export class PredefinedTopics {
   }
 }
 
-/** Keeps the ids of a session across restarts. */
+/** Stores the IDs of a session across restarts. */
 export interface TopicIdStore {
   keep(id: number, name: string): void
   whenKept(done: () => void): void
@@ -36,7 +36,7 @@ export class TopicIds {
   readonly #predefined: PredefinedTopics
   readonly #names = new Map<number, string>()
   readonly #ids = new Map<string, number>()
-  /** Names whose id the client has been told. */
+  /** Names whose ID the client knows. */
   readonly #known = new Set<string>()
   #next = firstId
 
@@ -48,7 +48,7 @@ export class TopicIds {
     return this.#names.get(id)
   }
 
-  /** The id of the name; it gets one if it has none. Undefined: there is no room. */
+  /** Returns the ID of the name, and assigns one if needed. Undefined: the limit is reached. */
   register(name: string): number | undefined {
     const known = this.#ids.get(name)
     if (known !== undefined) return known
@@ -61,12 +61,12 @@ export class TopicIds {
     return id
   }
 
-  /** An id that was kept. */
+  /** Restores a stored ID. */
   restore(id: number, name: string): void {
     this.#set(id, name)
   }
 
-  /** Calls back when all ids that were given out survive a restart, where they are to. */
+  /** Calls back when all assigned IDs are durable, if they are stored. */
   whenKept(done: () => void): void {
     if (this.keeper === undefined) done()
     else this.keeper.whenKept(done)
@@ -81,7 +81,7 @@ export class TopicIds {
     this.#ids.set(name, id)
   }
 
-  /** The client knows this id. */
+  /** The client knows this ID. */
   setKnown(name: string): void {
     this.#known.add(name)
   }
@@ -90,7 +90,7 @@ export class TopicIds {
     return this.#known.has(name)
   }
 
-  /** The client says that it does not know the id: it is told again. */
+  /** The client does not know the ID: it is registered again. */
   setUnknown(id: number): void {
     const name = this.#names.get(id)
     if (name !== undefined) this.#known.delete(name)
@@ -100,7 +100,7 @@ export class TopicIds {
     return [...this.#ids.keys()].filter((name) => !this.#known.has(name))
   }
 
-  /** A client that has connected anew may have lost them. */
+  /** A client that has reconnected may have lost them. */
   setAllUnknown(): void {
     this.#known.clear()
   }

@@ -1,10 +1,10 @@
-// Packets of MQTT-SN 1.2 [5.4] that a gateway sends.
+// Encodes packets of MQTT-SN 1.2 [5.4] of a gateway.
 
 import { packetTypes, type SnQoS, type TopicKind } from './packets.ts'
 
-/** Longer ones have a length of three octets [5.2.1]. */
+/** Longer ones have a length of three bytes [5.2.1]. */
 const maxShortBytes = 255
-/** What a UDP datagram holds at most over IPv4. */
+/** Maximum UDP datagram over IPv4. */
 export const maxDatagramBytes = 65_507
 
 function packet(type: number, body: Buffer): Buffer {
@@ -76,7 +76,7 @@ export interface SnPublishFields {
   readonly payload: Buffer
 }
 
-/** Undefined: it does not fit into a datagram. */
+/** Undefined: too large for a datagram. */
 export function writePublish(fields: SnPublishFields): Buffer | undefined {
   const { topicId, messageId, payload } = fields
   if (payload.length + 9 > maxDatagramBytes) return undefined
@@ -84,7 +84,7 @@ export function writePublish(fields: SnPublishFields): Buffer | undefined {
   return packet(packetTypes.publish, Buffer.concat([head, payload]))
 }
 
-/** Wrapped for a forwarder [5.4.20]. */
+/** Encapsulates a packet for a forwarder [5.4.20]. */
 export function wrapForwarded(node: Buffer, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of(node.length + 3, packetTypes.forward, 0), node, bytes])
 }

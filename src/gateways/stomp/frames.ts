@@ -1,10 +1,10 @@
-// STOMP frames [STOMP 1.2, "STOMP Frames"; 1.0 and 1.1 where they differ] as values, read from a stream and written to it.
+// Encodes and decodes STOMP frames [STOMP 1.2, "STOMP Frames"; 1.0 and 1.1 where they differ].
 
 export type StompVersion = '1.0' | '1.1' | '1.2'
 
 export interface StompFrame {
   readonly command: string
-  /** Of a header that comes several times the first counts. */
+  /** Of a repeated header the first value counts. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
 }
@@ -26,13 +26,13 @@ const empty = Buffer.alloc(0)
 const escapes: Readonly<Record<string, string>> = { '\\n': '\n', '\\c': ':', '\\\\': '\\', '\\r': '\r' }
 const written: Readonly<Record<string, string>> = { '\n': '\\n', ':': '\\c', '\\': '\\\\', '\r': '\\r' }
 
-/** Reads frames from chunks of any size. After a problem it reads no more. */
+/** Decodes frames from chunks of any size. Stops after a problem. */
 export class StompDecoder {
-  /** As negotiated: headers are escaped from 1.1 on, `\r` from 1.2 on. */
+  /** Negotiated version: headers are escaped from 1.1 on, `\r` from 1.2 on. */
   version: StompVersion = '1.0'
   readonly #limits: StompLimits
   #state: 'command' | 'headers' | 'body' | 'broken' = 'command'
-  /** The part of a line or of a body that has come. */
+  /** The received part of a line or body. */
   #parts: Buffer[] = []
   #bytes = 0
   #command = ''
@@ -125,7 +125,7 @@ export class StompDecoder {
     return { at: end + 1, reading: { frame: { command: this.#command, headers: this.#headers, body: this.#take() } } }
   }
 
-  /** Copied: a small part must not keep a whole chunk. */
+  /** A copy, so that a small part does not keep a whole chunk in memory. */
   #keep(part: Buffer): void {
     if (part.length === 0) return
     this.#parts.push(Buffer.from(part))
@@ -154,7 +154,7 @@ function unescaped(text: string, version: StompVersion): string | undefined {
   return isDefined ? plain : undefined
 }
 
-/** What 1.0 cannot write (a header with an end of line) is left out. */
+/** Headers that 1.0 cannot encode (with an end of line) are omitted. */
 export function writeFrame(
   command: string,
   headers: readonly (readonly [string, string])[],

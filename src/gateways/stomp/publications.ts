@@ -1,4 +1,4 @@
-// What a STOMP client sends: SEND becomes PUBLISH, at once or when its transaction is committed.
+// Converts SEND into PUBLISH, at once or when its transaction is committed.
 
 import {
   type AckPacket,
@@ -12,15 +12,15 @@ import {
 import { type MqttConnection, publishFieldsOf } from '../gateway.ts'
 import type { StompFrame } from './frames.ts'
 
-/** Of one client: publications that the broker has not answered. */
+/** Maximum publications of one client without a response of the broker. */
 export const maxUnanswered = 1_024
 const maxTransactions = 16
-/** Of all open transactions of one client. */
+/** Maximum frames in all open transactions of one client. */
 const maxTransactionFrames = 1_024
 const maxTransactionBytes = 4_194_304
 const cachedTopics = 64
 
-/** Headers that mean something here; all others go along with the message. */
+/** Headers with a meaning here; all others become user properties. */
 const ownHeaders = new Set([
   'destination',
   'content-length',
@@ -41,7 +41,7 @@ interface Message {
   readonly properties: MessageProperties | undefined
 }
 
-/** Called once: undefined when the broker has everything, else why it has not. */
+/** Called once: undefined when the broker has acknowledged everything, otherwise with the reason. */
 export type Settled = (problem: string | undefined) => void
 
 /** ACK and NACK within a transaction. */
@@ -68,7 +68,7 @@ export class Publications {
     return this.#unanswered.size
   }
 
-  /** A problem is for ERROR. `settled` is called where there is none. */
+  /** A problem is for ERROR. Otherwise `settled` is called. */
   send(frame: StompFrame, settled: Settled): string | undefined {
     const message = messageIn(frame)
     if (typeof message === 'string') return message
@@ -153,7 +153,7 @@ export class Publications {
     done(undefined)
   }
 
-  /** There is always a free one: reading stops at `maxUnanswered`, and a transaction holds no more than that. */
+  /** One is always free: reading pauses at `maxUnanswered`, and a transaction has no more than that. */
   #takePacketId(): number {
     do this.#nextPacketId = this.#nextPacketId >= 0xffff ? 1 : this.#nextPacketId + 1
     while (this.#unanswered.has(this.#nextPacketId))

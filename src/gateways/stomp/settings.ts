@@ -1,6 +1,6 @@
 import type { ClientInfoOverride } from '../client-info.ts'
 
-/** Of one gateway, as the configuration has them: `gateway.stomp`. */
+/** Settings of one gateway: `gateway.stomp`. */
 export interface StompSettings {
   readonly maxHeaders: number
   readonly maxHeaderBytes: number

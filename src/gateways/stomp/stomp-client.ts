@@ -1,4 +1,4 @@
-// One STOMP client: what it says becomes MQTT 5.0 on its connection to the broker, and the other way round.
+// One STOMP client: converts its frames into MQTT 5.0 on its connection to the broker, and vice versa.
 //
 //   CONNECT ─> connecting ──CONNACK──> connected ──DISCONNECT, ERROR──> ended
 
@@ -25,11 +25,11 @@ import type { StompSettings } from './settings.ts'
 import { Subscriptions } from './subscriptions.ts'
 
 const versions: readonly StompVersion[] = ['1.2', '1.1', '1.0']
-/** Messages that the broker sends before the first of them is acknowledged. */
+/** Maximum unacknowledged messages of the broker. */
 const receiveMaximum = 64
-/** Shorter intervals than this are neither promised nor asked for. */
+/** Minimum heart-beat interval in both directions. */
 const minHeartBeatMs = 1_000
-/** A client is lost after so many of its intervals without an octet. */
+/** A client is lost after this number of its intervals without data. */
 const lostAfter = 2
 const idBytes = 8
 const msPerSecond = 1_000
@@ -55,7 +55,7 @@ export class StompClient implements GatewayStreamCallbacks {
   #state: 'new' | 'connecting' | 'connected' | 'ended' = 'new'
   #version: StompVersion = '1.0'
   #mqtt: MqttConnection | undefined
-  /** Of the CONNECT: what CONNECTED says of heart-beats. */
+  /** Negotiated heart-beats of CONNECT. */
   #heartBeats: readonly [sendMs: number, expectMs: number] = [0, 0]
   #heardAtMs: number
   #nextHeartBeatMs = Infinity
@@ -81,7 +81,7 @@ export class StompClient implements GatewayStreamCallbacks {
     return this.#state === 'ended'
   }
 
-  /** When `tick` is to be called. */
+  /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
     return Math.min(this.#lostAtMs, this.#nextHeartBeatMs, this.#nextPingMs)
@@ -130,7 +130,7 @@ export class StompClient implements GatewayStreamCallbacks {
   }
 
   get #lostAtMs(): number {
-    // What stands still because of us is no silence.
+    // While reading is paused, the client is not silent.
     if (this.#isReadingPaused) return Infinity
     if (this.#state !== 'connected') return this.#heardAtMs + this.#dependencies.settings.idleTimeoutMs
     const [, expectMs] = this.#heartBeats
@@ -152,7 +152,7 @@ export class StompClient implements GatewayStreamCallbacks {
   #carryOut(frame: StompFrame, settled: Settled): string | undefined {
     const { command, headers } = frame
     const transaction = headers.get('transaction')
-    /** What is done when it returns. */
+    /** For frames that are complete when it returns. */
     const done = (problem: string | undefined): string | undefined => {
       if (problem === undefined) settled(undefined)
       return problem
@@ -184,7 +184,7 @@ export class StompClient implements GatewayStreamCallbacks {
     }
   }
 
-  /** Of a transaction that is committed. */
+  /** In a committed transaction. */
   #acknowledge(frame: StompFrame): void {
     const problem = this.#subscriptions.acknowledge(frame, this.#version)
     if (problem !== undefined) this.#fail(problem, frame)
@@ -284,7 +284,7 @@ export class StompClient implements GatewayStreamCallbacks {
   #deliver(packet: PublishPacket): void {
     for (const { headers, body } of this.#subscriptions.deliver(packet, this.#version))
       this.#send('MESSAGE', headers, body)
-    // A client that does not read is the broker's to deal with, as any other.
+    // The broker handles a slow client, as any other.
     if (this.#stream.unsentBytes > maxUnsentBytes) this.#mqtt?.pause()
   }
 
@@ -322,7 +322,7 @@ export class StompClient implements GatewayStreamCallbacks {
     this.#stream.write(writeFrame(command, headers, body, this.#version))
   }
 
-  /** Says what is wrong and closes [STOMP 1.2, "ERROR"]. */
+  /** Reports an error and closes [STOMP 1.2, "ERROR"]. */
   #fail(problem: string, frame?: StompFrame): void {
     if (this.isEnded) return
     const receipt = frame?.headers.get('receipt')

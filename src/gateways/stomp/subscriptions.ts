@@ -1,4 +1,4 @@
-// What a STOMP client subscribes to, and what it has been sent and not acknowledged.
+// Subscriptions of a STOMP client, and its unacknowledged messages.
 
 import {
   type PacketId,
@@ -11,14 +11,14 @@ import type { MqttConnection } from '../gateway.ts'
 import type { Settled } from './publications.ts'
 import type { StompFrame, StompVersion } from './frames.ts'
 
-/** Of one client. */
+/** Maximum of one client. */
 const maxSubscriptions = 1_024
 const noLocalHeader = 'no-local'
 
 type AckMode = 'auto' | 'client' | 'client-individual'
 
 interface Subscription {
-  /** As the client calls it. In 1.0 it may be without. */
+  /** The client's ID. In 1.0 it may be absent. */
   readonly id: string | undefined
   readonly filter: TopicFilter
   readonly ackMode: AckMode
@@ -28,7 +28,7 @@ interface Subscription {
 
 interface Unacknowledged {
   readonly subscription: Subscription
-  /** Undefined: a message of QoS 0, which the broker wants no answer for. */
+  /** Undefined: a QoS 0 message, which the broker does not expect to be acknowledged. */
   readonly packetId: PacketId | undefined
 }
 
@@ -42,7 +42,7 @@ export class Subscriptions {
   /** By the identifier for the broker. */
   readonly #known = new Map<number, Subscription>()
   readonly #waiting = new Map<PacketId, { readonly identifier: number; readonly settled: Settled }>()
-  /** By message id, oldest first. */
+  /** By message ID, oldest first. */
   readonly #unacknowledged = new Map<string, Unacknowledged>()
   #nextIdentifier = 1
   #nextPacketId = 0
@@ -52,7 +52,7 @@ export class Subscriptions {
     this.#mqtt = mqtt
   }
 
-  /** A problem is for ERROR. `settled` is called when the broker has answered. */
+  /** A problem is for ERROR. `settled` is called after the response of the broker. */
   subscribe({ headers }: StompFrame, version: StompVersion, settled: Settled): string | undefined {
     const id = headers.get('id')
     if (id === undefined && version !== '1.0') return 'SUBSCRIBE without id'
@@ -107,7 +107,10 @@ export class Subscriptions {
     waiting.settled(isRefused ? `${why} ${filter} (reason code ${reasonCode})` : undefined)
   }
 
-  /** What is to be sent as MESSAGE, one for each subscription. The broker is answered when the client has acknowledged them. */
+  /**
+   * Returns the MESSAGE frames, one for each subscription. The message is acknowledged to the broker after the client
+   * has acknowledged them.
+   */
   deliver(packet: PublishPacket, version: StompVersion): readonly StompMessage[] {
     const identifiers = packet.properties?.subscriptionIdentifiers ?? []
     const matching = identifiers.flatMap((identifier) => this.#known.get(identifier) ?? [])
@@ -126,7 +129,7 @@ export class Subscriptions {
     })
   }
 
-  /** ACK and NACK: what is not taken is gone, too, as MQTT has no way to say so. */
+  /** Handles ACK and NACK: a NACK also ends the delivery, because MQTT has no packet for it. */
   acknowledge({ command, headers }: StompFrame, version: StompVersion): string | undefined {
     const messageId = version === '1.2' ? headers.get('id') : headers.get('message-id')
     const known = messageId === undefined ? undefined : this.#unacknowledged.get(messageId)
@@ -169,7 +172,7 @@ function headersOf(
     ['content-length', String(frameEnd - payloadStart)],
     ...(properties?.contentType === undefined ? [] : [['content-type', properties.contentType] as const]),
     ...(retain ? [['retain', 'true'] as const] : []),
-    // Of headers that come twice the first counts: a message cannot change what stands above.
+    // Of a repeated header the first value counts, so a message cannot replace those above.
     ...(properties?.userProperties ?? []),
   ]
 }
