@@ -10,6 +10,7 @@ import type {
   BanRecord,
   CredentialRecord,
   KeptPassword,
+  SecondFactor,
   NamespaceRecord,
   NamespaceRecordLimits,
   PskRecord,
@@ -114,6 +115,13 @@ const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxByt
 const maxNameBytes = 1_024
 const maxDescriptionBytes = 4_096
 
+/** Codes that were used up stay so. */
+const secondFactor: Field<SecondFactor> = object<SecondFactor>({
+  secret: hash,
+  isConfirmed: boolean,
+  lastStep: number({ min: 0, max: Number.MAX_SAFE_INTEGER, isWhole: true }),
+})
+
 const accounts = object<Omit<AccountRecord, 'kind'>>({
   name: text({ minBytes: 1, maxBytes: maxNameBytes }),
   description: text({ maxBytes: maxDescriptionBytes }),
@@ -121,6 +129,7 @@ const accounts = object<Omit<AccountRecord, 'kind'>>({
   namespace,
   password: passwordHash,
   createdAtMs: timestamp,
+  secondFactor: optional(secondFactor),
 })
 
 const apiKeys = object<Omit<ApiKeyRecord, 'kind'>>({

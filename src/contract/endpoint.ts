@@ -152,4 +152,9 @@ export const failureWithReason = Type.Object({
   reason: Type.String(),
   message: Type.String(),
   parts: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'What failed while the rest holds.' })),
+  mfa: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Of `BAD_MFA_TOKEN`: `error`, `mechanism`, and until a code was shown once `secret` and `uri`.',
+    }),
+  ),
 })

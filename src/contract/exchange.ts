@@ -12,6 +12,8 @@ export interface Failure {
   readonly message: string
   /** Symbol of the refusal in version 5 of the API. */
   readonly reason?: string
+  /** Of a login that needs a one-time code. */
+  readonly mfa?: Readonly<Record<string, string>>
 }
 
 export type Result<Reply> = { readonly reply: Reply } | { readonly failure: Failure }
@@ -64,7 +66,7 @@ export function readAnswer({ status, text }: Answer, isText: boolean): Result<un
     const message = `what answered is not the API of Godwit: status ${status}`
     return { failure: { kind: 'not-understood', code: 0, status, message } }
   }
-  const { code = 0, message = '', reason } = value as { code?: number; message?: string; reason?: string }
+  const { code = 0, message = '', reason, mfa } = value as Partial<Failure>
   if (isGood && code === 0) return { reply: value }
-  return { failure: { kind: 'refused', code, status, message, ...(reason === undefined ? {} : { reason }) } }
+  return { failure: { kind: 'refused', code, status, message, ...(reason && { reason }), ...(mfa && { mfa }) } }
 }

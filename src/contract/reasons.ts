@@ -27,6 +27,7 @@ export const reasons = {
   BAD_TOKEN: { result: 'wrongCredentials', status: 401, sentence: 'unknown token' },
   TOKEN_TIME_OUT: { result: 'tokenExpired', status: 401, sentence: 'the login expired' },
   BAD_USERNAME_OR_PWD: { result: 'wrongCredentials', status: 401, sentence: 'invalid user name or password' },
+  BAD_MFA_TOKEN: { result: 'wrongCredentials', status: 401, sentence: 'missing or invalid one-time code' },
   WRONG_TOKEN_OR_USERNAME: { result: 'wrongCredentials', status: 401, sentence: 'the token belongs to another user' },
   UNAUTHORIZED_ROLE: { result: 'wrongCredentials', status: 403, sentence: 'the role does not allow this operation' },
   FORBIDDEN: { result: 'wrongCredentials', status: 403, sentence: 'access to this object is denied' },

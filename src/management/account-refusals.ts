@@ -29,6 +29,11 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
     reason: 'BAD_REQUEST',
     words: (name) => `the password of ${name} is set by http_server.password: change it there`,
   },
+  'has-mfa': {
+    code: 'invalidParameter',
+    reason: 'CONFLICT',
+    words: (name) => `${name} has a second factor: an administrator removes it first`,
+  },
   'wrong-password': {
     code: 'wrongOldPassword',
     reason: 'ERROR_PWD_NOT_MATCH',

@@ -14,6 +14,8 @@ export interface ApiErrorFields {
   readonly parts?: Readonly<Record<string, string>> | undefined
   /** The account whose password was wrong in an authenticated request: the response is delayed like a failed login. */
   readonly guessedAccount?: string | undefined
+  /** What a login with a second factor has to know. */
+  readonly mfa?: Readonly<Record<string, string>> | undefined
 }
 
 export class ApiError implements ApiErrorFields {
@@ -23,14 +25,16 @@ export class ApiError implements ApiErrorFields {
   readonly reason: ReasonName
   readonly parts: Readonly<Record<string, string>> | undefined
   readonly guessedAccount: string | undefined
+  readonly mfa: Readonly<Record<string, string>> | undefined
 
-  constructor({ code, status, message, reason, parts, guessedAccount }: ApiErrorFields) {
+  constructor({ code, status, message, reason, parts, guessedAccount, mfa }: ApiErrorFields) {
     this.code = code
     this.status = status
     this.message = message
     this.reason = reason
     this.parts = parts
     this.guessedAccount = guessedAccount
+    this.mfa = mfa
   }
 
   /** Returns the same refusal with a reason of version 5. */
@@ -40,6 +44,10 @@ export class ApiError implements ApiErrorFields {
 
   withParts(parts: Readonly<Record<string, string>>): ApiError {
     return new ApiError({ code: this.code, status: this.status, message: this.message, reason: this.reason, parts })
+  }
+
+  withMfa(mfa: Readonly<Record<string, string>>): ApiError {
+    return new ApiError({ code: this.code, status: this.status, message: this.message, reason: this.reason, mfa })
   }
 
   withGuessedAccount(guessedAccount: string): ApiError {
@@ -78,7 +86,7 @@ export function refuseFor(reason: ReasonName, message: string): ApiError {
 const reasonsOfBoth: ReadonlySet<ReasonName> = new Set<ReasonName>(['NOT_MATCH'])
 
 /** Returns the response body for `url`. */
-export function bodyOfError({ code, reason, message, parts }: ApiError, url: string): string {
+export function bodyOfError({ code, reason, message, parts, mfa }: ApiError, url: string): string {
   const hasReason = /^\/api\/v5(?![^/?#])/.test(url) || reasonsOfBoth.has(reason)
-  return JSON.stringify(hasReason ? { code, reason, message, parts } : { code, message })
+  return JSON.stringify(hasReason ? { code, reason, message, parts, mfa } : { code, message })
 }

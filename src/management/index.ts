@@ -68,6 +68,7 @@ export {
   type Accounts,
   type Authenticator,
   type Logins,
+  type SecondFactors,
   type SignedIn,
   type LoginMethods,
   socketAuthenticator,

@@ -20,6 +20,20 @@ export interface Accounts {
   signIn(name: string, password: string, from: string, gone?: AbortSignal): Promise<SignedIn | 'well-known' | undefined>
 }
 
+/** Result of a one-time code. `missing`: the request has none; `secret`, in base 32, until a code was accepted once. */
+export type CodeCheck =
+  | 'not-needed'
+  | 'passed'
+  | 'wrong'
+  | 'too-many'
+  | { readonly missing: true; readonly secret?: string; readonly uri?: string }
+
+/** Knows which accounts need a one-time code beside the password. */
+export interface SecondFactors {
+  /** `code` undefined: the request has none. A code is accepted once. */
+  check(name: string, code: string | undefined): Promise<CodeCheck>
+}
+
 /** Tokens of logins. */
 export interface Logins {
   /** Returns a token for an authenticated account; undefined: the account was deleted. */
@@ -41,6 +55,7 @@ export interface LoginMethods {
   /** undefined: tokens are not accepted. */
   readonly tokens: Tokens | undefined
   readonly logins: Logins
+  readonly secondFactors: SecondFactors
   /** No authentication: `http_server.auth_type = no_auth`. */
   readonly isOpen: boolean
 }
@@ -58,11 +73,18 @@ export interface Authenticator {
   readonly isOpen: boolean
   /** Checks the Authorization header of a request from `address`. Resolves with a refusal after its delay. */
   authenticate(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | ApiError>
-  /** Does the same for a name and a password from elsewhere. */
-  signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | ApiError>
+  /** Does the same for a name and a password from elsewhere, and a one-time code where there is one. */
+  signIn(name: string, password: string, address: string, shown?: ShownBeside): Promise<Caller | ApiError>
   /** An authenticated caller has sent a wrong password of `name`. Resolves when the response may be sent. */
   recordFailure(name: string, address: string): Promise<void>
   readonly logins: Logins
+}
+
+export interface ShownBeside {
+  /** As in `RequestFacts`. */
+  readonly gone?: AbortSignal | undefined
+  /** A one-time code. */
+  readonly code?: string | undefined
 }
 
 /** The wrong credentials: a name, or a token. */
@@ -125,10 +147,15 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     await authQueue.recordFailure(address, shown, gone)
     return refusal
   }
-  const signIn: Authenticator['signIn'] = async (name, password, address, gone) => {
+  const signIn: Authenticator['signIn'] = async (name, password, address, { gone, code } = {}) => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
     const found = await ways.accounts.signIn(name, password, address, gone)
     if (found === undefined) return delayed(wrongCredentials(), { name }, address, gone)
+    if (found !== 'well-known' && found.by === 'account') {
+      const checked = await ways.secondFactors.check(name, code)
+      if (checked === 'wrong') await authQueue.recordFailure(address, { name }, gone)
+      if (checked !== 'passed' && checked !== 'not-needed') return refuseCode(checked)
+    }
     authQueue.recordSuccess(address, name)
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownPasswordText)
     return { ...found, address }
@@ -153,10 +180,25 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     const read = readAuthorization(authorization, ways.tokens !== undefined)
     if (read instanceof RefusalValue) return read
     if ('token' in read) return signInByToken(read.token, address, request)
-    return signIn(read.name, read.password, address, request.gone)
+    return signIn(read.name, read.password, address, request)
   }
   const recordFailure = (name: string, address: string): Promise<void> => authQueue.recordFailure(address, { name })
   return { isOpen: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins }
+}
+
+function refuseCode(checked: Exclude<CodeCheck, 'passed' | 'not-needed'>): ApiError {
+  const mechanism = 'totp'
+  if (typeof checked === 'object') {
+    const { secret, uri } = checked
+    const told: Record<string, string> = secret === undefined || uri === undefined ? {} : { secret, uri }
+    const words = 'this account needs a one-time code: POST /api/v5/login with mfa_token'
+    return refuseFor('BAD_MFA_TOKEN', words).withMfa({ error: 'missing_mfa_token', mechanism, ...told })
+  }
+  const words =
+    checked === 'wrong'
+      ? 'the one-time code is wrong or used up: wait for the next one'
+      : 'too many wrong one-time codes: wait five minutes'
+  return refuseFor('BAD_MFA_TOKEN', words).withMfa({ error: 'bad_mfa_token', mechanism })
 }
 
 type SignedInByToken = Awaited<ReturnType<Tokens['signIn']>> | 'wrong'

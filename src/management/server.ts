@@ -450,6 +450,7 @@ const loginReasons: ReadonlySet<string> = new Set<ReasonName>([
   'BAD_TOKEN',
   'TOKEN_TIME_OUT',
   'BAD_USERNAME_OR_PWD',
+  'BAD_MFA_TOKEN',
   'WRONG_TOKEN_OR_USERNAME',
 ])
 

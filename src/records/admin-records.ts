@@ -26,6 +26,17 @@ export interface AccountRecord {
   namespace: string | undefined
   password: KeptPassword
   createdAtMs: number
+  /** undefined: the password is enough. */
+  secondFactor?: SecondFactor | undefined
+}
+
+/** One-time codes by RFC 6238. */
+export interface SecondFactor {
+  secret: Uint8Array
+  /** A code of it was accepted: the secret is not shown any more. */
+  isConfirmed: boolean
+  /** Number of the interval whose code was shown last, 0 before: codes of it and before are used up. */
+  lastStep: number
 }
 
 /** A program with an id and a secret. */

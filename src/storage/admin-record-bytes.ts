@@ -4,7 +4,13 @@
 //   api key       39  id ...
 //   namespace     3a  name ...
 
-import type { KeptPassword, NamespaceRecord, OperatorRecord, OperatorRecordKey } from '../records/index.ts'
+import type {
+  KeptPassword,
+  NamespaceRecord,
+  OperatorRecord,
+  OperatorRecordKey,
+  SecondFactor,
+} from '../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { enumValueOf, writeEnumCode } from './enum-codes.ts'
@@ -37,7 +43,10 @@ export function writeAdminValue(writer: ByteWriter, record: OperatorRecord): voi
   writer.byte(record.namespace === undefined ? 0 : 1)
   if (record.namespace !== undefined) writer.text(record.namespace)
   writer.text(record.description)
-  if (record.kind === 'account') return writePassword(writer, record.password)
+  if (record.kind === 'account') {
+    writePassword(writer, record.password)
+    return writeSecondFactor(writer, record.secondFactor)
+  }
   writer.text(record.name)
   writer.byte(record.isEnabled ? 1 : 0)
   writer.byte(record.expiresAtMs === undefined ? 0 : 1)
@@ -95,6 +104,12 @@ export function readAccount2(key: Buffer, reader: ByteReader): OperatorRecord {
   }
 }
 
+export function readAccount3(key: Buffer, reader: ByteReader): OperatorRecord {
+  const plain = readAccount2(key, reader)
+  const secondFactor = readSecondFactor(reader)
+  return plain.kind !== 'account' || secondFactor === undefined ? plain : { ...plain, secondFactor }
+}
+
 export function readApiKey1(key: Buffer, reader: ByteReader): OperatorRecord {
   return {
     kind: 'api-key',
@@ -123,6 +138,19 @@ export function readApiKey2(key: Buffer, reader: ByteReader): OperatorRecord {
     expiresAtMs: reader.byte() === 0 ? undefined : reader.float(),
     secret: readPassword(reader),
   }
+}
+
+function writeSecondFactor(writer: ByteWriter, factor: SecondFactor | undefined): void {
+  writer.byte(factor === undefined ? 0 : 1)
+  if (factor === undefined) return
+  writer.blob(factor.secret)
+  writer.byte(factor.isConfirmed ? 1 : 0)
+  writer.float(factor.lastStep)
+}
+
+function readSecondFactor(reader: ByteReader): SecondFactor | undefined {
+  if (reader.byte() === 0) return undefined
+  return { secret: reader.blob(), isConfirmed: reader.byte() !== 0, lastStep: reader.float() }
 }
 
 function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, salt, hash }: KeptPassword): void {

@@ -23,6 +23,7 @@ import type { ByteWriter } from './byte-writer.ts'
 import {
   readAccount1,
   readAccount2,
+  readAccount3,
   readApiKey1,
   readApiKey2,
   readNamespace1,
@@ -168,7 +169,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   psk: [readPsk1],
   rule: [readRule1],
   ban: [readBan1],
-  account: [readAccount1, readAccount2],
+  account: [readAccount1, readAccount2, readAccount3],
   'api-key': [readApiKey1, readApiKey2],
   namespace: [readNamespace1, readNamespace2],
 }

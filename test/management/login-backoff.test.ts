@@ -11,6 +11,9 @@ const here = '192.0.2.1'
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const basic = (text: string): string => Buffer.from(text).toString('base64')
 
+/** Nobody has one. */
+const secondFactors = { check: async () => 'not-needed' as const }
+
 describe('the wait for the answer to a wrong password', () => {
   test('grows with each one at an address and name, up to ten seconds, and is forgotten in time', () => {
     let nowMs = 1_000
@@ -68,7 +71,7 @@ describe('at the door', () => {
 
   test('who is right comes in at once, however often somebody else was wrong', async () => {
     const waitingRoom = new AuthQueue(silent, () => 0)
-    const door = createAuthenticator({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
     assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
     waitingRoom.close()
@@ -77,7 +80,7 @@ describe('at the door', () => {
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
     const waitingRoom = new AuthQueue(silent, () => 0)
-    const door = createAuthenticator({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
     const found = await door.authenticate(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
     for (const [header, code] of [
@@ -133,7 +136,7 @@ describe('a sign-in that failed', () => {
     const waitingRoom = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
     const accounts = { signIn: async () => undefined }
     const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
-    const door = createAuthenticator({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
     await door.authenticate(`Basic ${basic('ann:a password')}`, here)
     await door.authenticate('Bearer something-secret', here)
     assert.equal(said.length, 2)

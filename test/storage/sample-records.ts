@@ -137,6 +137,7 @@ const oneOfEachKindOfNode: readonly (AccessRecord | OperatorRecord)[] = [
       hash: Buffer.alloc(32, 2),
     },
     createdAtMs: 1_700_000_000_003,
+    secondFactor: { secret: Buffer.alloc(20, 3), isConfirmed: true, lastStep: 58_000_000 },
   },
   {
     kind: 'api-key',

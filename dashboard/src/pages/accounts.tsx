@@ -60,9 +60,21 @@ function AccountList(): JSX.Element {
           { key: 'username', title: t('userName'), value: ({ username }) => username },
           { key: 'role', title: t('role'), value: ({ role }) => role },
           { key: 'namespace', title: t('namespace'), value: ({ namespace }) => namespace ?? t('global') },
+          { key: 'mfa', title: t('secondFactor'), value: ({ mfa }) => (mfa === 'none' ? t('no') : mfa.toUpperCase()) },
           { key: 'description', title: t('description'), value: ({ description }) => description },
         ]}
         actions={[
+          {
+            word: t('requireSecondFactor'),
+            isShown: ({ mfa }) => mfa === 'none',
+            run: ({ username }) => changeSecondFactor(true, username, found.reload),
+          },
+          {
+            word: t('removeSecondFactor'),
+            isDangerous: true,
+            isShown: ({ mfa }) => mfa !== 'none',
+            run: ({ username }) => changeSecondFactor(false, username, found.reload),
+          },
           {
             word: t('delete'),
             isDangerous: true,
@@ -74,6 +86,24 @@ function AccountList(): JSX.Element {
       {isAdding && <AccountDialog onClose={() => setAdding(false)} onDone={found.reload} />}
     </>
   )
+}
+
+function changeSecondFactor(isRequired: boolean, username: string, onDone: () => void): void {
+  const act = t(isRequired ? 'requireSecondFactor' : 'removeSecondFactor')
+  askBefore({
+    title: `${act} ${visible(username)}`,
+    text: t(isRequired ? 'requireSecondFactorText' : 'removeSecondFactorText'),
+    act,
+    run: async () => {
+      const call = { params: { username } }
+      const result = isRequired
+        ? await api.change_mfa({ ...call, body: { mechanism: 'totp' } })
+        : await api.remove_mfa(call)
+      tellResult(`${t('secondFactor')}: ${username}`, result)
+      onDone()
+      return true
+    },
+  })
 }
 
 interface DialogProps {

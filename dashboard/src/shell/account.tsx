@@ -6,7 +6,8 @@ import { Name } from '../parts/values.tsx'
 import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { language, theme, timeZone } from '../state/preferences.ts'
-import { tellDone } from '../state/results.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellDone, tellResult } from '../state/results.ts'
 import { endSession, session } from '../state/session.ts'
 
 export function AccountMenu(): JSX.Element {
@@ -84,6 +85,9 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
           <button type="button" onClick={onChangePassword}>
             {t('changePassword')}
           </button>
+          <button type="button" onClick={() => requireSecondFactor(who.username)}>
+            {t('requireSecondFactor')}
+          </button>
           <button type="button" onClick={() => void signOut(who.username)}>
             {t('signOut')}
           </button>
@@ -91,6 +95,22 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
       )}
     </div>
   )
+}
+
+/** The next sign-in shows the secret: so it begins now. */
+function requireSecondFactor(username: string): void {
+  askBefore({
+    title: t('requireSecondFactor'),
+    text: t('requireOwnSecondFactorText'),
+    act: t('requireSecondFactor'),
+    run: async () => {
+      const body = { mechanism: 'totp' } as const
+      const result = await api.change_mfa({ params: { username }, body }, { namespace: null })
+      if ('failure' in result) tellResult(t('requireSecondFactor'), result)
+      else await signOut(username)
+      return true
+    },
+  })
 }
 
 /** The login ends at the broker; the page forgets the token whether that succeeds or not. */

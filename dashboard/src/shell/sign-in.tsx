@@ -1,14 +1,56 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { TextField } from '../parts/fields.tsx'
+import { CopyButton } from '../parts/values.tsx'
 import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { beginSession, hasSessionEnded, roleFrom } from '../state/session.ts'
 import { Connection } from './connection.tsx'
 
+/** What the broker says of it: the secret until a code was shown once. */
+interface SecondFactor {
+  readonly secret: string | undefined
+  readonly uri: string | undefined
+}
+
+interface CodeProps extends SecondFactor {
+  readonly code: string
+  readonly onInput: (code: string) => void
+}
+
+function CodeField({ secret, uri, code, onInput }: CodeProps): JSX.Element {
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => place.current?.querySelector('input')?.focus(), [])
+  return (
+    <div ref={place}>
+      {secret !== undefined && uri !== undefined && (
+        <>
+          <p role="status">{t('mfaSetUp')}</p>
+          <p>
+            <code class="secret">{secret}</code> <CopyButton text={secret} what={t('secret')} />
+          </p>
+          <p>
+            <code class="secret">{uri}</code> <CopyButton text={uri} what={t('mfaAddress')} />
+          </p>
+        </>
+      )}
+      <TextField
+        label={t('oneTimeCode')}
+        value={code}
+        onInput={onInput}
+        autocomplete="one-time-code"
+        isRequired={true}
+        hint={t('oneTimeCodeHint')}
+      />
+    </div>
+  )
+}
+
 export function SignIn(): JSX.Element {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
+  const [secondFactor, setSecondFactor] = useState<SecondFactor>()
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const form = useRef<HTMLFormElement>(null)
@@ -19,9 +61,21 @@ export function SignIn(): JSX.Element {
   const signIn = async (event: Event): Promise<void> => {
     event.preventDefault()
     setBusy(true)
-    const result = await api.login({ body: { username, password } }, { namespace: null })
+    const result = await api.login(
+      { body: secondFactor === undefined ? { username, password } : { username, password, mfa_token: code } },
+      { namespace: null },
+    )
     setBusy(false)
+    setCode('')
+    if ('failure' in result && result.failure.reason === 'BAD_MFA_TOKEN') {
+      const { mfa = {}, message } = result.failure
+      const isMissing = mfa['error'] === 'missing_mfa_token'
+      setProblem(isMissing ? undefined : message)
+      if (isMissing) setSecondFactor({ secret: mfa['secret'], uri: mfa['uri'] })
+      return
+    }
     setPassword('')
+    setSecondFactor(undefined)
     if ('reply' in result) {
       const { token, role, namespace } = result.reply
       beginSession({ token, username, role: roleFrom(role), namespace: namespace ?? undefined })
@@ -37,12 +91,7 @@ export function SignIn(): JSX.Element {
       <Connection />
       <form ref={form} onSubmit={(event) => void signIn(event)}>
         <h1>{t('signIn')}</h1>
-        {hasSessionEnded.value && <p role="status">{t('sessionEnded')}</p>}
-        {problem !== undefined && (
-          <p role="alert" class="notice failed">
-            {problem}
-          </p>
-        )}
+        <Notices problem={problem} />
         <TextField
           label={t('userName')}
           value={username}
@@ -58,14 +107,34 @@ export function SignIn(): JSX.Element {
           autocomplete="current-password"
           isRequired={true}
         />
+        {secondFactor !== undefined && <CodeField {...secondFactor} code={code} onInput={setCode} />}
         <button type="submit" class="primary" disabled={isBusy}>
           {t('signIn')}
         </button>
-        <details>
-          <summary>{t('firstRunTitle')}</summary>
-          <p>{t('firstRunText')}</p>
-        </details>
+        <FirstRun />
       </form>
     </main>
+  )
+}
+
+function Notices({ problem }: { readonly problem: string | undefined }): JSX.Element {
+  return (
+    <>
+      {hasSessionEnded.value && <p role="status">{t('sessionEnded')}</p>}
+      {problem !== undefined && (
+        <p role="alert" class="notice failed">
+          {problem}
+        </p>
+      )}
+    </>
+  )
+}
+
+function FirstRun(): JSX.Element {
+  return (
+    <details>
+      <summary>{t('firstRunTitle')}</summary>
+      <p>{t('firstRunText')}</p>
+    </details>
   )
 }

@@ -11,7 +11,7 @@ type Known = typeof accountEndpoints
 export function accountHandlers(accounts: AccountOperations, authenticator: () => Authenticator): Handlers<Known> {
   return {
     check_password: async ({ body: { username, password }, caller, gone }) => {
-      const found = await authenticator().signIn(username, password, caller.address, gone)
+      const found = await authenticator().signIn(username, password, caller.address, { gone })
       return found instanceof RefusalValue ? found : { code: 0 }
     },
     ...userHandlers(accounts),

@@ -7,6 +7,7 @@ export interface User {
   /** undefined: in none. */
   readonly namespace: string | undefined
   readonly description: string
+  readonly mfa: 'none' | 'totp'
 }
 
 /** A program with an ID and a secret. */
@@ -42,19 +43,24 @@ export type AccountRefusal =
   /** The password is in the configuration. */
   | 'is-configured'
   | 'wrong-password'
+  /** It has a second factor. */
+  | 'has-mfa'
 
 /** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */
 export interface AccountOperations {
   users(): readonly User[]
-  createUser(user: User & { readonly password: string }, by: Caller): Promise<AccountRefusal | undefined>
+  createUser(user: Omit<User, 'mfa'> & { readonly password: string }, by: Caller): Promise<AccountRefusal | undefined>
   /** Absent fields are unchanged. */
-  updateUser(name: string, change: Partial<Omit<User, 'name'>>, by: Caller): Promise<AccountRefusal | undefined>
+  updateUser(name: string, change: Partial<Omit<User, 'name' | 'mfa'>>, by: Caller): Promise<AccountRefusal | undefined>
   deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
   changePassword(
     /** `old` undefined: not required. */
     change: { readonly name: string; readonly old: string | undefined; readonly new: string },
     by: Caller,
   ): Promise<AccountRefusal | undefined>
+  /** From the next login on a one-time code is needed as well. */
+  requireMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  removeMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
   /** Returns whether this is a well-known default password. */
   isWellKnown(name: string, password: string): boolean
   apps(): readonly App[]

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AccountOperations, AccountRefusal, App, User, Requester } from '../../management/index.ts'
-import type { AccountRecord, ApiKeyRecord } from '../../records/index.ts'
+import type { AccountRecord, ApiKeyRecord, SecondFactor } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
 import { maxAdmins } from '../admins/account-limits.ts'
@@ -40,7 +40,15 @@ export function accountOperations(dependencies: AccountDependencies): AccountOpe
 
 type ApplyChange = (what: string, by: Requester, plan: ChangePlan) => Promise<AccountRefusal | undefined>
 
-type OfUsers = 'users' | 'createUser' | 'updateUser' | 'deleteUser' | 'changePassword' | 'isWellKnown'
+type OfUsers =
+  | 'users'
+  | 'createUser'
+  | 'updateUser'
+  | 'deleteUser'
+  | 'changePassword'
+  | 'isWellKnown'
+  | 'requireMfa'
+  | 'removeMfa'
 
 function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange): Pick<AccountOperations, OfUsers> {
   const { records, work, own } = dependencies
@@ -92,20 +100,47 @@ function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange
         find(name) === found ? replace(name, { password }) : 'wrong-password',
       )
     },
+    ...mfaOperations(dependencies, carryOut),
     isWellKnown: (name, password) => dependencies.isHardened && isWellKnownPassword(name, password),
+  }
+}
+
+const secretBytes = 20
+
+function mfaOperations(
+  { records, own }: AccountDependencies,
+  carryOut: ApplyChange,
+): Pick<AccountOperations, 'requireMfa' | 'removeMfa'> {
+  const isConfigured = (name: string): boolean => name === own().username && own().password !== undefined
+  const change = (name: string, secondFactor: SecondFactor | undefined): NodeRecordChange | AccountRefusal => {
+    const found = records.find({ kind: 'account', name })
+    if (found === undefined) return 'not-found'
+    if (secondFactor !== undefined && found.secondFactor?.isConfirmed === true) return 'has-mfa'
+    return { put: [{ ...found, secondFactor }], delete: [] }
+  }
+  return {
+    requireMfa: async (name, by) => {
+      if (isConfigured(name)) return 'is-configured'
+      const secret = randomBytes(secretBytes)
+      return carryOut(`second factor of ${name} required`, by, () =>
+        change(name, { secret, isConfirmed: false, lastStep: 0 }),
+      )
+    },
+    removeMfa: (name, by) => carryOut(`second factor of ${name} removed`, by, () => change(name, undefined)),
   }
 }
 
 function usersOf({ records, own }: AccountDependencies): User[] {
   const users = [...records.list('account')].map((record) => userOf(record))
   const isOwnKept = users.some(({ name }) => name === own().username)
-  const unsaid = { role: 'administrator', namespace: undefined, description: '' } as const
+  const unsaid = { role: 'administrator', namespace: undefined, description: '', mfa: 'none' } as const
   return isOwnKept ? users : [{ name: own().username, ...unsaid }, ...users]
 }
 
-function userOf({ name, role, namespace, description }: AccountRecord): User {
+function userOf({ name, role, namespace, description, secondFactor }: AccountRecord): User {
+  const mfa = secondFactor === undefined ? 'none' : 'totp'
   // The record cannot have the role publisher; if it had, this is the role with the fewest rights.
-  return { name, role: role === 'administrator' ? role : 'viewer', namespace, description }
+  return { name, role: role === 'administrator' ? role : 'viewer', namespace, description, mfa }
 }
 
 /** Users and programs authenticate in the same way, so a name belongs to one of them. */
@@ -155,13 +190,13 @@ function appOf({ kind: _kind, secret: _secret, ...app }: ApiKeyRecord): App {
   return app
 }
 
-const secretBytes = 32
+const apiSecretBytes = 32
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** 32 random bytes as a number of base 62. */
 function randomSecret(): string {
-  let rest = BigInt(`0x${randomBytes(secretBytes).toString('hex')}`)
+  let rest = BigInt(`0x${randomBytes(apiSecretBytes).toString('hex')}`)
   let text = ''
   for (; rest > 0n; rest /= 62n) text = base62.charAt(Number(rest % 62n)) + text
-  return text.padStart(secretBytes, '0')
+  return text.padStart(apiSecretBytes, '0')
 }

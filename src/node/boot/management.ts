@@ -14,6 +14,7 @@ import {
   type ManagementServer,
   type ManagementSettings,
   type Operations,
+  type SecondFactors,
   socketAuthenticator,
   AuthQueue,
 } from '../../management/index.ts'
@@ -26,6 +27,7 @@ import { accountOperations } from '../api/accounts.ts'
 import { apiTokens } from '../admins/api-tokens.ts'
 import { PasswordHasher } from '../admins/password-hashing.ts'
 import { RecentSignIns } from '../admins/recent-sign-ins.ts'
+import { secondFactors } from '../admins/second-factor.ts'
 import { adminLogins } from '../admins/logins.ts'
 import { adminAuthentication, type ConfiguredAccount } from '../admins/operator-sign-in.ts'
 import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccountOf } from '../admins/default-admin.ts'
@@ -43,6 +45,7 @@ export interface RunningManagement {
 
 export interface ManagementDependencies {
   readonly config: GodwitConfig
+  readonly nodeName: string
   readonly dataDirectory: string
   /** The folder with `bin/` and the build. Absolute. */
   readonly installationRoot: string
@@ -140,6 +143,7 @@ class AdminAccounts {
   readonly authQueue: AuthQueue
   readonly operations: Operations['accounts']
   readonly #logins: Logins
+  readonly #secondFactors: SecondFactors
   readonly #recent = new RecentSignIns()
   readonly #dependencies: ManagementDependencies
   #own: ConfiguredAccount
@@ -157,6 +161,8 @@ class AdminAccounts {
     const own = (): ConfiguredAccount => this.#own
     this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
     const canSignIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
+    const { nodeName } = dependencies
+    this.#secondFactors = secondFactors({ records, own, nodeName, nowMs: () => Date.now() })
     this.#logins = adminLogins({ records, own, canSignIn, nowMs: () => performance.now() })
   }
 
@@ -185,7 +191,13 @@ class AdminAccounts {
       refusesOwn: refusesOwn(config),
       nowMs: () => Date.now(),
     })
-    const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
+    const ways = {
+      accounts,
+      logins: this.#logins,
+      secondFactors: this.#secondFactors,
+      ...tokens,
+      isOpen: http.authType === 'no_auth',
+    }
     const authenticator = createAuthenticator(ways, this.authQueue)
     const { maxBodyBytes, maxUploadBytes, maxRequests, dashboard } = http
     return { authenticator, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }

@@ -131,6 +131,7 @@ async function sayWhoMayComeIn({ done }: Operator): Promise<void> {
   await done('admins password', ['carl'], ['correct-horse', 'battery-staple'])
   assert.match(await done('admins list'), /^carl\t/m)
   assert.match(await done('admins reset', ['carl']), /^carl logs in with /)
+  await done('admins mfa-reset', ['carl'])
   await done('admins del', ['carl'])
   assert.notEqual(await done('api-key add', ['grafana', '--viewer']), '')
   assert.match(await done('api-key list'), /^grafana\t/m)

@@ -32,6 +32,13 @@ export const accountCommands: readonly CtlCommand[] = [
     run: resetPassword,
   },
   {
+    name: 'admins mfa-reset',
+    description: 'let the password of an account be enough again, where the device with its codes is lost',
+    arguments: ['<name>'],
+    run: ({ client, words: [username = ''] }) =>
+      doneAs(client.remove_mfa({ params: { username } }), `${username} needs no one-time code`),
+  },
+  {
     name: 'admins del',
     description: 'delete an account',
     arguments: ['<name>'],

@@ -13,7 +13,7 @@ export const loginEndpoints = {
     body: Type.Object({
       username: Type.String(),
       password: Type.String(),
-      mfa_token: Type.Optional(Type.String({ description: 'Not looked at: there is no second factor.' })),
+      mfa_token: Type.Optional(Type.String({ description: 'One-time code, where the account has a second factor.' })),
     }),
     reply: Type.Object({
       code: Type.Literal(0),
@@ -23,7 +23,7 @@ export const loginEndpoints = {
       version: Type.String({ description: 'Of the broker.' }),
       license: Type.Object({ edition: Type.Literal('opensource') }),
     }),
-    reasons: ['BAD_USERNAME_OR_PWD'],
+    reasons: ['BAD_USERNAME_OR_PWD', 'BAD_MFA_TOKEN'],
     access: 'open',
     // Password guesses would remove all other entries from the log.
     audit: 'when-done',

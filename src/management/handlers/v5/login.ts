@@ -10,8 +10,9 @@ export function loginHandlers(
   authenticator: () => Authenticator,
 ): Handlers<typeof loginEndpoints> {
   return {
-    login: async ({ body: { username, password }, caller: { address }, gone }) => {
-      const found = await authenticator().signIn(username, password, address, gone)
+    login: async ({ body: { username, password, mfa_token: code }, caller: { address }, gone }) => {
+      const found = await authenticator().signIn(username, password, address, { gone, code })
+      if (found instanceof RefusalValue && found.reason === 'BAD_MFA_TOKEN') return found
       if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
       // Programs send their secret with every request.
       const token = found.by === 'account' ? authenticator().logins.begin(found.name) : undefined

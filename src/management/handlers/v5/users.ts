@@ -41,6 +41,10 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
       }
       return answerOf(await accounts.deleteUser(name, caller), name)
     },
+    change_mfa: async ({ params: { username: name }, caller }) =>
+      answerOf(await accounts.requireMfa(name, caller), name),
+    remove_mfa: async ({ params: { username: name }, caller }) =>
+      answerOf(await accounts.removeMfa(name, caller), name),
     change_pwd: async ({ params: { username: name }, body: { old_pwd: old, new_pwd: password }, caller }) => {
       const weak = refusalOfPassword(accounts, name, password)
       if (weak !== undefined) return weak
@@ -52,8 +56,8 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
 const newcomer: RoleAssignment<User['role']> = { role: 'administrator', namespace: undefined }
 
 function written(user: User): ReplyOf<Known['get_users']>['data'][number] {
-  const { name, description, namespace = null } = user
-  const fixed = { backend: 'local', mfa: 'none', scopes: null } as const
+  const { name, description, namespace = null, mfa } = user
+  const fixed = { backend: 'local', mfa, scopes: null } as const
   return { username: name, role: writtenRole(user), description, ...fixed, namespace }
 }
 

@@ -1,0 +1,73 @@
+// The second factor of accounts: who needs a one-time code, and whether one passes.
+
+import type { SecondFactors } from '../../management/index.ts'
+import type { AccountRecord } from '../../records/index.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import type { ConfiguredAccount } from './operator-sign-in.ts'
+import { otpauthUri, stepOfCode, writeBase32 } from './totp.ts'
+
+export interface SecondFactorDependencies {
+  readonly records: Pick<AccessRecords, 'find' | 'decide'>
+  /** As the configuration says it now: with a password there, no record counts. */
+  readonly own: () => ConfiguredAccount
+  readonly nodeName: string
+  /** Wall clock. */
+  readonly nowMs: () => number
+}
+
+interface WrongCodes {
+  count: number
+  readonly sinceMs: number
+}
+
+/** Wrong codes of one account in that time, wherever they come from. Only who knows the password gets so far. */
+const maxWrongCodes = 10
+const wrongCodesMs = 300_000
+/** Accounts that are remembered. */
+const maxRemembered = 8_192
+
+export function secondFactors({ records, own, nodeName, nowMs }: SecondFactorDependencies): SecondFactors {
+  const wrong = new Map<string, WrongCodes>()
+  const find = (name: string): AccountRecord | undefined => {
+    if (name === own().username && own().password !== undefined) return undefined
+    return records.find({ kind: 'account', name })
+  }
+  const wrongCodesOf = (name: string): WrongCodes => {
+    const known = wrong.get(name)
+    return known !== undefined && nowMs() - known.sinceMs < wrongCodesMs ? known : { count: 0, sinceMs: nowMs() }
+  }
+  return {
+    check: async (name, code) => {
+      const factor = find(name)?.secondFactor
+      if (factor === undefined) return 'not-needed'
+      if (code === undefined || code === '') {
+        const { secret } = factor
+        const told = { secret: writeBase32(secret), uri: otpauthUri(secret, name, `Godwit ${nodeName}`) }
+        return factor.isConfirmed ? { missing: true } : { missing: true, ...told }
+      }
+      const codes = wrongCodesOf(name)
+      if (codes.count >= maxWrongCodes) return 'too-many'
+      let hasPassed = false
+      // One after the other: of two logins with one code one passes.
+      await records.decide(() => {
+        const record = find(name)
+        const now = record?.secondFactor
+        const step = now === undefined ? undefined : stepOfCode(now.secret, code, nowMs())
+        if (record === undefined || now === undefined || step === undefined || step <= now.lastStep) return unchanged
+        hasPassed = true
+        return { put: [{ ...record, secondFactor: { ...now, isConfirmed: true, lastStep: step } }], delete: [] }
+      })
+      if (hasPassed) {
+        wrong.delete(name)
+        return 'passed'
+      }
+      wrong.delete(name)
+      wrong.set(name, { ...codes, count: codes.count + 1 })
+      const oldest = wrong.keys().next().value
+      if (wrong.size > maxRemembered && oldest !== undefined) wrong.delete(oldest)
+      return 'wrong'
+    },
+  }
+}
+
+const unchanged = { put: [], delete: [] }
