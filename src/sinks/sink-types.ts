@@ -8,6 +8,7 @@ import { clickhouseSinkType } from './clickhouse/clickhouse-sink.ts'
 import { elasticsearchSinkType } from './elasticsearch/elasticsearch-sink.ts'
 import { influxdbSinkType } from './influxdb/influxdb-sink.ts'
 import { kafkaProducerSinkType } from './kafka/kafka-producer-sink.ts'
+import { mongodbSinkType } from './mongodb/mongodb-sink.ts'
 import { mqttSinkType } from './mqtt/mqtt-sink.ts'
 import { natsSinkType } from './nats/nats-sink.ts'
 import { rabbitmqSinkType } from './rabbitmq/rabbitmq-sink.ts'
@@ -35,6 +36,7 @@ export const sinkTypes = {
   timescale: byName(postgresqlSinkType),
   mysql: byName(mysqlSinkType),
   kafka_producer: byName(kafkaProducerSinkType),
+  mongodb: byName(mongodbSinkType),
   nats: byName(natsSinkType),
   rabbitmq: byName(rabbitmqSinkType),
   redis: byName(redisSinkType),

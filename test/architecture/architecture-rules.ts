@@ -106,6 +106,7 @@ export const architectureRules: ArchitectureRules = {
     mysql2: 'src/sinks/sql/mysql-sink.ts',
     kafkajs: 'src/sinks/kafka/kafka-library.ts',
     redis: 'src/sinks/redis/redis-sink.ts',
+    mongodb: 'src/sinks/mongodb/mongodb-library.ts',
     amqplib: 'src/sinks/rabbitmq/rabbitmq-library.ts',
     '@nats-io/transport-node': 'src/sinks/nats/nats-library.ts',
     '@nats-io/jetstream': 'src/sinks/nats/nats-library.ts',

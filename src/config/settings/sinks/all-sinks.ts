@@ -9,6 +9,7 @@ import { diskLogActions, diskLogConnectors } from './disk-log-settings.ts'
 import { httpActions, httpConnectors } from './http-settings.ts'
 import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors, kafkaSources } from './kafka-settings.ts'
+import { mongodbActions, mongodbConnectors } from './mongodb-settings.ts'
 import { mqttActions, mqttConnectors, mqttSources } from './mqtt-settings.ts'
 import { natsActions, natsConnectors } from './nats-settings.ts'
 import { rabbitmqActions, rabbitmqConnectors } from './rabbitmq-settings.ts'
@@ -22,6 +23,7 @@ export const connectors = appliedAtOnce(
     kafka_producer: kafkaConnectors,
     kafka_consumer: kafkaConnectors,
     mqtt: mqttConnectors,
+    mongodb: mongodbConnectors,
     nats: natsConnectors,
     rabbitmq: rabbitmqConnectors,
     redis: redisConnectors,
@@ -40,6 +42,7 @@ export const actions = appliedAtOnce(
     mqtt: mqttActions,
     ...databaseActions,
     kafka_producer: kafkaActions,
+    mongodb: mongodbActions,
     nats: natsActions,
     rabbitmq: rabbitmqActions,
     redis: redisActions,
