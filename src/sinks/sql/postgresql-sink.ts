@@ -23,6 +23,8 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
     connectionTimeoutMillis: connectTimeout,
     query_timeout: requestTimeoutMs,
     statement_timeout: requestTimeoutMs,
+    // Of a connection that is cut between BEGIN and COMMIT the server hears nothing: its locks would stop the same rows later.
+    idle_in_transaction_session_timeout: requestTimeoutMs,
     keepAlive: true,
     application_name: 'godwit',
     ssl: tlsOf(ssl),

@@ -1,0 +1,245 @@
+// A service vanishes in a black hole while messages are acknowledged, and the broker is killed amid it:
+//
+//   0          20 %                 50 %                  75 %        85 %
+//   | service there | packets dropped, no reset ............. | healed | load ends, all is drained
+//                                    | SIGKILL, start
+//
+// What the broker says of the action is compared with what is known to be true, again and again.
+
+import type { Scope } from '../../e2e/godwit-process.ts'
+import { temporaryFolder } from '../../e2e/godwit-process.ts'
+import { startBrokerWithApi, type BrokerWithApi } from '../../management/api.ts'
+import { freePort } from '../free-ports.ts'
+import { hiddenSinks, requestTimeoutMs, type HiddenSink } from './hidden-sinks.ts'
+import { NumberedLoad } from './numbered-load.ts'
+
+export interface BlackHoleOptions {
+  readonly sink: string
+  readonly durationMs: number
+  readonly perSecond: number
+  log?(line: string): void
+}
+
+export interface BlackHoleEnd {
+  /** What was not as it must be, in words. */
+  readonly faults: readonly string[]
+  readonly acknowledged: number
+  readonly arrived: number
+  /** That are there more than once. */
+  readonly repeated: number
+  readonly samples: number
+  readonly maxStored: number
+  readonly drainMs: number
+}
+
+interface Metrics {
+  readonly queuing: number
+  readonly inflight: number
+  readonly retried: number
+  readonly dead_letters: number
+  readonly oldest_age: number | null
+  readonly last_error: string
+}
+
+const clients = 2
+const sampleMs = 300
+/** The broker says after 2 s of silence that a service does not answer. */
+const silenceMs = 2_000
+/** Of clocks, timers and a machine with other work. */
+const toleranceMs = 3_000
+const maxFaults = 20
+const maxDrainMs = 120_000
+
+export async function runBlackHole(t: Scope, options: BlackHoleOptions): Promise<BlackHoleEnd> {
+  const start = hiddenSinks[options.sink]
+  if (start === undefined)
+    throw new Error(`there is no sink ${options.sink}: known are ${Object.keys(hiddenSinks).join(', ')}`)
+  const run = new BlackHole(t, await start(t), options)
+  return await run.run()
+}
+
+class BlackHole {
+  readonly #t: Scope
+  readonly #sink: HiddenSink
+  readonly #options: BlackHoleOptions
+  readonly #faults: string[] = []
+  #broker: BrokerWithApi | undefined
+  #load: NumberedLoad | undefined
+  #phase: 'there' | 'hidden' | 'healed' = 'there'
+  #hiddenAtMs = Infinity
+  #startedAtMs = 0
+  #wasConnected = false
+  /** As it was before the broker was asked. */
+  #arrivedBefore = 0
+  #samples = 0
+  #maxStored = 0
+
+  constructor(t: Scope, sink: HiddenSink, options: BlackHoleOptions) {
+    this.#t = t
+    this.#sink = sink
+    this.#options = options
+  }
+
+  async run(): Promise<BlackHoleEnd> {
+    const port = await freePort()
+    const dataDirectory = await temporaryFolder(this.#t)
+    const { durationMs, perSecond } = this.#options
+    await this.#startBroker(port, dataDirectory)
+    const load = new NumberedLoad(port, perSecond)
+    this.#load = load
+    this.#t.after(() => load.stop())
+    await load.start(clients)
+    const beginMs = Date.now()
+    const sampleUntil = async (part: number): Promise<void> => {
+      while (Date.now() < beginMs + durationMs * part) await this.#sample()
+    }
+    await sampleUntil(0.2)
+    this.#tell('packets are dropped')
+    await this.#sink.set('silent')
+    this.#phase = 'hidden'
+    this.#hiddenAtMs = Date.now()
+    await sampleUntil(0.5)
+    this.#tell('the broker is killed')
+    load.stop()
+    await this.#broker?.process.stop('SIGKILL')
+    await this.#startBroker(port, dataDirectory)
+    await load.start(clients)
+    await sampleUntil(0.75)
+    this.#tell('packets pass again')
+    await this.#sink.set('forwarding')
+    this.#phase = 'healed'
+    const healedAtMs = Date.now()
+    await sampleUntil(0.85)
+    await load.finish()
+    await this.#drain(healedAtMs)
+    return await this.#end(Date.now() - healedAtMs)
+  }
+
+  async #startBroker(port: number, dataDirectory: string): Promise<void> {
+    this.#broker = await startBrokerWithApi(this.#t, {
+      dataDirectory,
+      set: [
+        'node.shards=2',
+        `listeners.tcp.bind="127.0.0.1:${port}"`,
+        ...this.#sink.settings,
+        `rule_engine.rules.hidden={sql="SELECT payload FROM \\"hidden/#\\"",actions=["${this.#sink.action}"]}`,
+      ],
+    })
+    this.#startedAtMs = Date.now()
+    this.#wasConnected = false
+  }
+
+  /** Numbers that were acknowledged before the broker is asked, and are not there after, are stored. */
+  async #sample(): Promise<void> {
+    const acknowledged = [...(this.#load?.acknowledged ?? [])]
+    const askedAtMs = Date.now()
+    const [status, metrics] = await this.#ask()
+    const saidAtMs = Date.now()
+    const arrived = new Set(await this.#sink.arrived())
+    const missing = acknowledged.filter((number) => !arrived.has(number))
+    this.#samples++
+    this.#maxStored = Math.max(this.#maxStored, metrics.queuing + metrics.inflight)
+    this.#checkStored(metrics, missing)
+    this.#arrivedBefore = arrived.size
+    this.#checkAge(metrics, missing, { askedAtMs, saidAtMs })
+    this.#checkFailure(status, metrics, askedAtMs)
+    if (this.#samples % 20 === 0)
+      this.#tell(`${acknowledged.length} acknowledged, ${arrived.size} there, ${status}, ${JSON.stringify(metrics)}`)
+    const tookMs = Date.now() - saidAtMs
+    await new Promise((resolve) => setTimeout(resolve, Math.max(sampleMs, tookMs)))
+  }
+
+  async #ask(): Promise<readonly [status: string, Metrics]> {
+    const path = `/api/v5/actions/${this.#sink.action}`
+    const broker = this.#broker
+    if (broker === undefined) throw new Error('there is no broker')
+    const [view, metrics] = await Promise.all([broker.ask(path), broker.ask(`${path}/metrics`)])
+    return [String(view.json.status), metrics.json.metrics as Metrics]
+  }
+
+  #checkStored({ queuing, inflight, dead_letters: dead }: Metrics, missing: readonly number[]): void {
+    const stored = queuing + inflight
+    const published = this.#load?.publishedAtMs.length ?? 0
+    if (stored < missing.length)
+      this.#fault(`queuing ${queuing} + inflight ${inflight}, but ${missing.length} are missing`)
+    const most = published - this.#arrivedBefore + this.#sink.window
+    if (stored > most) this.#fault(`queuing ${queuing} + inflight ${inflight}, but at most ${most} can be stored`)
+    if (dead > 0) this.#fault(`${dead} dead letters`)
+  }
+
+  #checkAge(
+    { oldest_age: ageMs }: Metrics,
+    missing: readonly number[],
+    { askedAtMs, saidAtMs }: { readonly askedAtMs: number; readonly saidAtMs: number },
+  ): void {
+    const times = missing.map((number) => this.#load?.publishedAtMs[number] ?? Infinity)
+    const oldestAtMs = times.reduce((oldest, time) => Math.min(oldest, time), Infinity)
+    const leastMs = askedAtMs - oldestAtMs - toleranceMs
+    if (leastMs > 0 && (ageMs ?? 0) < leastMs)
+      this.#fault(`oldest_age ${ageMs} ms, but one waits for ${askedAtMs - oldestAtMs} ms`)
+    const mostMs = saidAtMs - Math.min(this.#hiddenAtMs, saidAtMs) + toleranceMs
+    if (ageMs !== null && ageMs > mostMs)
+      this.#fault(`oldest_age ${ageMs} ms, but nothing waits for more than ${mostMs} ms`)
+  }
+
+  #checkFailure(status: string, { retried, last_error: lastError }: Metrics, askedAtMs: number): void {
+    if (status === 'connected') this.#wasConnected = true
+    if (this.#phase === 'there' && this.#wasConnected && status !== 'connected')
+      this.#fault(`${status} while the service is there`)
+    if (this.#phase === 'there' && lastError !== '') this.#fault(`last_error while the service is there: ${lastError}`)
+    if (this.#phase !== 'hidden') return
+    const sinceMs = askedAtMs - Math.max(this.#hiddenAtMs, this.#startedAtMs)
+    if (status === 'connected' && sinceMs > silenceMs + toleranceMs)
+      this.#fault(`connected, ${sinceMs} ms after the service has vanished`)
+    // The first attempt must have failed: to connect, or to get an answer.
+    if (sinceMs < requestTimeoutMs + toleranceMs) return
+    if (lastError === '') this.#fault(`no last_error ${sinceMs} ms after the service has vanished`)
+    if (retried === 0) this.#fault(`retried is 0, ${sinceMs} ms after the service has vanished`)
+  }
+
+  async #drain(healedAtMs: number): Promise<void> {
+    for (;;) {
+      await this.#sample()
+      const [status, { queuing, inflight, oldest_age: ageMs }] = await this.#ask()
+      if (queuing + inflight === 0 && status === 'connected') {
+        if (ageMs !== null) this.#fault(`oldest_age ${ageMs} ms, and nothing waits`)
+        return
+      }
+      if (Date.now() - healedAtMs < maxDrainMs) continue
+      return this.#fault(
+        `${queuing + inflight} wait, and the action is ${status}, ${maxDrainMs} ms after the service is back`,
+      )
+    }
+  }
+
+  async #end(drainMs: number): Promise<BlackHoleEnd> {
+    const arrived = await this.#sink.arrived()
+    const different = new Set(arrived)
+    const acknowledged = this.#load?.acknowledged ?? new Set()
+    const lost = [...acknowledged].filter((number) => !different.has(number))
+    if (lost.length > 0)
+      this.#fault(`${lost.length} acknowledged messages are lost, such as ${lost.slice(0, 5).join(', ')}`)
+    const repeated = arrived.length - different.size
+    // What was on its way as the service vanished, and as it came back.
+    const mostRepeated = this.#sink.tellsRepeats ? 0 : 2 * this.#sink.window
+    if (repeated > mostRepeated) this.#fault(`${repeated} are there twice, and at most ${mostRepeated} can be`)
+    return {
+      faults: this.#faults,
+      acknowledged: acknowledged.size,
+      arrived: different.size,
+      repeated,
+      samples: this.#samples,
+      maxStored: this.#maxStored,
+      drainMs,
+    }
+  }
+
+  #fault(text: string): void {
+    this.#tell(`FAULT: ${text}`)
+    if (this.#faults.length < maxFaults) this.#faults.push(`${this.#phase}: ${text}`)
+  }
+
+  #tell(line: string): void {
+    this.#options.log?.(`${new Date().toISOString()} ${line}`)
+  }
+}
