@@ -4,7 +4,8 @@
 // the program starts in a third of the time. Names are kept, so that stack traces can be read.
 //
 //   src/cli/main.ts ─────┐            dist/cli/main.js
-//   src/shard/worker.ts ─┴─esbuild──► dist/cli/worker.js      each shard
+//   src/shard/worker.ts ─┼─esbuild──► dist/cli/worker.js      each shard
+//   sqlite-worker.ts ────┘            dist/cli/sqlite-worker.js  each SQLite file
 //                                     dist/cli/*-<hash>.js    what both need, and what is loaded later
 
 import { build } from 'esbuild'
@@ -20,9 +21,11 @@ for (const name of readdirSync(checkout).includes('dist') ? readdirSync(target) 
   if (name !== 'dashboard') rmSync(join(target, name), { recursive: true })
 
 await build({
-  entryPoints: [join(checkout, 'src/cli/main.ts'), join(checkout, 'src/shard/worker.ts')],
+  entryPoints: ['src/cli/main.ts', 'src/shard/worker.ts', 'src/sinks/sqlite/sqlite-worker.ts'].map((file) =>
+    join(checkout, file),
+  ),
   outdir: target,
-  // All in one folder: `src/shard/entry.ts` finds the worker beside the file that it is part of.
+  // All in one folder: `src/shard/entry.ts` and `src/sinks/sqlite/sqlite-thread.ts` find workers beside the file that they are part of.
   entryNames: 'cli/[name]',
   chunkNames: 'cli/[name]-[hash]',
   bundle: true,

@@ -15,6 +15,7 @@ import { rabbitmqSinkType } from './rabbitmq/rabbitmq-sink.ts'
 import { redisSinkType } from './redis/redis-sink.ts'
 import { s3SinkType } from './s3/s3-sink.ts'
 import type { NamedValue, SinkType } from './sink.ts'
+import { sqliteSinkType } from './sqlite/sqlite-sink.ts'
 import { mysqlSinkType } from './sql/mysql-sink.ts'
 import { postgresqlSinkType } from './sql/postgresql-sink.ts'
 
@@ -43,6 +44,7 @@ export const sinkTypes = {
   disk_log: byName(diskLogSinkType),
   influxdb: byName(influxdbSinkType),
   s3: byName(s3SinkType),
+  sqlite: byName(sqliteSinkType),
   elasticsearch: byName(elasticsearchSinkType),
   clickhouse: byName(clickhouseSinkType),
   prometheus_remote_write: byName(prometheusSinkType),

@@ -15,6 +15,7 @@ import { natsActions, natsConnectors } from './nats-settings.ts'
 import { rabbitmqActions, rabbitmqConnectors } from './rabbitmq-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 import { s3Actions, s3Connectors } from './s3-settings.ts'
+import { sqliteActions, sqliteConnectors } from './sqlite-settings.ts'
 
 export const connectors = appliedAtOnce(
   section('Services that actions send to.', {
@@ -30,6 +31,7 @@ export const connectors = appliedAtOnce(
     disk_log: diskLogConnectors,
     influxdb: influxdbConnectors,
     s3: s3Connectors,
+    sqlite: sqliteConnectors,
     elasticsearch: elasticsearchConnectors,
     clickhouse: clickhouseConnectors,
     prometheus_remote_write: prometheusConnectors,
@@ -49,6 +51,7 @@ export const actions = appliedAtOnce(
     disk_log: diskLogActions,
     influxdb: influxdbActions,
     s3: s3Actions,
+    sqlite: sqliteActions,
     elasticsearch: elasticsearchActions,
     clickhouse: clickhouseActions,
     prometheus_remote_write: prometheusActions,

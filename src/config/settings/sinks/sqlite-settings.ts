@@ -1,0 +1,32 @@
+// connectors.sqlite, actions.sqlite: rows for SQLite files.
+
+import { path } from '../../schema/path.ts'
+import { section, setting } from '../../schema/setting.ts'
+import { optional } from '../../schema/setting-type.ts'
+import { actionSettings, connectorSettings, namedSinks, resourceOptionsWith, template } from './sink-parts.ts'
+
+/** Also of what `rules.sqlite` of NanoMQ makes. */
+export const sqliteConnector = section('One SQLite file.', {
+  ...connectorSettings,
+  path: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
+    description: 'The file, such as exports/readings.db. All shards write to it.',
+  }),
+})
+
+/** Also of what `rules.sqlite` of NanoMQ makes. */
+export const sqliteAction = section('One kind of row.', {
+  ...actionSettings,
+  parameters: section('The statement.', {
+    sql: setting(template, '', {
+      description:
+        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+    }),
+    create_table: setting(optional(template, 'none'), undefined, {
+      description: 'CREATE TABLE IF NOT EXISTS ..., executed before the first row.',
+    }),
+  }),
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
+})
+
+export const sqliteConnectors = namedSinks('SQLite.', sqliteConnector)
+export const sqliteActions = namedSinks('SQLite.', sqliteAction)

@@ -1,0 +1,68 @@
+// Rows for an SQLite file, by a thread of its own in each shard.
+
+import { isAbsolute, join } from 'node:path'
+import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { messageOf } from '../service-answers.ts'
+import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import { readStatement, sqlRenderer } from '../sql/sql-entry.ts'
+import { releaseThread, type SqliteThread, takeThread } from './sqlite-thread.ts'
+
+type SqliteConnector = NamedValue<ConnectorsConfig['sqlite']>
+type SqliteAction = NamedValue<ActionsConfig['sqlite']>
+
+/** Statements that change rows. Others, such as ATTACH, would reach files that the path of the connector does not name. */
+const rowForm = /^\s*(?:INSERT|REPLACE|UPDATE|DELETE|WITH)\b/i
+const tableForm = /^\s*CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\b[^;]*;?\s*$/i
+
+export const sqliteSinkType: SinkType<SqliteAction, SqliteConnector> = {
+  problemOfConnector({ path }) {
+    if (path === undefined) return 'path: write the name of a file, such as readings.db'
+    return path.endsWith('/') ? `path: ${path} is the name of a directory` : undefined
+  },
+
+  problemOfAction({ parameters: { sql, create_table: createTable } }) {
+    if (!rowForm.test(sql))
+      return 'parameters.sql: write a statement that begins with INSERT, REPLACE, UPDATE, DELETE or WITH'
+    if (createTable === undefined || tableForm.test(createTable)) return undefined
+    return 'parameters.create_table: write one statement that begins with CREATE TABLE IF NOT EXISTS'
+  },
+
+  renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
+
+  open: (connector, action, context) => new SqliteSink(connector, action, context),
+}
+
+class SqliteSink implements Sink {
+  readonly #thread: SqliteThread
+  readonly #createTable: string | undefined
+  #isClosed = false
+
+  constructor({ path = '' }: SqliteConnector, { parameters }: SqliteAction, context: SinkContext) {
+    const absolute = isAbsolute(path) ? path : join(context.dataDirectory, path)
+    this.#thread = takeThread({ path: absolute, busyTimeoutMs: context.requestTimeoutMs })
+    this.#createTable = parameters.create_table
+  }
+
+  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    const statements = batch.map(readStatement)
+    try {
+      return (await this.#thread.ask({ kind: 'write', statements, createTable: this.#createTable })).outcomes
+    } catch (error) {
+      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+    }
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      return (await this.#thread.ask({ kind: 'check', createTable: this.#createTable })).problem
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    releaseThread(this.#thread)
+  }
+}

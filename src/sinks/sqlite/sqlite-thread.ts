@@ -1,0 +1,98 @@
+// The thread of an SQLite file, as its users see it. Actions of one shard with the same file share it. A thread that fails is replaced by
+// the next request.
+
+import { Worker } from 'node:worker_threads'
+import type { SqliteAnswer, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
+
+type Wanted = Extract<SqliteRequest, { id: number }>
+/** Without the number that the thread gives it. */
+export type SqliteWork = Wanted extends infer Request ? (Request extends Wanted ? Omit<Request, 'id'> : never) : never
+
+interface Waiting {
+  resolve(answer: SqliteAnswer): void
+  reject(error: Error): void
+}
+
+interface Shared {
+  readonly thread: SqliteThread
+  users: number
+}
+
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+const entry = new URL(`./sqlite-worker.${extension}`, import.meta.url)
+const maxHeapMb = 64
+
+const threads = new Map<string, Shared>()
+
+/** Each caller that takes a thread releases it. */
+export function takeThread(start: SqliteStart): SqliteThread {
+  const known = threads.get(start.path)
+  if (known !== undefined) {
+    known.users++
+    return known.thread
+  }
+  const thread = new SqliteThread(start)
+  threads.set(start.path, { thread, users: 1 })
+  return thread
+}
+
+export function releaseThread({ path }: SqliteThread): void {
+  const shared = threads.get(path)
+  if (shared === undefined || --shared.users > 0) return
+  threads.delete(path)
+  shared.thread.close()
+}
+
+export class SqliteThread {
+  readonly #start: SqliteStart
+  #worker: Worker | undefined
+  readonly #waiting = new Map<number, Waiting>()
+  #lastId = 0
+
+  constructor(start: SqliteStart) {
+    this.#start = start
+  }
+
+  get path(): string {
+    return this.#start.path
+  }
+
+  /** Requests are done one after the other. Rejects where the thread fails. */
+  ask(work: SqliteWork): Promise<SqliteAnswer> {
+    const id = ++this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<SqliteAnswer>()
+    this.#waiting.set(id, { resolve, reject })
+    this.#thread().postMessage({ ...work, id })
+    return promise
+  }
+
+  /** What was asked before is still done. */
+  close(): void {
+    this.#worker?.postMessage({ kind: 'close' } satisfies SqliteRequest)
+  }
+
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(entry, {
+      name: 'sqlite',
+      workerData: this.#start,
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+    })
+    let why = 'the thread of the file has ended'
+    worker.on('message', (answer: SqliteAnswer) => {
+      this.#waiting.get(answer.id)?.resolve(answer)
+      this.#waiting.delete(answer.id)
+    })
+    worker.on('error', (error) => (why = error instanceof Error ? error.message : String(error)))
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      for (const waiting of this.#waiting.values()) waiting.reject(new Error(why))
+      this.#waiting.clear()
+    })
+    // It keeps no process alive.
+    worker.unref()
+    this.#worker = worker
+    return worker
+  }
+}

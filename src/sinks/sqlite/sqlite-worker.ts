@@ -1,0 +1,124 @@
+// The thread of one SQLite file in one shard: SQLite works synchronously and waits for the disk, which a shard must not do.
+
+import { closeSync, constants, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { WriteOutcome } from '../sink.ts'
+import type { SqliteAnswer, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
+
+/** Rows name clients and what they say: for the owner alone. */
+const fileMode = 0o600
+const directoryMode = 0o700
+const maxStatements = 64
+/** Low bytes of result codes: the row is too large, breaks a constraint, has a value of a wrong type, or too many values. */
+const refusingCodes = new Set([18, 19, 20, 25])
+const codeMask = 0xff
+const done: WriteOutcome = { outcome: 'done' }
+
+interface SqliteError extends Error {
+  readonly code?: string
+  readonly errcode?: number
+}
+
+class SqliteFile {
+  readonly #start: SqliteStart
+  #database: DatabaseSync | undefined
+  readonly #statements = new Map<string, StatementSync>()
+  readonly #created = new Set<string>()
+
+  constructor(start: SqliteStart) {
+    this.#start = start
+  }
+
+  /** All rows in one transaction. A row that is refused does not undo the others. */
+  write({ statements, createTable }: Extract<SqliteRequest, { kind: 'write' }>): readonly WriteOutcome[] {
+    try {
+      const database = this.#open(createTable)
+      database.exec('BEGIN IMMEDIATE')
+      const outcomes = statements.map(({ texts, values }) => this.#run(database, texts.join('?'), values))
+      database.exec('COMMIT')
+      return outcomes
+    } catch (error) {
+      this.close()
+      return statements.map(() => ({ outcome: 'retry', why: textOf(error) }))
+    }
+  }
+
+  check(createTable: string | undefined): string | undefined {
+    try {
+      this.#open(createTable).exec('SELECT 1 FROM sqlite_schema LIMIT 1')
+      return undefined
+    } catch (error) {
+      this.close()
+      return textOf(error)
+    }
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.#created.clear()
+    // A transaction that is open is undone.
+    this.#database?.close()
+    this.#database = undefined
+  }
+
+  #open(createTable: string | undefined): DatabaseSync {
+    const { path, busyTimeoutMs } = this.#start
+    if (this.#database === undefined) {
+      mkdirSync(dirname(path), { recursive: true, mode: directoryMode })
+      closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, fileMode))
+      this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs })
+      // A row that counts as written outlives a power cut. Readers and other shards are not kept out.
+      this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    }
+    if (createTable !== undefined && !this.#created.has(createTable)) {
+      this.#database.exec(createTable)
+      this.#created.add(createTable)
+    }
+    return this.#database
+  }
+
+  /** Throws what concerns the file and not the row. */
+  #run(database: DatabaseSync, sql: string, values: SqliteRequestValues): WriteOutcome {
+    try {
+      this.#statement(database, sql).run(...values.map((value) => (typeof value === 'boolean' ? Number(value) : value)))
+      return done
+    } catch (error) {
+      const { errcode = 0 } = error as SqliteError
+      if (!refusingCodes.has(errcode & codeMask) || !database.isTransaction) throw error
+      return { outcome: 'refused', why: textOf(error) }
+    }
+  }
+
+  #statement(database: DatabaseSync, sql: string): StatementSync {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    if (this.#statements.size >= maxStatements) this.#statements.clear()
+    const statement = database.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}
+
+type SqliteRequestValues = Extract<SqliteRequest, { kind: 'write' }>['statements'][number]['values']
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+const file = new SqliteFile(workerData as SqliteStart)
+const port = parentPort
+
+port?.on('message', (request: SqliteRequest) => {
+  if (request.kind === 'close') {
+    file.close()
+    return port.close()
+  }
+  const { id } = request
+  const answer: SqliteAnswer =
+    request.kind === 'write'
+      ? { id, outcomes: file.write(request), problem: undefined }
+      : { id, outcomes: [], problem: file.check(request.createTable) }
+  port.postMessage(answer)
+})
