@@ -1,5 +1,6 @@
 // What the functions of the rule language need from outside of this module. A higher module provides it.
 
+import type { EvaluationClock } from './rule-error.ts'
 import type { CompiledSchema } from './schemas/schema.ts'
 import type { RuleValue } from './values/value.ts'
 
@@ -12,7 +13,9 @@ export type StoreArea = 'node' | 'shard'
  * Host functions are synchronous. They throw RuleError if they cannot do what the rule asks; other errors end only
  * the evaluation as well and are reported as internal errors.
  */
-export interface HostFunctions {
+export interface HostFunctions extends EvaluationClock {
+  /** Time limit of jq where a rule names none, in milliseconds. */
+  readonly jqTimeoutMs: number
   /** Current time since 1970 in nanoseconds. */
   nowNanoseconds(): bigint
   /** Offset of local time from UTC at a time, in seconds, positive east of Greenwich. */

@@ -26,15 +26,76 @@ export function limitError(subject: string, limit: string, maximum: number): Rul
   return new RuleError(`${subject}: limit ${limit} is ${maximum}`, 'limit')
 }
 
+/** Measures how long an evaluation takes. */
+export interface EvaluationClock {
+  /** Time that the processor has worked for this thread, in milliseconds. It stands still while the thread waits. */
+  threadMs(): number
+  /** Of one evaluation. */
+  readonly maxEvaluationMs: number
+}
+
+/** Steps between two looks at the clock: some tens of microseconds of work. */
+const stepsBetweenLooks = 2_048
+
+/** Of a part of an evaluation. */
+interface PartLimit {
+  /** Undefined: the clock was not looked at yet. */
+  startMs: number | undefined
+  readonly maxMs: number
+  readonly message: string
+  readonly outer: PartLimit | undefined
+}
+
 /** What one evaluation may still do. */
 export class Budget {
   #steps = maxSteps
   #bytes = maxCreatedBytes
+  /** With fewer steps than that, the clock is looked at, or there are none left. */
+  #lookBelow: number
+  readonly #clock: EvaluationClock | undefined
+  #startMs: number | undefined
+  #part: PartLimit | undefined
+
+  /** Without a clock, only the work is limited. Most evaluations end before the clock is looked at. */
+  constructor(clock?: EvaluationClock) {
+    this.#clock = clock
+    this.#lookBelow = clock === undefined ? 0 : maxSteps - stepsBetweenLooks
+  }
 
   /** Counts work. Throws if the evaluation has done too much. */
   step(count: number): void {
     this.#steps -= count
+    if (this.#steps < this.#lookBelow) this.#look()
+  }
+
+  #look(): void {
     if (this.#steps < 0) throw limitError('the rule does too much work for one message', 'maxSteps', maxSteps)
+    if (this.#clock === undefined) return
+    this.#lookBelow = Math.max(0, this.#steps - stepsBetweenLooks)
+    const nowMs = this.#clock.threadMs()
+    const { maxEvaluationMs } = this.#clock
+    this.#startMs ??= nowMs
+    if (nowMs - this.#startMs > maxEvaluationMs) {
+      const limit = `limit rule_engine.max_evaluation_time is ${maxEvaluationMs} ms`
+      throw new RuleError(`the rule takes too long for one message: ${limit}`, 'limit')
+    }
+    for (let part = this.#part; part !== undefined; part = part.outer) {
+      part.startMs ??= nowMs
+      if (nowMs - part.startMs > part.maxMs) throw new RuleError(part.message, 'limit')
+    }
+  }
+
+  /** Runs a part that has a time limit of its own. */
+  within<Result>(maxMs: number, message: string, work: () => Result): Result {
+    if (this.#clock === undefined) return work()
+    const outer = this.#part
+    this.#part = { startMs: undefined, maxMs, message, outer }
+    this.#lookBelow = Math.max(this.#lookBelow, this.#steps - stepsBetweenLooks)
+    try {
+      return work()
+    } finally {
+      this.#part = outer
+    }
   }
 
   /** Counts the work of reading `length` characters or elements. */

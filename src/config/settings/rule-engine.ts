@@ -2,6 +2,7 @@
 
 import { linesOfText, ruleActions } from '../schema/rule-action.ts'
 import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
+import { duration } from '../schema/quantities.ts'
 import { boolean, integer } from '../schema/setting-type.ts'
 
 const maxSqlBytes = 262_144
@@ -29,6 +30,14 @@ export const ruleEngine = appliedAtOnce(
   section('Rules: SQL over messages and events, with actions for the results.', {
     ignore_sys_message: setting(boolean, true, {
       description: 'Whether messages below $SYS/ run no rules. If false, they run the rules that name $SYS.',
+    }),
+    max_evaluation_time: setting(duration({ minMs: 1, maxMs: 10_000 }), 20, {
+      description:
+        'Processor time that a rule may take for one message or event; then it fails for it. Other messages of the shard wait meanwhile.',
+    }),
+    jq_function_default_timeout: setting(duration({ minMs: 1, maxMs: 60_000 }), 10_000, {
+      description:
+        'Processor time of the function jq where a rule names none. It ends with max_evaluation_time in any case.',
     }),
     rules: namedSection('The rules, by their IDs.', { entries: {}, placeholder: 'id', named: rule }),
   }),

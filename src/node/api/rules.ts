@@ -66,9 +66,17 @@ export function ruleOperations({
 }: RuleFacts): RuleOperations {
   const schemas = new SchemaRegistry()
   const host = ruleHost(Date.now, {
-    find: (name) => {
-      schemas.take(schemasOf(configuration.config))
-      return schemas.find(name)
+    schemas: {
+      find: (name) => {
+        schemas.take(schemasOf(configuration.config))
+        return schemas.find(name)
+      },
+    },
+    get maxEvaluationMs() {
+      return configuration.config.ruleEngine.max_evaluation_time
+    },
+    get jqTimeoutMs() {
+      return configuration.config.ruleEngine.jq_function_default_timeout
     },
   })
   const shards = new AllShards(supervisor)

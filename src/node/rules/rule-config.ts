@@ -119,6 +119,8 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
       nodeName,
       ignoresSysMessages,
       eventMessages,
+      maxEvaluationMs: config.ruleEngine.max_evaluation_time,
+      jqTimeoutMs: config.ruleEngine.jq_function_default_timeout,
       schemas: schemas.schemas,
       rules: [...rules.rules, ...derived.rules],
       actions: [...actions.actions, ...derived.actions],

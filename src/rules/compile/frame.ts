@@ -9,13 +9,14 @@ export class Frame {
   readonly event: RuleEvent
   readonly host: HostFunctions
   readonly metadata: RuleMap
-  readonly budget = new Budget()
+  readonly budget: Budget
   /** Values of aliases and items, by the number that the scope gave them. */
   readonly slots: RuleValue[]
 
   constructor(event: RuleEvent, host: HostFunctions, metadata: RuleMap, slots: number) {
     this.event = event
     this.host = host
+    this.budget = new Budget(host)
     this.metadata = metadata
     this.slots = slots === 0 ? noSlots : Array.from({ length: slots })
   }

@@ -42,12 +42,16 @@ function jqProgram(text: string, { site, budget }: Call): JqProgram {
   return program
 }
 
-/** The time limit is checked and not used: the limits of the rule end a program much earlier. */
+/** The limits of the rule hold as well. */
 function jq([program, input, timeout]: readonly RuleValue[], call: Call): RuleValue {
-  if (timeout !== undefined) integerWithin(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
+  const timeoutMs =
+    timeout === undefined ? call.host.jqTimeoutMs : integerWithin(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
   if (isText(input)) call.budget.read(16 * input.length)
   const value = isText(input) ? decodeJson(stringOf(input, 'jq: the input')) : (input ?? null)
-  return runJq(jqProgram(program as string, call), value, call.budget)
+  const compiled = jqProgram(program as string, call)
+  return call.budget.within(timeoutMs, `jq: the program takes longer than ${timeoutMs} ms`, () =>
+    runJq(compiled, value, call.budget),
+  )
 }
 
 function keyOf(key: RuleValue, { budget }: Call): string {
@@ -81,7 +85,8 @@ export const systemFunctions: FunctionDefinitions = {
   jq: {
     signatures: ['program: text, input: any', 'program: text, input: any, timeout_ms: integer'],
     returns: 'array',
-    description: 'Results of a jq program. A text is JSON input. The limits of the rule end the program.',
+    description:
+      'Results of a jq program. A text is JSON input. A time limit in milliseconds ends the program, and the limits of the rule do.',
     run: jq,
   },
   uuid_v4: { signatures: [''], returns: 'text', description: 'A random UUID.', run: (_args, { host }) => host.uuid() },

@@ -89,6 +89,9 @@ export interface RulePlan {
   readonly ignoresSysMessages: boolean
   /** Events that are published to `$event/...`. */
   readonly eventMessages: readonly EventMessageName[]
+  /** Of one evaluation of a rule, and of jq where a rule names no time. */
+  readonly maxEvaluationMs: number
+  readonly jqTimeoutMs: number
   /** For functions of rules. */
   readonly schemas: readonly SchemaDefinition[]
   readonly rules: readonly RuleAssignment[]

@@ -23,10 +23,21 @@ export type StoredValues = Pick<Map<string, RuleValue>, 'get' | 'set' | 'delete'
 const maxStoredValues = 100_000
 const maxKeyLength = 4_096
 
+/** What functions of rules know of the configuration. Members may change. */
+export interface RuleHostSettings extends Pick<HostFunctions, 'maxEvaluationMs' | 'jqTimeoutMs'> {
+  readonly schemas: Pick<SchemaRegistry, 'find'>
+}
+
+/** Waiting for the processor is not the work of a rule. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}
+
 /** `nowMs`: milliseconds since 1970. `nodeValues`: those of `kv_store_*`. */
 export function ruleHost(
   nowMs: () => number,
-  schemas: Pick<SchemaRegistry, 'find'>,
+  settings: RuleHostSettings,
   nodeValues: StoredValues = new Map<string, RuleValue>(),
 ): HostFunctions {
   const stored: Readonly<Record<StoreArea, StoredValues>> = { node: nodeValues, shard: new Map<string, RuleValue>() }
@@ -45,7 +56,14 @@ export function ruleHost(
         throw new RuleError(`decompression failed: ${error instanceof Error ? error.message : String(error)}`)
       }
     },
-    schema: (name) => schemas.find(name),
+    schema: (name) => settings.schemas.find(name),
+    threadMs: threadMs,
+    get maxEvaluationMs() {
+      return settings.maxEvaluationMs
+    },
+    get jqTimeoutMs() {
+      return settings.jqTimeoutMs
+    },
     environmentVariable: (name) => process.env[name],
     storedValue: (area, key) => stored[area].get(key),
     storeValue(area, key, value) {

@@ -76,7 +76,7 @@ export class ShardRules implements QueriedRules {
   readonly #receivers: SourceManager
   readonly #topics: TopicMetrics
   readonly #live: LiveWatches
-  readonly #schemas = new SchemaRegistry()
+  readonly #settings = { schemas: new SchemaRegistry(), maxEvaluationMs: 0, jqTimeoutMs: 0 }
   readonly #nowMs: () => number
   #sources: RulePlan['sources'] = []
   /** Changes run one after the other. */
@@ -93,7 +93,7 @@ export class ShardRules implements QueriedRules {
     this.#receivers = new SourceManager({ ...dependencies, shard })
     this.#runner = new RuleRunner({
       log: dependencies.log,
-      host: ruleHost(() => dependencies.nowMs(), this.#schemas, this.storedValues),
+      host: ruleHost(() => dependencies.nowMs(), this.#settings, this.storedValues),
       nodeName,
       publisher: (clientId) => {
         const client = shard.core.view.client(clientId)
@@ -122,7 +122,9 @@ export class ShardRules implements QueriedRules {
       this.#actions.take(plan.actions)
       await this.#actions.whenReady()
       this.#sources = plan.sources
-      this.#schemas.take(plan.schemas)
+      this.#settings.schemas.take(plan.schemas)
+      this.#settings.maxEvaluationMs = plan.maxEvaluationMs
+      this.#settings.jqTimeoutMs = plan.jqTimeoutMs
       this.#runner.take(plan.rules, plan)
       this.#topics.take(plan.countedTopics, this.#nowMs())
       this.#receivers.take(plan.sources)
