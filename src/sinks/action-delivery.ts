@@ -1,4 +1,4 @@
-// From the spool of an action to its service: in order, in batches, as often as needed.
+// From the spool of an action to its service: in batches, as often as needed. Entries with the same key keep their order.
 //
 //   spool ──► waiting ──► batch ──► Sink.write ──► done: acknowledged, gone from the spool
 //                ▲                        ├─────► retry: all wait, longer each time
@@ -8,6 +8,7 @@
 
 import { Backoff } from './backoff.ts'
 import type { Sink, SpoolEntry, WriteOutcome } from './sink.ts'
+import { WaitingEntries } from './waiting-entries.ts'
 import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './spool-client.ts'
 
 export interface DeliverySettings {
@@ -17,6 +18,8 @@ export interface DeliverySettings {
   readonly maxRetries: number
   readonly retryIntervalMs: number
   readonly healthCheckIntervalMs: number
+  /** Whether the sink may send entries of one batch at the same time: a batch then has one entry of each key. */
+  readonly onePerKey: boolean
 }
 
 /** `connecting`: the service has not answered yet, or has not answered for a while what was sent. `stopped`: the action is disabled or stopped. */
@@ -33,6 +36,8 @@ export interface ActionDeliveryDependencies {
   nowMs(): number
   random(): number
   after(delayMs: number, work: () => void): { cancel(): void }
+  /** Entries with the same key are sent one after the other; undefined: an entry waits for no other. */
+  keyOf(entry: SpoolEntry): string | undefined
   readonly spool: Pick<SpoolClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
   /** Stores a dead letter; false: not stored, to be tried again. */
   bury(entry: SpoolEntry, why: string): Promise<boolean>
@@ -47,6 +52,7 @@ export interface ActionDeliveryDependencies {
 interface Attempted {
   readonly entry: SpooledEntry
   readonly sequence: number
+  readonly key: string | undefined
   refusals: number
 }
 
@@ -69,8 +75,7 @@ export class ActionDelivery {
   #state: ActionState = 'stopped'
   #stateReason = ''
   #lastError = ''
-  /** In order. */
-  #waiting: Attempted[] = []
+  readonly #waiting = new WaitingEntries<Attempted>()
   /** Refused, and waiting for their next attempt. */
   readonly #delayed = new Set<Attempted>()
   #inflight = 0
@@ -163,20 +168,21 @@ export class ActionDelivery {
 
   #forget(): void {
     this.#epoch++
-    this.#waiting = []
+    this.#waiting.clear()
     this.#delayed.clear()
     this.#inflight = 0
   }
 
   #take(entry: SpooledEntry): void {
-    this.#waiting.push({ entry, sequence: ++this.#sequence, refusals: 0 })
+    this.#waiting.add({ entry, sequence: ++this.#sequence, key: this.#dependencies.keyOf(entry), refusals: 0 })
     this.#pump()
   }
 
   /** Sends as long as it may. */
   #pump(): void {
     while (this.#canSend()) {
-      const batch = this.#waiting.splice(0, Math.min(this.#settings.batchSize, this.#room()))
+      const { batchSize, onePerKey } = this.#settings
+      const batch = this.#waiting.take(Math.min(batchSize, this.#room()), onePerKey)
       if (this.#inflight === 0) this.#answeredAtMs = this.#dependencies.nowMs()
       this.#inflight += batch.length
       this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
@@ -190,11 +196,11 @@ export class ActionDelivery {
 
   #canSend(): boolean {
     if (this.#sink === undefined || this.#pause !== undefined || this.#isClosed) return false
-    if (this.#waiting.length === 0 || this.#room() < 1) return false
+    if (!this.#waiting.hasReady || this.#room() < 1) return false
     // After a failure one batch finds out whether the service is there again.
     if (this.#backoff.failures > 0 && this.#inflight > 0) return false
     const { batchSize, batchTimeMs } = this.#settings
-    if (this.#waiting.length >= batchSize || batchTimeMs === 0) return true
+    if (this.#waiting.size >= batchSize || batchTimeMs === 0) return true
     return this.#isBatchDue(batchTimeMs)
   }
 
@@ -220,6 +226,7 @@ export class ActionDelivery {
     sink.write(batch.map(({ entry }) => entry)).then((outcomes) => {
       if (epoch !== this.#epoch || this.#isClosed) return
       this.#inflight -= batch.length
+      this.#waiting.release(batch)
       this.#answeredAtMs = this.#dependencies.nowMs()
       // A sink that was exchanged has failed what was under way: that says nothing about the service.
       this.#note(batch, outcomes, sink === this.#sink)
@@ -248,7 +255,7 @@ export class ActionDelivery {
     }
     if (again.length > 0) {
       this.counters.retried += again.length
-      this.#waiting = [...again, ...this.#waiting].sort((a, b) => a.sequence - b.sequence)
+      this.#waiting.putBack(again)
     }
     if (!isPresent) return
     if (failure === undefined) return this.#noteReached()
@@ -274,7 +281,7 @@ export class ActionDelivery {
     this.#delayed.add(attempted)
     this.#dependencies.after(delayMs, () => {
       if (epoch !== this.#epoch || !this.#delayed.delete(attempted)) return
-      this.#waiting.unshift(attempted)
+      this.#waiting.putBack([attempted])
       this.#pump()
     })
   }
@@ -341,7 +348,7 @@ export class ActionDelivery {
   /** Nothing is under way or has failed: what waits is a batch that is not complete. */
   #isIdle(): boolean {
     const isCollecting = this.#batchTimer !== undefined && this.#backoff.failures === 0
-    return this.#inflight === 0 && (this.#waiting.length === 0 || isCollecting)
+    return this.#inflight === 0 && (this.#waiting.size === 0 || isCollecting)
   }
 
   #setState(state: ActionState, why: string): void {

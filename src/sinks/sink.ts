@@ -63,6 +63,8 @@ export interface Batching {
   readonly batchTimeMs: number
 }
 
+export type KeptOrder = 'calls' | 'batch' | 'nothing'
+
 /** One kind of service. `Action` and `Connector`: their settings. */
 export interface SinkType<Action, Connector> {
   /** What keeps the settings from working, beginning with the name of a setting; undefined: nothing. */
@@ -71,6 +73,11 @@ export interface SinkType<Action, Connector> {
   renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
   /** What takes the place of batch_size and batch_time; absent or undefined: nothing does. */
   batching?(action: Action): Batching | undefined
+  /**
+   * What keeps its order at the service. `calls`: `write` calls take effect in their order, also after a failure. `batch`: the
+   * entries of one call do, and two calls at a time may not. `nothing`: the entries of one call may be sent at the same time.
+   */
+  keepsOrderOf(action: Action): KeptOrder
   open(connector: Connector, action: Action, context: SinkContext): Sink
 }
 

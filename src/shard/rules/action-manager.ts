@@ -16,7 +16,6 @@ import {
   type Command,
   type PeerNumber,
   type RuleActionFailure,
-  type RuleActions,
   type RulePublication,
   shardOf,
   spoolProperties,
@@ -43,7 +42,8 @@ import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
 import { type ActionCounters, newActionCounters } from './action-counters.ts'
-import type { RuleSinks } from './rule-runner.ts'
+import { ActionOrder } from './action-order.ts'
+import type { ActionEntry, RuleSinks } from './rule-runner.ts'
 
 export interface ActionManagerDependencies {
   readonly shard: {
@@ -69,6 +69,7 @@ interface RunningAction {
   readonly clientId: string
   readonly deadClientId: string
   readonly render: Render
+  readonly order: ActionOrder
   /** The first is that of this shard. */
   readonly deliveries: ActionDelivery[]
   readonly deadLetters: DeadLetters
@@ -134,17 +135,17 @@ export class ActionManager implements RuleSinks {
     return this.#actions.get(action)?.clientId
   }
 
-  store(
-    action: string,
-    { rule, output, actions }: { readonly rule: string; readonly output: RuleMap; readonly actions: RuleActions },
-  ): RuleActionFailure | 'no-action' | undefined {
+  store(action: string, { rule, output, actions, event }: ActionEntry): RuleActionFailure | 'no-action' | undefined {
     const running = this.#actions.get(action)
     if (running === undefined) return 'no-action'
     const counters = this.#countersOf(action)
     const { payload, attributes } = running.render(output)
     const failure = actions.spool(
       running.clientId,
-      publicationOf({ payload, attributes: [...attributes, [ruleAttribute, rule]] }),
+      publicationOf({
+        payload,
+        attributes: [...attributes, ...running.order.attributesOf(event), [ruleAttribute, rule]],
+      }),
     )
     counters.matched++
     if (failure === 'spool-full') counters.droppedQueueFull++
@@ -211,6 +212,7 @@ export class ActionManager implements RuleSinks {
       clientId,
       deadClientId,
       render,
+      order: new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action)),
       deliveries: [],
       deadLetters,
       isStopped: false,
@@ -257,8 +259,10 @@ export class ActionManager implements RuleSinks {
         maxRetries: options.max_retries,
         retryIntervalMs: options.retry_interval,
         healthCheckIntervalMs: options.health_check_interval,
+        onePerKey: sinkTypes[assignment.type].keepsOrderOf(assignment.action) === 'nothing',
       },
       {
+        keyOf: (entry) => running.order.keyOf(entry),
         nowMs: () => this.#dependencies.nowMs(),
         random: Math.random,
         after: this.#after,
@@ -476,7 +480,9 @@ function isOfDeadLetters(clientId: string): boolean {
 
 function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
   const rule = entry.attributes.find(([name]) => name === ruleAttribute)?.[1] ?? ''
-  return { id, why, atMs, rule, attributes: entry.attributes, payload: entry.payload }
+  // Those of the action itself begin with an exclamation mark.
+  const attributes = entry.attributes.filter(([name]) => !name.startsWith('!'))
+  return { id, why, atMs, rule, attributes, payload: entry.payload }
 }
 
 function alarmOf(id: string): AlarmName {

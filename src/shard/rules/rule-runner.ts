@@ -49,7 +49,14 @@ const maxConsoleLength = 10_000
 /** Properties that a publication inherits from the message unless the action sets them. */
 type Original = Pick<Message, 'qos' | 'retain'>
 
-type RunAction = (output: RuleMap, original: Original, actions: RuleActions) => ActionOutcome
+interface ActionOccasion {
+  readonly original: Original
+  readonly actions: RuleActions
+  /** What the rule ran for. */
+  readonly event: RuleEvent
+}
+
+type RunAction = (output: RuleMap, occasion: ActionOccasion) => ActionOutcome
 
 /**
  * Maximum time of rules for triggers at once, and the number of triggers between two reads of the clock. Clients are
@@ -68,15 +75,21 @@ interface RunningRule extends MatchedRule {
   isRunning: boolean
 }
 
+/** One result of a rule for an action. */
+export interface ActionEntry {
+  readonly rule: string
+  readonly output: RuleMap
+  readonly actions: RuleActions
+  /** What the rule ran for. */
+  readonly event: RuleEvent
+}
+
 /** Actions that send to services. */
 export interface RuleSinks {
   /** Returns the client ID of the action queue; undefined if the action does not exist. */
   spoolOf(action: string): string | undefined
   /** Stores one result. Returns undefined if it succeeded. */
-  store(
-    action: string,
-    entry: { readonly rule: string; readonly output: RuleMap; readonly actions: RuleActions },
-  ): RuleActionFailure | 'no-action' | undefined
+  store(action: string, entry: ActionEntry): RuleActionFailure | 'no-action' | undefined
   /** A second has passed; called while there are rules. */
   noteSecond(): void
 }
@@ -240,14 +253,14 @@ export class RuleRunner implements RuleHook {
         return () => 'success'
       case 'republish': {
         const make = compileRepublish(action.arguments)
-        return (output, original, actions) => {
+        return (output, { original, actions }) => {
           const failure = actions.publish(make(output, original))
           return failure === undefined ? 'success' : { failure: `republish: ${failureText(failure)}` }
         }
       }
       case 'action':
-        return (output, _original, actions) => {
-          const failure = sinks.store(action.id, { rule, output, actions })
+        return (output, { actions, event }) => {
+          const failure = sinks.store(action.id, { rule, output, actions, event })
           if (failure === undefined) return 'spooled'
           return failure === 'spool-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
         }
@@ -280,7 +293,7 @@ export class RuleRunner implements RuleHook {
     for (const output of result.outputs) {
       for (const [place, action] of rule.actions.entries()) {
         counters.actionsTotal++
-        const outcome = runAction(action, output, how)
+        const outcome = runAction(action, output, { ...how, event })
         statistics.noteFunction(place, outcome)
         this.#noteOutcome(rule, outcome)
       }
@@ -337,13 +350,9 @@ function rulesByTrigger(
 }
 
 /** A template that fails ends only this action. */
-function runAction(
-  action: RunAction,
-  output: RuleMap,
-  { original, actions }: { readonly original: Original; readonly actions: RuleActions },
-): ActionOutcome {
+function runAction(action: RunAction, output: RuleMap, occasion: ActionOccasion): ActionOutcome {
   try {
-    return action(output, original, actions)
+    return action(output, occasion)
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
     throw error

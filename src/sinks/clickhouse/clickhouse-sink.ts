@@ -27,6 +27,7 @@ export const clickhouseSinkType: SinkType<ClickhouseAction, ClickhouseConnector>
       ? undefined
       : 'parameters.sql: write a statement such as INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value})',
   renderer: ({ parameters: { sql } }, compile) => sqlRenderer(sql, compile),
+  keepsOrderOf: () => 'batch',
   open: (connector, _, context) => new ClickhouseSink(connector, context),
 }
 

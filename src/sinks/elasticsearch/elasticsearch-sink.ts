@@ -57,6 +57,7 @@ export const elasticsearchSinkType: SinkType<ElasticAction, ElasticConnector> = 
     }
   },
 
+  keepsOrderOf: () => 'batch',
   open: (connector, _, context) => new ElasticSink(connector, context),
 }
 

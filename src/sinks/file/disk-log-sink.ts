@@ -45,6 +45,7 @@ export const diskLogSinkType: SinkType<DiskLogAction, DiskLogConnector> = {
     return (data) => ({ payload: bytesOfText(compiled.render(data)), attributes: [] })
   },
 
+  keepsOrderOf: () => 'calls',
   open: (connector, action, context) => new DiskLogSink(connector, action, context),
 }
 

@@ -45,6 +45,7 @@ export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
     }
   },
 
+  keepsOrderOf: () => 'batch',
   open: (connector, action, context) => new InfluxSink(connector, action, context),
 }
 

@@ -64,6 +64,7 @@ export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
       return { payload: bytesOfText(value === undefined ? allColumns(data) : value.render(data)), attributes }
     }
   },
+  keepsOrderOf: () => 'batch',
   open(connector, action, context) {
     const settings: KafkaProducerSettings = {
       ...kafkaClientSettings(connector, context.requestTimeoutMs),

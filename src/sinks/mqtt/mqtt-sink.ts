@@ -84,6 +84,7 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
     })
   },
 
+  keepsOrderOf: () => 'calls',
   open: (connector, _, context) => new MqttSink(() => openPublisher(settingsOf(connector, context)), context),
 }
 

@@ -51,6 +51,7 @@ export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
     })
   },
 
+  keepsOrderOf: () => 'batch',
   open: (connector, action, context) => new NatsSink(() => openNats(settingsOf(connector, action, context))),
 }
 

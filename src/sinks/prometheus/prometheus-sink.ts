@@ -56,6 +56,7 @@ export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector>
     }
   },
 
+  keepsOrderOf: () => 'calls',
   open: (connector, _, context) => new PrometheusSink(connector, context),
 }
 

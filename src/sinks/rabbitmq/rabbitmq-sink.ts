@@ -56,6 +56,7 @@ export const rabbitmqSinkType: SinkType<RabbitmqAction, RabbitmqConnector> = {
     })
   },
 
+  keepsOrderOf: () => 'calls',
   open: (connector, { parameters }, context) => {
     const target = { exchange: parameters.exchange, isPersistent: parameters.delivery_mode === 'persistent' }
     return new RabbitmqSink(() => openRabbitmq(settingsOf(connector, context), target))

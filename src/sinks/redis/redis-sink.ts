@@ -44,6 +44,7 @@ export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
       return { payload: Buffer.from(JSON.stringify(words)), attributes: [] }
     }
   },
+  keepsOrderOf: () => 'batch',
   open: (connector, _, { requestTimeoutMs }) => new RedisSink(connector, requestTimeoutMs),
 }
 

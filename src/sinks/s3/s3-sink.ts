@@ -74,6 +74,7 @@ export const s3SinkType: SinkType<S3Action, S3Connector> = {
     })
   },
 
+  keepsOrderOf: ({ parameters: { mode } }) => (mode === 'direct' ? 'nothing' : 'batch'),
   open: (connector, action, context) => new S3Sink(connector, action, context),
 }
 

@@ -32,6 +32,7 @@ export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector
     problemOfConnector: (connector) => problemOfServer(connector, driver.defaultPort),
     problemOfAction: problemOfSql,
     renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
+    keepsOrderOf: () => 'batch',
     open: (connector, _, { requestTimeoutMs }) => new SqlSink(driver, connector, requestTimeoutMs),
   }
 }

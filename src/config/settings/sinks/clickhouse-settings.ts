@@ -9,7 +9,7 @@ import {
   maybeText,
   namedSinks,
   poolSize,
-  resourceOptions,
+  resourceOptionsWith,
   template,
 } from './sink-parts.ts'
 
@@ -32,7 +32,7 @@ const clickhouseAction = section('One kind of row.', {
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
     }),
   }),
-  resource_opts: resourceOptions,
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const clickhouseConnectors = namedSinks('ClickHouse.', clickhouseConnector)

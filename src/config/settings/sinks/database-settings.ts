@@ -6,7 +6,7 @@ import {
   maybeText,
   namedSinks,
   poolSize,
-  resourceOptions,
+  resourceOptionsWith,
   serverSettings,
   template,
 } from './sink-parts.ts'
@@ -25,7 +25,7 @@ const sqlAction = section('One kind of row.', {
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
     }),
   }),
-  resource_opts: resourceOptions,
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
 const databases = <Named extends typeof sqlConnector | typeof sqlAction>(named: Named) => ({

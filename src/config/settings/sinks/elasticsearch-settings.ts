@@ -11,7 +11,7 @@ import {
   maybeText,
   namedSinks,
   poolSize,
-  resourceOptions,
+  resourceOptionsWith,
   template,
 } from './sink-parts.ts'
 
@@ -48,7 +48,7 @@ const elasticsearchAction = section('One kind of document.', {
     }),
     doc_as_upsert: setting(boolean, false, { description: 'Of update: whether a missing document is created.' }),
   }),
-  resource_opts: resourceOptions,
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const elasticsearchConnectors = namedSinks('Elasticsearch and OpenSearch.', elasticsearchConnector)

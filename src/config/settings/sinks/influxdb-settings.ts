@@ -10,7 +10,7 @@ import {
   maybeText,
   namedSinks,
   poolSize,
-  resourceOptions,
+  resourceOptionsWith,
   template,
 } from './sink-parts.ts'
 
@@ -42,7 +42,7 @@ const influxdbAction = section('One kind of point.', {
     }),
     precision: setting(choice(['ns', 'us', 'ms', 's']), 'ms', { description: 'Unit of the time in write_syntax.' }),
   }),
-  resource_opts: resourceOptions,
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const influxdbConnectors = namedSinks('InfluxDB.', influxdbConnector)

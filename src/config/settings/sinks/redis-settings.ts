@@ -3,7 +3,7 @@
 import { listOf } from '../../schema/collections.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { integer } from '../../schema/setting-type.ts'
-import { actionSettings, namedSinks, resourceOptions, serverSettings, template } from './sink-parts.ts'
+import { actionSettings, namedSinks, resourceOptionsWith, serverSettings, template } from './sink-parts.ts'
 
 const redisConnector = section('One Redis server.', {
   ...serverSettings,
@@ -17,7 +17,7 @@ const redisAction = section('One kind of command.', {
       description: 'The words of the command. Each is a template: [SET, "${topic}", "${payload}"].',
     }),
   }),
-  resource_opts: resourceOptions,
+  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const redisConnectors = namedSinks('Redis.', redisConnector)

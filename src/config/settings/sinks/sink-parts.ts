@@ -62,8 +62,11 @@ const resourceOptionEntries = {
     description: 'How long an incomplete batch waits for more messages.',
   }),
   inflight_window: setting(integer({ min: 1, max: 2_000 }), 100, {
+    description: 'Messages that may be sent before the first of them is confirmed.',
+  }),
+  order: setting(choice(['publisher', 'topic', 'action', 'none']), 'publisher', {
     description:
-      'Messages that may be sent before the first of them is confirmed. With 1, the order is kept at retries.',
+      'Messages of one publisher, of one topic, or all messages of a shard are sent one after the other, also at retries; others at the same time. With none, no order is kept.',
   }),
   max_buffer_messages: setting(integer({ min: 1, max: 100_000_000 }), 1_000_000, {
     description: 'Maximum messages that are stored for the action, in each shard.',

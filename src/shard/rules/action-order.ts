@@ -1,0 +1,36 @@
+// Which entries of an action wait for each other: `resource_opts.order`. What decides it is stored with the entry, so that the order
+// holds after a restart.
+
+import type { RuleEvent } from '../../rules/index.ts'
+import type { KeptOrder, SpoolEntry } from '../../sinks/index.ts'
+
+export type Order = 'publisher' | 'topic' | 'action' | 'none'
+
+const orderAttribute = '!order'
+const columns = { publisher: 'clientid', topic: 'topic', action: undefined, none: undefined } as const
+const noAttributes: SpoolEntry['attributes'] = []
+
+export class ActionOrder {
+  readonly #column: string | undefined
+  /** Entries without the attribute have this key. */
+  readonly #usualKey: string | undefined
+
+  constructor(order: Order, kept: KeptOrder) {
+    const isFree = order === 'none' || kept === 'calls'
+    this.#usualKey = isFree ? undefined : ''
+    this.#column = isFree ? undefined : columns[order]
+  }
+
+  /** What is stored with an entry. An event without publisher or topic shares its place in the order with others like it. */
+  attributesOf(event: RuleEvent): SpoolEntry['attributes'] {
+    if (this.#column === undefined) return noAttributes
+    const value = event.column(this.#column)
+    return typeof value === 'string' && value !== '' ? [[orderAttribute, value]] : noAttributes
+  }
+
+  /** Entries with the same key are sent one after the other; undefined: the entry waits for no other. */
+  keyOf({ attributes }: SpoolEntry): string | undefined {
+    if (this.#column === undefined) return this.#usualKey
+    return attributes.find(([name]) => name === orderAttribute)?.[1] ?? this.#usualKey
+  }
+}

@@ -1,0 +1,110 @@
+// Entries of an action that wait to be sent, in their order. Entries with the same key are sent one after the other: while one of
+// them is with the service, the others wait, and entries with other keys are sent.
+
+export interface WaitingEntry {
+  /** The order in which the spool handed the entries out. */
+  readonly sequence: number
+  /** undefined: the entry waits for no other. */
+  readonly key: string | undefined
+}
+
+export class WaitingEntries<Entry extends WaitingEntry> {
+  /** By sequence. */
+  #entries: Entry[] = []
+  readonly #waitingByKey = new Map<string, number>()
+  /** Keys of entries that are with the service. */
+  readonly #busy = new Set<string>()
+  /** Keys that have waiting entries and are not busy. */
+  #readyKeys = 0
+  #withoutKey = 0
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  /** Whether `take` has something to give. */
+  get hasReady(): boolean {
+    return this.#withoutKey > 0 || this.#readyKeys > 0
+  }
+
+  /** Adds an entry that comes after all others. */
+  add(entry: Entry): void {
+    this.#entries.push(entry)
+    this.#count(entry)
+  }
+
+  /** Adds entries that were taken before, at their places. */
+  putBack(entries: readonly Entry[]): void {
+    if (entries.length === 0) return
+    for (const entry of entries) this.#count(entry)
+    this.#entries = [...entries, ...this.#entries].sort((a, b) => a.sequence - b.sequence)
+  }
+
+  /** Takes at most `max` entries and makes their keys busy. `onePerKey`: the service does not keep the order within a batch. */
+  take(max: number, onePerKey: boolean): Entry[] {
+    const taken: Entry[] = []
+    const keys = new Set<string>()
+    let end = 0
+    const left: Entry[] = []
+    for (; end < this.#entries.length && taken.length < max; end++) {
+      const entry = this.#entries[end] as Entry
+      const { key } = entry
+      const mayGo = key === undefined || (keys.has(key) ? !onePerKey : !this.#busy.has(key))
+      if (!mayGo) {
+        left.push(entry)
+        continue
+      }
+      if (key !== undefined) keys.add(key)
+      taken.push(entry)
+      // What waits behind this one cannot go: no need to look at it.
+      if (onePerKey && this.#withoutKey === 0 && keys.size === this.#readyKeys) {
+        end++
+        break
+      }
+    }
+    this.#entries.splice(0, end, ...left)
+    for (const { key } of taken) this.#uncount(key)
+    for (const key of keys) {
+      this.#busy.add(key)
+      if (this.#waitingByKey.has(key)) this.#readyKeys--
+    }
+    return taken
+  }
+
+  /** The batch is with the service no longer. */
+  release(batch: readonly Entry[]): void {
+    for (const { key } of batch) {
+      if (key !== undefined && this.#busy.delete(key) && this.#waitingByKey.has(key)) this.#readyKeys++
+    }
+  }
+
+  clear(): void {
+    this.#entries = []
+    this.#waitingByKey.clear()
+    this.#busy.clear()
+    this.#readyKeys = this.#withoutKey = 0
+  }
+
+  #count({ key }: Entry): void {
+    if (key === undefined) {
+      this.#withoutKey++
+      return
+    }
+    const waiting = this.#waitingByKey.get(key) ?? 0
+    this.#waitingByKey.set(key, waiting + 1)
+    if (waiting === 0 && !this.#busy.has(key)) this.#readyKeys++
+  }
+
+  #uncount(key: string | undefined): void {
+    if (key === undefined) {
+      this.#withoutKey--
+      return
+    }
+    const waiting = (this.#waitingByKey.get(key) ?? 0) - 1
+    if (waiting > 0) this.#waitingByKey.set(key, waiting)
+    else {
+      this.#waitingByKey.delete(key)
+      if (!this.#busy.has(key)) this.#readyKeys--
+    }
+  }
+}

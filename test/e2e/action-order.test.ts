@@ -1,0 +1,48 @@
+// The order in which a service gets what rules send it, while it fails now and then and its answers take different times.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import mqtt from 'mqtt'
+import { startBrokerWithApi } from '../management/api.ts'
+import { HttpService } from './http-service.ts'
+
+const publishers = ['north', 'south', 'west']
+const messages = 200
+
+test('messages of one publisher reach an HTTP service in their order, also when it refuses some for a while', async (t) => {
+  const service = await HttpService.start(t)
+  let asked = 0
+  const accepted = new Map<string, number[]>(publishers.map((name) => [name, []]))
+  service.answer = ({ body }) => {
+    if (++asked % 31 === 0) return 503
+    const [name = '', number = ''] = body.split(' ')
+    accepted.get(name)?.push(Number(number))
+    return 200
+  }
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const post = async (path: string, body: object): Promise<void> => {
+    const answer = await broker.ask(`/api/v5${path}`, { method: 'POST', body })
+    assert.equal(answer.status, 201, answer.text)
+  }
+  await post('/connectors', { type: 'http', name: 'local', url: `http://127.0.0.1:${service.port}` })
+  // oxlint-disable-next-line no-template-curly-in-string -- a template of rules
+  const parameters = { body: '${clientid} ${payload}' }
+  const resource_opts = { retry_interval: '10ms' }
+  await post('/actions', { type: 'http', name: 'hook', connector: 'local', parameters, resource_opts })
+  await post('/rules', { id: 'all', sql: 'SELECT clientid, payload FROM "in/#"', actions: ['http:hook'] })
+  await Promise.all(
+    publishers.map(async (clientId) => {
+      const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })
+      t.after(() => client.end(true))
+      await Promise.all(
+        Array.from({ length: messages }, (_, number) =>
+          client.publishAsync(`in/${number % 3}`, `${number}`, { qos: 1 }),
+        ),
+      )
+    }),
+  )
+  const count = (): number => [...accepted.values()].reduce((sum, { length }) => sum + length, 0)
+  await service.until(() => count() >= publishers.length * messages)
+  const expected = Array.from({ length: messages }, (_, number) => number)
+  for (const name of publishers) assert.deepEqual(accepted.get(name), expected, name)
+})
