@@ -47,7 +47,7 @@ export class WaitingEntries<Entry extends WaitingEntry> {
     let end = 0
     const left: Entry[] = []
     for (; end < this.#entries.length && taken.length < max; end++) {
-      const entry = this.#entries[end] as Entry
+      const entry = this.#entries[end]
       const { key } = entry
       const mayGo = key === undefined || (keys.has(key) ? !onePerKey : !this.#busy.has(key))
       if (!mayGo) {

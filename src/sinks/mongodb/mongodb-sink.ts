@@ -56,6 +56,7 @@ export const mongodbSinkType: SinkType<MongodbAction, MongodbConnector> = {
     })
   },
 
+  keepsOrderOf: () => 'batch',
   open: (connector, _, context) => new MongodbSink(() => openMongodb(settingsOf(connector, context))),
 }
 

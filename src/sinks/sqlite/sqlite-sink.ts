@@ -29,6 +29,7 @@ export const sqliteSinkType: SinkType<SqliteAction, SqliteConnector> = {
 
   renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
 
+  keepsOrderOf: () => 'calls',
   open: (connector, action, context) => new SqliteSink(connector, action, context),
 }
 
