@@ -29,4 +29,18 @@ describe('the overview', () => {
     await page.keyboard.press('Enter')
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'content')
   })
+
+  test('the first load, from the sign-in to the first page, is at most 80 KB', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/overview')
+    await page.getByRole('img', { name: /^Messages per second/ }).waitFor()
+    const bytes = await page.evaluate(() => {
+      const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+      const loaded = entries.filter(({ name }) => name.includes('/dashboard/')) as PerformanceResourceTiming[]
+      return loaded.map(({ encodedBodySize }) => encodedBodySize)
+    })
+    assert.ok(bytes.length >= 4 && bytes.every((size) => size > 0), String(bytes))
+    const sum = bytes.reduce((one, other) => one + other)
+    t.diagnostic(`${bytes.length} files, ${sum} bytes`)
+    assert.ok(sum <= 80 * 1_024, `${sum} bytes: ${bytes}`)
+  })
 })
