@@ -17,18 +17,25 @@ export interface DerivedRule {
 
 type NamedOf<Part> = Part extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
 
+/** Types of actions that sections of other brokers bring. */
+type DerivedType = 'http' | 'sqlite' | 'mysql' | 'pgsql' | 'timescale' | 'mqtt'
+
 /** An action with its connector. */
-export interface DerivedAction<Type extends 'http'> {
-  readonly id: string
-  readonly key: string
-  readonly type: Type
-  readonly connector: NamedOf<ConnectorsConfig[Type]>
-  readonly action: NamedOf<ActionsConfig[Type]>
-}
+export type DerivedAction = {
+  readonly [Type in DerivedType]: {
+    /** `type:name`; the name begins with `$`. */
+    readonly id: string
+    /** Where it is configured. */
+    readonly key: string
+    readonly type: Type
+    readonly connector: NamedOf<ConnectorsConfig[Type]>
+    readonly action: NamedOf<ActionsConfig[Type]>
+  }
+}[DerivedType]
 
 export interface DerivedRules {
   readonly rules: readonly DerivedRule[]
-  readonly actions: readonly DerivedAction<'http'>[]
+  readonly actions: readonly DerivedAction[]
 }
 
 const nowhere = { file: '', line: 0, column: 0 }

@@ -204,6 +204,8 @@ export type SchemaRegistryConfig = SettingValues['schema_registry']
 export type ConnectorsConfig = SettingValues['connectors']
 export type ActionsConfig = SettingValues['actions']
 export type WebhookConfig = SettingValues['webhook']
+/** The section rules of NanoMQ. */
+export type NanoMqRulesConfig = SettingValues['rules']
 export type SourcesConfig = SettingValues['sources']
 export type GatewaysConfig = SettingValues['gateway']
 export type BridgesConfig = SettingValues['bridges']
@@ -264,6 +266,7 @@ export interface GodwitConfig {
   readonly sources: SourcesConfig
   readonly gateways: GatewaysConfig
   readonly webhook: WebhookConfig
+  readonly nanoMqRules: NanoMqRulesConfig
   /** Maximum size of the properties of one packet. */
   readonly maxPropertyBytes: number
   /** Maximum unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -333,6 +336,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     sources: values.sources,
     gateways: values.gateway,
     webhook: values.webhook,
+    nanoMqRules: values.rules,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

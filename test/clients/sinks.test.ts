@@ -24,6 +24,8 @@ interface SqlKind {
   start(t: Scope): Promise<DatabaseServer>
   /** Beside the server. */
   readonly connector: string
+  /** The same in the section `rules` of NanoMQ. */
+  readonly section: string
   query(port: number): Query
 }
 
@@ -33,6 +35,7 @@ const sqlKinds: readonly SqlKind[] = [
     type: 'pgsql',
     start: (t) => DatabaseServer.postgresql(t),
     connector: 'username=godwit,database=postgres',
+    section: 'postgresql',
     query: (port) => async (text) => {
       const client = new pg.Client({ host: '127.0.0.1', port, user: 'godwit', database: 'postgres' })
       client.on('error', () => {})
@@ -47,6 +50,7 @@ const sqlKinds: readonly SqlKind[] = [
     type: 'mysql',
     start: (t) => DatabaseServer.mariadb(t),
     connector: 'username=godwit,password=secret,database=plant',
+    section: 'mysql',
     query: (port) => async (text) => {
       const settings = { host: '127.0.0.1', port, user: 'godwit', password: 'secret', database: 'plant' }
       const client = await mysql.createConnection(settings)
@@ -83,6 +87,22 @@ for (const kind of sqlKinds) {
     const [row] = await query('SELECT text FROM readings WHERE number = 7')
     assert.equal(row?.['text'], "it's 7; --")
     await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
+  })
+}
+
+for (const kind of sqlKinds) {
+  test(`${kind.name} gets the rows of NanoMQ's section rules`, async (t) => {
+    const server = await kind.start(t)
+    await server.start()
+    const query = kind.query(server.port)
+    await query('CREATE TABLE broker (number integer NOT NULL, payload_text text)')
+    const rule = '{sql="SELECT payload.number AS number, payload.text FROM \\"readings/#\\"",table=broker}'
+    const conn = `host="127.0.0.1",port=${server.port},${kind.connector}`
+    const { broker, client } = await startWith(t, [`rules.${kind.section}.main={conn={${conn}},rules=[${rule}]}`])
+    await publishAll(client, 0, 20)
+    await until(broker, `${kind.type}:$main_0`, async () => (await query('SELECT * FROM broker')).length === 20)
+    const [row] = await query('SELECT * FROM broker WHERE number = 7')
+    assert.equal(row?.['payload_text'], "it's 7; --")
   })
 }
 

@@ -66,6 +66,8 @@ const mqttBridge = [
   'spool_max_messages = 1000, spool_full_policy = drop_oldest',
 ]
 
+const databases = ['mysql', 'postgresql', 'timescaledb']
+
 /** Lines that must be accepted without a word: something works on them. */
 export const keysThatWork: readonly string[] = [
   'http_server { port = 8081, ip_addr = 0.0.0.0, limit_conn = 2, max_body = 1MB }',
@@ -182,6 +184,12 @@ export const keysThatWork: readonly string[] = [
   'webhook { url = "http://127.0.0.1:8888", headers.content-type = "application/json", body.encoding = plain }',
   'webhook { pool_size = 32, cancel_timeout = 5000, events = [{ event = "on_message_publish", topic = "a/b/c" }] }',
   'webhook.events.1 { event = on_client_connack }',
+  'rules.sqlite { path = "/tmp/rules.db", rules = [{ sql = "SELECT * FROM \\"a\\"", table = t }] }',
+  ...databases.map(
+    (name) =>
+      `rules.${name}.one { conn { host = h, username = u, password = p, database = d }, rules = [{ sql = s, table = t }] }`,
+  ),
+  'rules.repub.rules = [{ server = "mqtt-tcp://h:1883", topic = t, proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true, username = u, password = p, sql = s }]',
   'webhook.ssl { enable = true, keyfile = k, certfile = c, cacertfile = a, verify_peer = true }',
 ]
 
@@ -199,8 +207,6 @@ const mqttBridgeIdle = [
   'tcp.sendtimeo = 5s',
   'tcp.recvtimeo = 5s',
 ]
-
-const databases = ['mysql', 'postgresql', 'timescaledb']
 
 /** Lines that must be accepted with a warning, and the setting or group that it must name. */
 export const keysWithoutEngine: readonly (readonly [line: string, warned: string])[] = [
@@ -232,18 +238,6 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
   [
     'bridges.aws.c1 { server = "a.amazonaws.com:8883", max_parallel_processes = 2 }',
     'bridges.aws.c1.max_parallel_processes',
-  ],
-  ['rules.sqlite { path = "/tmp/rules.db", rules = [{ sql = "SELECT * FROM \\"a\\"", table = t }] }', 'rules'],
-  ...databases.map(
-    (name) =>
-      [
-        `rules.${name}.one { conn { host = h, username = u, password = p, database = d }, rules = [{ sql = s, table = t }] }`,
-        'rules',
-      ] as const,
-  ),
-  [
-    'rules.repub.rules = [{ server = "mqtt-tcp://h:1883", topic = t, proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true, username = u, password = p, sql = s }]',
-    'rules',
   ],
   ['gateway.mqtt { address = "mqtt-tcp://h:1883", sub_topic = "a/b" }', 'gateway.mqtt'],
   ['gateway.zmq { sub_address = "tcp://h:5560" }', 'gateway.zmq'],

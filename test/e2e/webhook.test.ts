@@ -34,6 +34,11 @@ test('messages of the topics that it names are sent once each, with all that Nan
   await client.publishAsync('in/a', 'it is "21"', { qos: 1 })
   await client.publishAsync('out/a', '{"t":1}', { qos: 2, retain: true })
   await service.until((received) => received.length === 2)
+  const listed = await broker.ask('/api/v5/actions')
+  const [action] = listed.json as readonly Record<string, unknown>[]
+  assert.deepEqual([action?.['type'], action?.['name'], action?.['status']], ['http', '$webhook', 'connected'])
+  const connectors = await broker.ask('/api/v5/connectors')
+  assert.equal(`${listed.text}${connectors.text}`.includes('secret'), false)
   const [{ headers, path, method }] = service.received
   assert.deepEqual(
     [method, path, headers['x-key'], headers['content-type']],

@@ -2,10 +2,13 @@
 
 import { listOf, record } from '../schema/collections.ts'
 import { path } from '../schema/path.ts'
-import { namedSection, openSection, section, setting } from '../schema/setting.ts'
+import { duration } from '../schema/quantities.ts'
+import { appliedAtOnce, namedSection, openSection, section, setting } from '../schema/setting.ts'
 import { choice, integer, optional, text } from '../schema/setting-type.ts'
 
 const maybeText = optional(text(), 'none')
+
+const maxKeepAliveMs = 65_535_000
 
 const tableRule = record('a rule', { sql: text(), table: text() }, ['sql'])
 
@@ -37,7 +40,7 @@ const republishRule = record(
     topic: text(),
     proto_ver: choice(['3', '4', '5']),
     clientid: text(),
-    keepalive: text(),
+    keepalive: duration({ minMs: 0, maxMs: maxKeepAliveMs }),
     clean_start: choice(['true', 'false']),
     username: text(),
     password: text({ isEmptyAllowed: true }),
@@ -46,27 +49,26 @@ const republishRule = record(
   ['sql'],
 )
 
-export const rules = section(
-  'Rules: SQL over messages, and what happens with the results.',
-  {
+export const rules = appliedAtOnce(
+  section('Rules of NanoMQ: SQL over messages, and where the results go. Each becomes a rule with an action.', {
     sqlite: section('Rules whose results go to an SQLite file.', {
       path: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
-        description: 'The file.',
+        description: 'The file. Tables are created.',
+        defaultWords: 'rule_engine.db in the data directory',
       }),
       rules: tableRules,
     }),
     mysql: databaseSection('MySQL'),
     postgresql: databaseSection('PostgreSQL'),
     timescaledb: databaseSection('TimescaleDB'),
-    repub: section('Rules whose results are published again.', {
+    repub: section('Rules whose results are published at another broker, as JSON with QoS 1.', {
       rules: setting(listOf(republishRule), [], {
         description:
-          'Each rule says sql, server and topic, and how to connect: proto_ver, clientid, keepalive, clean_start, username, password.',
+          'Each rule says sql, server and topic, and how to connect: proto_ver, clientid (client IDs begin so), keepalive, username, password. clean_start has no effect: each connection is a clean one.',
         isSecret: true,
       }),
     }),
-  },
-  { engine: 'none yet' },
+  }),
 )
 
 const presetTopic = record('a subscription', { remote_topic: text(), qos: choice(['0', '1', '2']) }, ['remote_topic'])

@@ -1,6 +1,7 @@
 // Actions of rules in the form of NanoMQ's API: each contains the address of its service. It becomes a connector and an
 // action of the configuration, which belong to the rule.
 
+import { createTableStatement, insertStatement, isTableName, serverOf } from '../../config/index.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 import type { RuleOperations } from '../operations/rules.ts'
 import { type OwnAction, nanoMqPrefix, type SentAction } from './actions.ts'
@@ -29,9 +30,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   postgresql: { type: 'pgsql', ...database },
   timescaledb: { type: 'timescale', ...database },
 }
-const tableForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
-/** Columns of a rule that selects everything. */
-const allColumns = ['qos', 'id', 'topic', 'clientid', 'username', 'timestamp', 'payload']
+/** Below the data directory. */
+const sqliteFile = 'rule_engine.db'
 
 /** Returns whether a rule has the form of NanoMQ. */
 export function isForNanoMq(actions: readonly SentAction[] | undefined): boolean {
@@ -51,7 +51,8 @@ export function readNanoMqActions(
     const problem = problemOf(name, kind, params)
     if (problem !== undefined) return problem
     const own = `${nanoMqPrefix}${number}_${place}`
-    const service = kind.type === 'mqtt' ? repub(params) : tableOf(params, rules.selectedFields(sql))
+    const fields = rules.selectedFields(sql)
+    const service = kind.type === 'mqtt' ? repub(params) : tableOf(kind.type, params, fields)
     read.push({
       connector: { type: kind.type, name: own, settings: service.connector },
       action: { type: kind.type, name: own, settings: { connector: own, parameters: service.parameters } },
@@ -70,7 +71,7 @@ function problemOf(
   const unknown = Object.keys(params).find((key) => !required.includes(key) && !optional.includes(key))
   if (unknown !== undefined) return refuse('invalidParameter', `${name} has no parameter ${JSON.stringify(unknown)}`)
   const { table } = params
-  if (table === undefined || (typeof table === 'string' && tableForm.test(table))) return undefined
+  if (table === undefined || (typeof table === 'string' && isTableName(table))) return undefined
   return refuse('invalidParameter', 'table is up to 63 letters, digits and _')
 }
 
@@ -79,20 +80,23 @@ interface Service {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
+/** Each connection is a clean one, whatever `clean_start` is. */
 function repub(params: Readonly<Record<string, unknown>>): Service {
-  const { topic, address, clientid, ...rest } = params
+  const { topic, address, clientid, clean_start: _, ...rest } = params
   const id = clientid === undefined ? {} : { clientid_prefix: clientid }
-  return { connector: { server: address, ...id, ...rest }, parameters: { topic, payload: '${.}' } }
+  const { server, ssl } = serverOf(String(address))
+  return { connector: { server, ssl: { enable: ssl }, ...id, ...rest }, parameters: { topic, payload: '${.}' } }
 }
 
 function tableOf(
+  type: string,
   { table, host, port, ...rest }: Readonly<Record<string, unknown>>,
-  selected: readonly (readonly string[])[] | undefined,
+  fields: readonly (readonly string[])[] | undefined,
 ): Service {
-  const fields = selected ?? allColumns.map((column) => [column])
-  const columns = fields.map((path) => path.join('_').replaceAll(/[^A-Za-z0-9_]/g, '_'))
-  const values = fields.map((path) => `\${${path.join('.')}}`)
-  const sql = `INSERT INTO ${String(table)} (${columns.join(', ')}) VALUES (${values.join(', ')})`
+  const row = { table: String(table), fields }
+  const sql = insertStatement(row)
+  if (type === 'sqlite')
+    return { connector: { path: sqliteFile }, parameters: { sql, create_table: createTableStatement(row) } }
   const server = typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : host
   return { connector: { server, ...rest }, parameters: { sql } }
 }

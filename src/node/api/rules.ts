@@ -43,6 +43,7 @@ import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import { SourceCounters, sourceStates } from './sources.ts'
 import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
+import { derivedResources, keyOfDerived } from '../rules/derived-rules.ts'
 import { probeService } from '../rules/probe-service.ts'
 import { problemOfSql } from '../rules/rule-config.ts'
 import { schemasOf } from '../rules/schema-plan.ts'
@@ -101,7 +102,11 @@ export function ruleOperations({
     ...sqlOperations(host),
     serviceTypes: () => Object.keys(sinkTypes),
     resources: (kind) => resourcesIn(configuration.config, kind),
-    putResource: (kind, { type, name }, settings, by) => writer.put([kind, type, name], settings, by),
+    putResource: async (kind, { type, name }, settings, by) => {
+      const key = kind === 'sources' ? undefined : keyOfDerived(configuration.config, `${type}:${name}`)
+      if (key !== undefined) return { problem: `${type}:${name} is made by ${key}: change that`, isAbout: 'settings' }
+      return writer.put([kind, type, name], settings, by)
+    },
     probe: (kind, { type, name }, settings) =>
       probeService(
         { configuration, dataDirectory },
@@ -236,14 +241,15 @@ function ruleOf(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, u
 
 function resourcesIn(config: GodwitConfig, kind: ResourceKind): readonly Resource[] {
   const described = describeAsObject(config)[kind]
-  if (typeof described !== 'object' || described === null || Array.isArray(described)) return []
-  return Object.entries(described).flatMap(([type, named]) =>
+  const isObject = typeof described === 'object' && described !== null && !Array.isArray(described)
+  const configured = Object.entries(isObject ? described : {}).flatMap(([type, named]) =>
     Object.entries(named as Readonly<Record<string, unknown>>).map(([name, settings]) => ({
       type,
       name,
       settings: settings as Readonly<Record<string, unknown>>,
     })),
   )
+  return [...configured, ...derivedResources(config, kind)]
 }
 
 function usersIn(

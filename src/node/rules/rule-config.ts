@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { planSchemas } from './schema-plan.ts'
-import { derivedWebhook, type DerivedRules, type GodwitConfig } from '../../config/index.ts'
+import type { DerivedRules, GodwitConfig } from '../../config/index.ts'
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
 import {
@@ -24,6 +24,7 @@ import {
   sinkTypes,
 } from '../../sinks/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
+import { derivedRulesOf } from './derived-rules.ts'
 
 /** Maximum rules and actions of one node. */
 const maxRules = 10_000
@@ -47,6 +48,7 @@ const sections = [
   'actions.',
   'sources.',
   'webhook.',
+  'rules.',
 ]
 
 export class RuleConfig implements ConfigConsumer {
@@ -108,7 +110,7 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   if ('problem' in actions) return actions
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))
   if ('problem' in rules) return rules
-  const derived = planDerived(derivedWebhook(config.webhook))
+  const derived = planDerived(derivedRulesOf(config))
   if ('problem' in derived) return derived
   const sources = planSources(config)
   if ('problem' in sources) return sources
@@ -131,7 +133,9 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
 }
 
 /** Rules and actions of sections of other brokers. */
-function planDerived({ rules, actions }: DerivedRules): Pick<RulePlan, 'rules' | 'actions'> | Problem {
+function planDerived(found: DerivedRules | Problem): Pick<RulePlan, 'rules' | 'actions'> | Problem {
+  if ('problem' in found) return found
+  const { rules, actions } = found
   for (const { type, key, connector, action } of actions) {
     const problem =
       sinkTypes[type].problemOfConnector(connector) ?? sinkTypes[type].problemOfAction(action, compileTemplate)

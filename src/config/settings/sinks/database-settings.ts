@@ -11,13 +11,15 @@ import {
   template,
 } from './sink-parts.ts'
 
-const sqlConnector = section('One database.', {
+/** Also of what the section rules of NanoMQ makes. */
+export const sqlConnector = section('One database.', {
   ...serverSettings,
   database: setting(maybeText, undefined, { description: 'Name of the database.' }),
   pool_size: poolSize,
 })
 
-const sqlAction = section('One kind of row.', {
+/** Also of what the section rules of NanoMQ makes. */
+export const sqlAction = section('One kind of row.', {
   ...actionSettings,
   parameters: section('The statement.', {
     sql: setting(template, '', {

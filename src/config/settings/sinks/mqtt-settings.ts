@@ -16,7 +16,8 @@ import {
 
 const maxKeepAliveMs = 65_535_000
 
-const mqttConnector = section('One MQTT broker.', {
+/** Also of what `rules.repub` of NanoMQ makes. */
+export const mqttConnector = section('One MQTT broker.', {
   ...serverSettings,
   server: setting(maybeText, undefined, { description: 'Address of the broker, such as 127.0.0.1:1883.' }),
   proto_ver: setting(choice(['v5', 'v4', 'v3', '5', '4', '3']), 'v5', {
@@ -30,7 +31,8 @@ const mqttConnector = section('One MQTT broker.', {
   connect_timeout: connectTimeout,
 })
 
-const mqttAction = section('One kind of message.', {
+/** Also of what `rules.repub` of NanoMQ makes. */
+export const mqttAction = section('One kind of message.', {
   ...actionSettings,
   parameters: section('The message. All texts are templates with ${...}.', {
     topic: setting(template, '${topic}', { description: 'Topic at the remote broker, such as plant/${topic}.' }),

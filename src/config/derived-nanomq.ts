@@ -1,0 +1,149 @@
+// The section rules of NanoMQ as connectors, actions and rules, so that what it sends has the spool and the promises of actions.
+
+import { type DerivedAction, type DerivedRule, type DerivedRules, defaultsOf } from './derived-rules.ts'
+import type { NanoMqRulesConfig } from './godwit-config.ts'
+import { createTableStatement, insertStatement, isTableName, type TableRow } from './insert-statement.ts'
+import { parseServerUrl } from './server-url.ts'
+import { sqlAction, sqlConnector } from './settings/sinks/database-settings.ts'
+import { mqttAction, mqttConnector } from './settings/sinks/mqtt-settings.ts'
+import { sqliteAction, sqliteConnector } from './settings/sinks/sqlite-settings.ts'
+
+export interface NanoMqDependencies {
+  /** Paths that the SQL selects; undefined: everything, or it is not valid, which is found later. */
+  fieldsOf(sql: string): TableRow['fields']
+}
+
+type Fields = ReadonlyMap<string, unknown>
+type Database = 'mysql' | 'postgresql' | 'timescaledb'
+
+/** Types of actions, by the names of sections. */
+const databaseTypes = { mysql: 'mysql', postgresql: 'pgsql', timescaledb: 'timescale' } as const
+/** Below the data directory. */
+const defaultFile = 'rule_engine.db'
+
+/** An action and its rule for each rule of the section. */
+export function derivedNanoMq(rules: NanoMqRulesConfig, dependencies: NanoMqDependencies): DerivedRules | Problem {
+  const parts: (readonly [DerivedAction, DerivedRule])[] = []
+  for (const [index, rule] of rules.sqlite.rules.entries()) {
+    const row = tableRow(rule, dependencies)
+    const key = `rules.sqlite.rules.${index}`
+    if (row === undefined) return problemOfTable(key)
+    parts.push(pairOf(sqliteOf(rules.sqlite.path, row, index), { key, rule }))
+  }
+  for (const database of Object.keys(databaseTypes) as Database[]) {
+    for (const [name, { conn, rules: all }] of rules[database].named) {
+      for (const [index, rule] of all.entries()) {
+        const key = `rules.${database}.${name}.rules.${index}`
+        const row = tableRow(rule, dependencies)
+        if (row === undefined) return problemOfTable(key)
+        const id = `$${name}_${index}`
+        parts.push(pairOf(rowsOf(databaseTypes[database], conn, row, id), { key, rule }))
+      }
+    }
+  }
+  for (const [index, rule] of rules.repub.rules.entries())
+    parts.push(pairOf(repubOf(rule, index), { key: `rules.repub.rules.${index}`, rule }))
+  return { actions: parts.map(([action]) => action), rules: parts.map(([, rule]) => rule) }
+}
+
+interface Problem {
+  readonly problem: string
+}
+
+function problemOfTable(key: string): Problem {
+  return { problem: `${key}.table: write the name of the table, with up to 63 letters, digits and _` }
+}
+
+function tableRow(rule: Fields, dependencies: NanoMqDependencies): TableRow | undefined {
+  const table = textOf(rule, 'table')
+  return isTableName(table) ? { table, fields: dependencies.fieldsOf(textOf(rule, 'sql')) } : undefined
+}
+
+type Unplaced = DerivedAction extends infer Action
+  ? Action extends DerivedAction
+    ? Omit<Action, 'key'>
+    : never
+  : never
+
+function pairOf(
+  action: Unplaced,
+  { key, rule }: { readonly key: string; readonly rule: Fields },
+): readonly [DerivedAction, DerivedRule] {
+  const { id } = action
+  const own = { id: `$rules_${id.replace(':$', '_')}`, key: `${key}.sql`, sql: textOf(rule, 'sql') }
+  return [
+    { ...action, key },
+    { ...own, actions: [{ kind: 'action', id }] },
+  ]
+}
+
+function sqliteOf(path: string | undefined, row: TableRow, index: number): Unplaced {
+  const action = defaultsOf(sqliteAction)
+  const parameters = {
+    ...action.parameters,
+    sql: insertStatement(row),
+    create_table: createTableStatement(row),
+  }
+  return {
+    id: `sqlite:$rules_${index}`,
+    type: 'sqlite',
+    connector: { ...defaultsOf(sqliteConnector), path: path ?? defaultFile },
+    action: { ...action, parameters },
+  }
+}
+
+function rowsOf(
+  type: (typeof databaseTypes)[Database],
+  conn: NanoMqRulesConfig['mysql']['named'] extends ReadonlyMap<string, { readonly conn: infer Conn }> ? Conn : never,
+  row: TableRow,
+  name: string,
+): Unplaced {
+  const { host = '127.0.0.1', port, username, password, database } = conn
+  const server = port === undefined ? host : `${host}:${port}`
+  const action = defaultsOf(sqlAction)
+  return {
+    id: `${type}:${name}`,
+    type,
+    connector: { ...defaultsOf(sqlConnector), server, username, password, database },
+    action: { ...action, parameters: { ...action.parameters, sql: insertStatement(row) } },
+  }
+}
+
+/** All columns as JSON go to a topic of another broker. */
+function repubOf(rule: Fields, index: number): Unplaced {
+  const { server, ssl } = serverOf(textOf(rule, 'server'))
+  const usual = defaultsOf(mqttConnector)
+  const keepalive = rule.get('keepalive')
+  const clientId = textOf(rule, 'clientid')
+  const version = `v${textOf(rule, 'proto_ver') || '4'}` as 'v3' | 'v4' | 'v5'
+  const action = defaultsOf(mqttAction)
+  return {
+    id: `mqtt:$repub_${index}`,
+    type: 'mqtt',
+    connector: {
+      ...usual,
+      server: server === '' ? undefined : server,
+      ssl: { ...usual.ssl, enable: ssl },
+      proto_ver: version,
+      clientid_prefix: clientId === '' ? undefined : clientId,
+      keepalive: typeof keepalive === 'number' ? keepalive : usual.keepalive,
+      username: textOf(rule, 'username') || undefined,
+      password: textOf(rule, 'password') || undefined,
+    },
+    action: { ...action, parameters: { ...action.parameters, topic: textOf(rule, 'topic') } },
+  }
+}
+
+/** Of a URL. What an action cannot use stays as it is, and is refused as an address. */
+export function serverOf(text: string): { readonly server: string; readonly ssl: boolean } {
+  const parsed = text.includes('://') ? parseServerUrl(text) : undefined
+  if (parsed === undefined || 'problem' in parsed) return { server: text, ssl: false }
+  const { scheme, host, port } = parsed.url
+  if (scheme !== 'tcp' && scheme !== 'tls') return { server: text, ssl: false }
+  return { server: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`, ssl: scheme === 'tls' }
+}
+
+function textOf(fields: Fields, name: string): string {
+  const value = fields.get(name)
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,58 @@
+// Rules and actions that sections of other brokers bring: `webhook` and `rules` of NanoMQ.
+
+import { resolve } from 'node:path'
+import { type DerivedRules, derivedNanoMq, derivedWebhook, type GodwitConfig } from '../../config/index.ts'
+import type { Resource, ResourceKind } from '../../management/index.ts'
+import { RuleCompileError, selectedNames } from '../../rules/index.ts'
+import type { Problem } from '../configuration/config-consumers.ts'
+
+/** A problem begins with the key of a setting. */
+export function derivedRulesOf({ webhook, nanoMqRules }: GodwitConfig): DerivedRules | Problem {
+  const { sqlite } = nanoMqRules
+  const path = sqlite.path === undefined ? undefined : resolve(sqlite.path)
+  const found = derivedNanoMq({ ...nanoMqRules, sqlite: { ...sqlite, path } }, { fieldsOf })
+  if ('problem' in found) return found
+  const ofWebhook = derivedWebhook(webhook)
+  return { rules: [...ofWebhook.rules, ...found.rules], actions: [...ofWebhook.actions, ...found.actions] }
+}
+
+function fieldsOf(sql: string): ReturnType<typeof selectedNames> {
+  try {
+    return selectedNames(sql)
+  } catch (error) {
+    // It is told with the SQL of the rule.
+    if (error instanceof RuleCompileError) return undefined
+    throw error
+  }
+}
+
+/** As lists show them, without secrets. */
+export function derivedResources(config: GodwitConfig, kind: ResourceKind): readonly Resource[] {
+  const derived = derivedRulesOf(config)
+  if ('problem' in derived || kind === 'sources') return []
+  return derived.actions.map(({ id, type, key, connector, action }) => {
+    const name = id.slice(id.indexOf(':') + 1)
+    const description = `Made by ${key} of the configuration. Change it there.`
+    const own = kind === 'connectors' ? placeOf(connector) : { connector: name, parameters: textsOf(action.parameters) }
+    return { type, name, settings: { enable: true, description, ...own } }
+  })
+}
+
+/** The section that makes a connector or an action; undefined: it is configured as such. */
+export function keyOfDerived(config: GodwitConfig, id: string): string | undefined {
+  const derived = derivedRulesOf(config)
+  return 'problem' in derived ? undefined : derived.actions.find((action) => action.id === id)?.key
+}
+
+const placeNames = ['url', 'server', 'path', 'database']
+
+function placeOf(connector: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(connector).filter(([name, value]) => placeNames.includes(name) && value !== undefined),
+  )
+}
+
+/** Headers may have secrets. */
+function textsOf(parameters: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => typeof value === 'string'))
+}
