@@ -17,11 +17,13 @@ import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
 import type { Attempt, Authenticator, Unknown, Success } from './authenticators/authenticator.ts'
 import { AuthenticationChain, type ChainLink, type Decision } from './authenticators/chain.ts'
+import { type OwnAuthentication, OwnChains } from './authenticators/own-chains.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
 import type { BanSubject } from './bans/ban-list.ts'
 import { Bans } from './bans/bans.ts'
 import { CredentialTable } from './credentials/credential-table.ts'
+import { GatewayUsers } from './credentials/gateway-users.ts'
 import { type Login, LoginThrottle } from './failed-logins/login-throttle.ts'
 import { HttpAuthorizer, type HttpDecision } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
@@ -60,6 +62,8 @@ export class AccessControl {
   readonly permissions: AccessRules
   readonly #dependencies: AccessDependencies
   readonly #credentials = new CredentialTable()
+  readonly #gatewayUsers = new GatewayUsers()
+  readonly #ownChains = new OwnChains(this.#gatewayUsers)
   readonly #scram = new ScramAuthenticator()
   readonly #preSharedKeys = new Map<string, Uint8Array>()
   readonly #bans: Bans
@@ -106,9 +110,15 @@ export class AccessControl {
   #authenticate(question: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { authenticationMethod: method, authenticationData: data } = question
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
-    const decided = this.#chain.run(attempt)
+    const decided = this.#chainOf(attempt).run(attempt)
     if (decided instanceof Promise) return decided.then((decision) => this.#resultOf(attempt, decision))
     return this.#resultOf(attempt, decided)
+  }
+
+  /** Returns the chain of the listener, of its gateway, or of the broker. */
+  #chainOf({ connection: { listener } }: Attempt): AuthenticationChain {
+    const own = listener.authentication as OwnAuthentication | undefined
+    return own === undefined ? this.#chain : this.#ownChains.of(own)
   }
 
   /** Returns the credentials of the client; undefined if these cannot be guessed, such as a signed token. */
@@ -170,11 +180,13 @@ export class AccessControl {
   applyRecords(change: RecordChange): boolean {
     for (const key of change.delete) {
       if (key.kind === 'credential') this.#credentials.delete(key)
+      else if (key.kind === 'gateway-user') this.#gatewayUsers.delete(key)
       else if (key.kind === 'scram') this.#scram.delete(key)
       else if (key.kind === 'psk') this.#preSharedKeys.delete(namespacedName(key.namespace, key.identity))
     }
     for (const record of change.put) {
       if (record.kind === 'credential') this.#credentials.put(record)
+      else if (record.kind === 'gateway-user') this.#gatewayUsers.put(record)
       else if (record.kind === 'scram') this.#scram.put(record)
       else if (record.kind === 'psk')
         this.#preSharedKeys.set(namespacedName(record.namespace, record.identity), record.key)
@@ -209,6 +221,7 @@ export class AccessControl {
   /** No further requests are made. */
   close(): void {
     this.#http?.close()
+    this.#ownChains.close()
   }
 
   #recordResponse({ identity, action, topic }: AuthorizationRequest, decision: HttpDecision): void {
@@ -330,9 +343,10 @@ export class AccessControl {
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
       return this.#refuse(attempt, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
     }
+    const isOwn = connection.listener.authentication !== undefined
     // The name belongs to a SCRAM user, and rules for the name concern that user.
     const isNameOfAnother = username !== undefined && this.#scram.isUser(username, namespace)
-    if (!isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
+    if (!isOwn && !isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'success', username, isSuperuser: false, by: 'anonymous' })
     }
     this.#noteLogin(attempt, false)

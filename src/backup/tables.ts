@@ -9,6 +9,7 @@ import type {
   ApiKeyRecord,
   BanRecord,
   CredentialRecord,
+  GatewayUserRecord,
   KeptPassword,
   SecondFactor,
   NamespaceRecord,
@@ -40,6 +41,7 @@ export type TableRecord =
   | ApiKeyRecord
   | NamespaceRecord
   | CredentialRecord
+  | GatewayUserRecord
   | ScramRecord
   | PskRecord
   | RuleRecord
@@ -51,6 +53,7 @@ export const tableNames = [
   'api-keys',
   'namespaces',
   'credentials',
+  'gateway-users',
   'scram-users',
   'pre-shared-keys',
   'rules',
@@ -64,7 +67,7 @@ export type TableName = (typeof tableNames)[number]
 export const tableSets: Readonly<Record<string, readonly TableName[]>> = {
   api_keys: ['api-keys'],
   banned: ['bans'],
-  builtin_authn: ['credentials', 'scram-users'],
+  builtin_authn: ['credentials', 'gateway-users', 'scram-users'],
   builtin_authz: ['rules'],
   builtin_retainer: ['retained-messages'],
   dashboard_users: ['accounts'],
@@ -80,6 +83,7 @@ export const kindOfTable = {
   'api-keys': 'api-key',
   namespaces: 'namespace',
   credentials: 'credential',
+  'gateway-users': 'gateway-user',
   'scram-users': 'scram',
   'pre-shared-keys': 'psk',
   rules: 'rule',
@@ -174,6 +178,17 @@ const credentials = object<Omit<CredentialRecord, 'kind'>>({
   createdAtMs: timestamp,
 })
 
+const gatewayUsers = object<Omit<GatewayUserRecord, 'kind'>>({
+  chain: text({ minBytes: 1, maxBytes: maxNameBytes }),
+  id: name,
+  algorithm: oneOf(['plain', 'md5', 'sha', 'sha256', 'sha512', 'pbkdf2_sha512']),
+  saltPosition: oneOf(['prefix', 'suffix']),
+  salt: hash,
+  hash: bytes(65_535),
+  isSuperuser: boolean,
+  createdAtMs: timestamp,
+})
+
 const scramUsers = object<Omit<ScramRecord, 'kind'>>({
   namespace,
   username: name,
@@ -244,6 +259,7 @@ const shapes: Readonly<Record<TableName, Field<unknown>>> = {
   'api-keys': apiKeys,
   namespaces,
   credentials,
+  'gateway-users': gatewayUsers,
   'scram-users': scramUsers,
   'pre-shared-keys': preSharedKeys,
   rules,
@@ -288,7 +304,7 @@ function problemOf(record: TableRecord): string | undefined {
   return unspeakable === undefined ? problemOfKind(record) : `${unspeakable} holds U+0000`
 }
 
-const nameFields = ['name', 'id', 'username', 'identity', 'who', 'topic'] as const
+const nameFields = ['name', 'chain', 'id', 'username', 'identity', 'who', 'topic'] as const
 
 /** [MQTT-1.5.3-2] [MQTT5-1.5.4-2] What no client can say; within the broker it has a meaning of its own. */
 function invalidTextIn(record: TableRecord): string | undefined {
@@ -328,13 +344,14 @@ function problemOfKind(record: TableRecord): string | undefined {
       return isGood ? undefined : `storedKey or serverKey is no ${algorithm} key`
     }
     case 'credential':
+    case 'gateway-user':
       return record.algorithm === 'pbkdf2_sha512' ? problemOfPbkdf2(record) : undefined
     default:
       return record satisfies never
   }
 }
 
-function problemOfPbkdf2({ salt, hash: digest }: CredentialRecord): string | undefined {
+function problemOfPbkdf2({ salt, hash: digest }: CredentialRecord | GatewayUserRecord): string | undefined {
   const iterations = salt.length < 5 ? 0 : Buffer.from(salt).readUInt32BE(0)
   const isGood = iterations >= 1 && iterations <= maxPbkdf2Iterations && digest.length === pbkdf2HashBytes
   return isGood
@@ -372,6 +389,8 @@ function ownNameOf(record: TableRecord): string {
       return record.id
     case 'credential':
       return `${record.by} ${record.id}`
+    case 'gateway-user':
+      return `${record.chain} ${record.id}`
     case 'scram':
       return record.username
     case 'psk':

@@ -26,6 +26,21 @@ export interface CredentialRecord {
   createdAtMs: number
 }
 
+/** A password for the clients of one gateway, or of one of its listeners, that has an authentication of its own. */
+export interface GatewayUserRecord {
+  readonly kind: 'gateway-user'
+  /** `coap`, or `coap:udp:default`. */
+  chain: string
+  /** The user name or client ID, as the authentication says. */
+  id: string
+  algorithm: PasswordHash
+  saltPosition: 'prefix' | 'suffix'
+  salt: Uint8Array
+  hash: Uint8Array
+  isSuperuser: boolean
+  createdAtMs: number
+}
+
 /** RFC 5802: what a server keeps in place of a password. */
 export interface ScramRecord {
   readonly kind: 'scram'
@@ -73,11 +88,12 @@ export interface BanRecord {
   untilMs: number | undefined
 }
 
-export type AccessRecord = CredentialRecord | ScramRecord | PskRecord | RuleRecord | BanRecord
+export type AccessRecord = CredentialRecord | GatewayUserRecord | ScramRecord | PskRecord | RuleRecord | BanRecord
 
 /** What names one of these records. */
 export type AccessRecordKey =
   | { readonly kind: 'credential'; namespace?: string | undefined; by: 'username' | 'clientid'; id: string }
+  | { readonly kind: 'gateway-user'; chain: string; id: string }
   | { readonly kind: 'scram'; namespace?: string | undefined; username: string }
   | { readonly kind: 'psk'; namespace?: string | undefined; identity: string }
   | {

@@ -5,6 +5,7 @@
 //   psk           32  identity ...
 //   rule          33  about u8, action u8, length of who u16, who, topic ...
 //   ban           34  as u8, who ...
+//   gateway-user  35  length of the chain u16, chain, id ...
 //
 // Records of a namespace have its name before their id, username or who: see namespaced-names.ts of the core.
 
@@ -23,6 +24,7 @@ export const accessKindBytes = {
   psk: 0x32,
   rule: 0x33,
   ban: 0x34,
+  'gateway-user': 0x35,
 } as const satisfies Record<AccessRecordKind, number>
 
 export const accessKinds = Object.keys(accessKindBytes) as readonly AccessRecordKind[]
@@ -44,6 +46,10 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
     case 'credential':
       writeEnumCode(writer, credentialLists, key.by)
       return writer.rawText(namespacedName(key.namespace, key.id))
+    case 'gateway-user':
+      writer.uint16(Buffer.byteLength(key.chain))
+      writer.rawText(key.chain)
+      return writer.rawText(key.id)
     case 'scram':
       return writer.rawText(namespacedName(key.namespace, key.username))
     case 'psk':
@@ -68,6 +74,7 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
 export function writeAccessValue(writer: ByteWriter, record: AccessRecord): void {
   switch (record.kind) {
     case 'credential':
+    case 'gateway-user':
       writeEnumCode(writer, passwordHashes, record.algorithm)
       writeEnumCode(writer, saltPositions, record.saltPosition)
       writer.blob(record.salt)
@@ -106,6 +113,24 @@ export function readCredential1(key: Buffer, reader: ByteReader): AccessRecord {
     ...namespace,
     by: enumValueOf(credentialLists, key[1]),
     id,
+    algorithm: enumValueOf(passwordHashes, reader.byte()),
+    saltPosition: enumValueOf(saltPositions, reader.byte()),
+    salt: reader.blob(),
+    hash: reader.blob(),
+    isSuperuser: reader.byte() !== 0,
+    createdAtMs: reader.float(),
+  }
+}
+
+const chainAt = 3
+
+export function readGatewayUser1(key: Buffer, reader: ByteReader): AccessRecord {
+  const idAt = key.length < chainAt ? Infinity : chainAt + key.readUInt16BE(chainAt - 2)
+  if (idAt > key.length) throw new DamagedRecord('the key is too short')
+  return {
+    kind: 'gateway-user',
+    chain: key.toString('utf8', chainAt, idAt),
+    id: key.toString('utf8', idAt),
     algorithm: enumValueOf(passwordHashes, reader.byte()),
     saltPosition: enumValueOf(saltPositions, reader.byte()),
     salt: reader.blob(),

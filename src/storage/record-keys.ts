@@ -146,6 +146,7 @@ export function writeKey(writer: ByteWriter, key: RecordKey, generation: number)
       writer.byte(key.shard)
       return writer.rawText(key.name)
     case 'credential':
+    case 'gateway-user':
     case 'scram':
     case 'psk':
     case 'rule':

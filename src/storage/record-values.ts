@@ -16,7 +16,15 @@ import type {
   StoredRecord,
   SubscriptionRecord,
 } from '../records/index.ts'
-import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccessValue } from './access-record-bytes.ts'
+import {
+  readBan1,
+  readCredential1,
+  readGatewayUser1,
+  readPsk1,
+  readRule1,
+  readScram1,
+  writeAccessValue,
+} from './access-record-bytes.ts'
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Generation } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
@@ -98,6 +106,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
     case 'fact':
       return writer.text(record.value)
     case 'credential':
+    case 'gateway-user':
     case 'scram':
     case 'psk':
     case 'rule':
@@ -165,6 +174,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   forwarded: [forwardedReader(readNothing), forwardedReader(readAssignments)],
   moving: [readHandoff1],
   credential: [readCredential1],
+  'gateway-user': [readGatewayUser1],
   scram: [readScram1],
   psk: [readPsk1],
   rule: [readRule1],

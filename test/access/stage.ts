@@ -1,6 +1,12 @@
 // An access room without a shard: questions as the core asks them, and a clock that stands still unless it is moved.
 
-import { AccessControl, defaultAccessSettings, hashPassword, type AccessSettings } from '../../src/access/index.ts'
+import {
+  AccessControl,
+  defaultAccessSettings,
+  hashPassword,
+  type AccessSettings,
+  type OwnAuthentication,
+} from '../../src/access/index.ts'
 import { Connection, type ConnectionOrigin, type AuthenticationResult, type CoreRequest } from '../../src/core/index.ts'
 import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login-throttle.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
@@ -12,6 +18,8 @@ export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'question' | 'pas
   readonly password?: string | Buffer | undefined
   readonly isLoopback?: boolean
   readonly arrival?: Partial<ConnectionOrigin>
+  /** Of the listener. */
+  readonly authentication?: OwnAuthentication
 }
 
 export class AccessStage {
@@ -51,11 +59,11 @@ export class AccessStage {
     return verdict
   }
 
-  question({ password, isLoopback = false, arrival, ...asked }: AskOptions = {}): Ask {
+  question({ password, isLoopback = false, arrival, authentication, ...asked }: AskOptions = {}): Ask {
     return {
       kind: 'may-connect',
       question: ++this.#questions,
-      connection: connectionFrom(isLoopback, arrival),
+      connection: connectionFrom(isLoopback, arrival, authentication),
       clientId: 'client',
       username: undefined,
       password: typeof password === 'string' ? Buffer.from(password) : password,
@@ -86,7 +94,11 @@ export function settingsWith(settings: Partial<AccessSettings>): AccessSettings 
   return { ...defaultAccessSettings, failedLogins: { ...defaultFailedLoginSettings, isEnabled: false }, ...settings }
 }
 
-export function connectionFrom(isLoopback: boolean, arrival?: Partial<ConnectionOrigin>): Connection {
+export function connectionFrom(
+  isLoopback: boolean,
+  arrival?: Partial<ConnectionOrigin>,
+  authentication?: OwnAuthentication,
+): Connection {
   const known = arrival && {
     port: 50_000,
     clientId: undefined,
@@ -95,7 +107,7 @@ export function connectionFrom(isLoopback: boolean, arrival?: Partial<Connection
     pskIdentity: undefined,
     ...arrival,
   }
-  return new Connection({}, { name: 'default', isLoopback }, '192.0.2.7', known)
+  return new Connection({}, { name: 'default', isLoopback, authentication }, '192.0.2.7', known)
 }
 
 /** The reason code, or `in`. */

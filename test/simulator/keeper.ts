@@ -64,6 +64,7 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
     case 'fact':
       return `${record.kind}\n${record.name}`
     case 'credential':
+    case 'gateway-user':
     case 'scram':
     case 'psk':
     case 'rule':

@@ -3,7 +3,7 @@
 import type { RecordKind, StoredRecord } from '../../src/records/index.ts'
 import type { RecordRange, Store } from '../../src/storage/index.ts'
 
-export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const
+export const accessKinds = ['credential', 'gateway-user', 'scram', 'psk', 'rule', 'ban'] as const
 
 export const allKinds: readonly RecordKind[] = [
   'session',

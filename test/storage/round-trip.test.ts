@@ -60,6 +60,8 @@ function identity(record: StoredRecord): string {
       return JSON.stringify([record.kind, record.name])
     case 'credential':
       return JSON.stringify(['credential', record.namespace, record.by, record.id])
+    case 'gateway-user':
+      return JSON.stringify(['gateway-user', record.chain, record.id])
     case 'scram':
       return JSON.stringify(['scram', record.namespace, record.username])
     case 'psk':

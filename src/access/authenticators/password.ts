@@ -3,16 +3,26 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { PasswordHash } from '../../records/index.ts'
-import type { CredentialTable, CredentialKind } from '../credentials/credential-table.ts'
-import { isPassword, simulateHashing } from '../credentials/password-hash.ts'
+import type { CredentialKind } from '../credentials/credential-table.ts'
+import { type HashedPassword, isPassword, simulateHashing } from '../credentials/password-hash.ts'
 import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
 
+/** Where passwords are found: `CredentialTable`, or the users of a gateway. */
+export interface CredentialSource {
+  isEmpty(kind: CredentialKind): boolean
+  find(
+    kind: CredentialKind,
+    id: string,
+    namespace: string | undefined,
+  ): (HashedPassword & { readonly isSuperuser: boolean }) | undefined
+}
+
 export class PasswordAuthenticator implements Authenticator {
-  readonly #credentials: CredentialTable
+  readonly #credentials: CredentialSource
   /** Hash for unknown users: that of most credentials. */
   readonly #defaultAlgorithm: PasswordHash
 
-  constructor(credentials: CredentialTable, defaultAlgorithm: PasswordHash) {
+  constructor(credentials: CredentialSource, defaultAlgorithm: PasswordHash) {
     this.#credentials = credentials
     this.#defaultAlgorithm = defaultAlgorithm
   }

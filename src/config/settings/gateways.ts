@@ -1,5 +1,6 @@
 // gateway: protocols of constrained devices. A gateway runs if it has a listener.
 
+import { authenticationOf } from './gateway-authentication.ts'
 import { accessRule } from '../schema/access-rule.ts'
 import { tlsSettings } from './listeners.ts'
 import { bind, type Bind } from '../schema/bind.ts'
@@ -54,6 +55,7 @@ function socketsOf<More extends object>(what: string, port: number, more: More =
       namespace: setting(optional(namespaceName, 'none'), undefined, {
         description: 'The namespace that clients of this socket belong to.',
       }),
+      authentication: authenticationOf('this socket', 'the authentication of the gateway'),
       ...more,
     }),
   })
@@ -108,6 +110,7 @@ function udpListeners(port: number, dtlsPort: number) {
 }
 
 const commonSettings = {
+  authentication: authenticationOf('the gateway', 'the chain of the broker (auth)'),
   enable: setting(boolean, true, { description: 'Whether the gateway runs, where it has a listener.' }),
   idle_timeout: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
     description: 'How long a client may take to finish connecting.',

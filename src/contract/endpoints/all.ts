@@ -27,6 +27,7 @@ import { schemaEndpoints } from './v5/schemas.ts'
 import { apiKeyEndpoints } from './v5/api-keys.ts'
 import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
+import { gatewayAuthenticationEndpoints } from './v5/gateway-authentication.ts'
 import { gatewayClientEndpoints } from './v5/gateway-clients.ts'
 import { gatewayListenerEndpoints } from './v5/gateway-listeners.ts'
 import { topicMetricsEndpoints } from './v5/topic-metrics.ts'
@@ -71,6 +72,7 @@ export const endpoints = {
   ...actionEndpoints,
   ...sourceEndpoints,
   ...gatewayEndpoints,
+  ...gatewayAuthenticationEndpoints,
   ...gatewayClientEndpoints,
   ...gatewayListenerEndpoints,
   ...delayedEndpoints,

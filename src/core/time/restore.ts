@@ -66,6 +66,7 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'queued':
     case 'fact':
     case 'credential':
+    case 'gateway-user':
     case 'scram':
     case 'psk':
     case 'rule':

@@ -31,6 +31,7 @@ import { schemaHandlers } from './v5/schemas.ts'
 import { apiKeyHandlers } from './v5/api-keys.ts'
 import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
+import { gatewayAuthenticationHandlers } from './v5/gateway-authentication.ts'
 import { gatewayClientHandlers } from './v5/gateway-clients.ts'
 import { gatewayListenerHandlers } from './v5/gateway-listeners.ts'
 import { topicMetricsHandlers } from './v5/topic-metrics.ts'
@@ -71,6 +72,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...actionHandlers(operations.rules),
     ...sourceHandlers(operations.rules),
     ...gatewayHandlers(operations.gateways),
+    ...gatewayAuthenticationHandlers(operations.gateways),
     ...gatewayClientHandlers(operations.gateways, operations.clients, operations.publishing),
     ...gatewayListenerHandlers(operations.gateways),
     ...delayedHandlers(operations.delayed),

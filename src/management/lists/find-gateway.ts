@@ -1,7 +1,7 @@
 // Finds gateways by name.
 
-import { type ApiError, ApiError as RefusalValue, refuseFor } from '../api-error.ts'
-import type { Gateway, GatewayOperations } from '../operations/gateways.ts'
+import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../api-error.ts'
+import type { Gateway, GatewayListener, GatewayOperations } from '../operations/gateways.ts'
 import { shardUnavailableError } from './answer-list.ts'
 
 export async function allGateways(gateways: GatewayOperations): Promise<readonly Gateway[] | ApiError> {
@@ -15,4 +15,20 @@ export async function findGateway(gateways: GatewayOperations, name: string): Pr
   const gateway = found.find((one) => one.name === name)
   const known = found.map((one) => one.name).join(', ')
   return gateway ?? refuseFor('NOT_FOUND', `there is no gateway ${name}: the gateways are ${known}`)
+}
+
+/** By IDs such as `coap:udp:default`. */
+export async function findGatewayListener(
+  gateways: GatewayOperations,
+  name: string,
+  id: string,
+): Promise<GatewayListener | ApiError> {
+  const gateway = await findGateway(gateways, name)
+  if (gateway instanceof RefusalValue) return gateway
+  const found = gateway.listeners.find((one) => idOfListener(name, one) === id)
+  return found ?? refuseFor('NOT_FOUND', `the gateway ${name} has no listener ${shortened(id)}`)
+}
+
+export function idOfListener(gateway: string, { type, name }: Pick<GatewayListener, 'type' | 'name'>): string {
+  return `${gateway}:${type}:${name}`
 }

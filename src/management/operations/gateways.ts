@@ -1,6 +1,15 @@
 import type { Caller } from '../../contract/index.ts'
+import type { NotStored, PageFound, PageWanted } from './credentials.ts'
 import type { RuleProblem } from './rules.ts'
 import type { ShardUnavailable } from './lists.ts'
+
+/** What a gateway or a listener has of its own. */
+export interface GatewayAuthentication {
+  /** As plain values; secrets are masked. */
+  readonly settings: Readonly<Record<string, unknown>>
+  /** Whether its users are stored here. */
+  readonly hasUsers: boolean
+}
 
 export interface GatewayListener {
   /** `udp` or `tcp`. */
@@ -12,6 +21,8 @@ export interface GatewayListener {
   readonly clients: number
   /** As plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
+  /** Undefined: it has none. */
+  readonly authentication: GatewayAuthentication | undefined
 }
 
 /** A gateway is unloaded if it has no listener, and stopped if it is disabled. */
@@ -26,6 +37,8 @@ export interface Gateway {
   readonly listeners: readonly GatewayListener[]
   /** As plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
+  /** Undefined: it has none. */
+  readonly authentication: GatewayAuthentication | undefined
   /** Datagrams since the start, by outcome. */
   readonly counters: Readonly<Record<string, number>>
 }
@@ -63,7 +76,53 @@ export type GatewayResponse =
   /** A sentence. */
   | { readonly kind: 'refused'; readonly problem: string }
 
+/** A gateway, or one of its listeners. */
+export interface GatewayOrListener {
+  readonly gateway: string
+  readonly listener?: { readonly type: string; readonly name: string } | undefined
+}
+
+export interface GatewayUser {
+  readonly id: string
+  readonly isSuperuser: boolean
+}
+
+export interface GatewayUserQuery {
+  /** Names that hold this text. */
+  readonly like: string | undefined
+  readonly isSuperuser: boolean | undefined
+  readonly page: PageWanted
+}
+
+/** What is not said stays as it was. */
+export interface GatewayUserChange {
+  readonly password?: string | undefined
+  readonly isSuperuser?: boolean | undefined
+}
+
+/** What holds when these resolve is on disk, and counts for every client that comes from then on. */
+export interface GatewayUserOperations {
+  /** The newest first. */
+  list(of: GatewayOrListener, query: GatewayUserQuery): Promise<PageFound<GatewayUser>>
+  find(of: GatewayOrListener, id: string): GatewayUser | undefined
+  create(
+    of: GatewayOrListener,
+    user: GatewayUser & { readonly password: string },
+  ): Promise<'created' | 'existed' | NotStored>
+  update(of: GatewayOrListener, id: string, change: GatewayUserChange): Promise<GatewayUser | 'missing' | NotStored>
+  delete(of: GatewayOrListener, id: string): Promise<'deleted' | 'missing' | NotStored>
+  /** Of a gateway: those of its listeners stay. */
+  deleteAll(of: GatewayOrListener): Promise<'deleted' | NotStored>
+}
+
 export interface GatewayOperations {
+  readonly users: GatewayUserOperations
+  /** Replaces it. `settings` undefined: it is taken away; its users stay. */
+  changeAuthentication(
+    of: GatewayOrListener,
+    settings: Readonly<Record<string, unknown>> | undefined,
+    by: Caller,
+  ): Promise<RuleProblem | undefined>
   gateways(): Promise<readonly Gateway[] | ShardUnavailable>
   /** Replaces the configuration. Undefined: success. */
   change(name: string, settings: Readonly<Record<string, unknown>>, by: Caller): Promise<RuleProblem | undefined>

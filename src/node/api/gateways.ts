@@ -1,11 +1,20 @@
 // Configured gateways, and their state on the shards.
 
 import { describeAsObject, toPlain, valueAt } from '../../config/index.ts'
-import type { Gateway, GatewayOperations, ShardUnavailable } from '../../management/index.ts'
-import type { GatewayReport } from '../../shard/index.ts'
+import type {
+  Gateway,
+  GatewayAuthentication,
+  GatewayListener,
+  GatewayOperations,
+  ShardUnavailable,
+} from '../../management/index.ts'
+import type { GatewayPlan, GatewayReport } from '../../shard/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import { type GatewayConfig, gatewayTypes, protocolNameOf, statusOf } from '../gateways/gateway-config.ts'
-import { socketsOf } from '../gateways/gateway-sockets.ts'
+import type { AuthenticationSettings } from '../gateways/gateway-authentication.ts'
+import { type Gateway as ConfiguredGateway, type GatewaySocket, socketsOf } from '../gateways/gateway-sockets.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import { gatewayUserOperations } from './gateway-users.ts'
 import { queryShard, type ShardQueries } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
@@ -16,9 +25,15 @@ export interface GatewayFacts {
   readonly configuration: LiveConfig
   readonly supervisor: ShardQueries
   readonly gateways: GatewayConfig
+  readonly accessRecords: AccessRecords
 }
 
-export function gatewayOperations({ configuration, supervisor, gateways }: GatewayFacts): GatewayOperations {
+export function gatewayOperations({
+  configuration,
+  supervisor,
+  gateways,
+  accessRecords,
+}: GatewayFacts): GatewayOperations {
   const writer = new SettingWriter(configuration)
   return {
     gateways: async () => {
@@ -29,32 +44,26 @@ export function gatewayOperations({ configuration, supervisor, gateways }: Gatew
         | Readonly<Record<string, unknown>>
         | undefined
       return gatewayTypes.map((name) => {
-        const own = gateways.plan.filter(({ type }) => type === name)
+        const planned = gateways.plan.filter(({ type }) => type === name)
         const ofType = reports.filter(({ type }) => type === name)
         const gateway = configuration.config.gateways[name]
-        const settings = (described?.[name] ?? {}) as Readonly<Record<string, unknown>>
+        const settings = withoutUnset((described?.[name] ?? {}) as Settings, gateway)
         return {
           name,
+          authentication: shownAuthentication(gateway.authentication, settings),
           protocolName: protocolNameOf(name),
           status: statusOf(gateway),
           ...gateways.timesOf(name),
-          listeners: socketsOf(gateway).map(({ kind, name: id, listener }) => {
-            const open = own.find((one) => one.listener.kind === kind && one.listener.name === id)
-            const reported = ofType.filter((one) => one.name === id)
-            return {
-              type: kind,
-              name: id,
-              bind: open === undefined ? bindText(listener.bind) : addressText(open.listener),
-              isOpen: reported.length > 0 && reported.every(({ isOpen }) => isOpen),
-              maxClients: listener.max_connections,
-              clients: reported.reduce((sum, { clients }) => sum + clients, 0),
-              settings: settingsAt(settings, ['listeners', kind, id]),
-            }
-          }),
+          listeners: socketsOf(gateway).map((socket) => listenerOf(socket, { planned, ofType, settings })),
           settings,
           counters: sumOf(ofType),
         } satisfies Gateway
       })
+    },
+    users: gatewayUserOperations({ accessRecords, configuration }),
+    changeAuthentication: ({ gateway, listener }, settings, by) => {
+      const place = listener === undefined ? [] : ['listeners', listener.type, listener.name]
+      return writer.put(['gateway', gateway, ...place, 'authentication'], settings, by)
     },
     change: (name, settings, by) => writer.put(['gateway', name], settings, by),
     changeListener: ({ gateway, type, name }, settings, by) =>
@@ -76,6 +85,62 @@ export function gatewayOperations({ configuration, supervisor, gateways }: Gatew
       return writer.put(['gateway', name], { ...settings, enable: isEnabled }, by)
     },
   }
+}
+
+function listenerOf(
+  { kind, name, listener }: GatewaySocket,
+  {
+    planned,
+    ofType,
+    settings,
+  }: { readonly planned: GatewayPlan; readonly ofType: readonly GatewayReport[]; readonly settings: Settings },
+): GatewayListener {
+  const open = planned.find((one) => one.listener.kind === kind && one.listener.name === name)
+  const reported = ofType.filter((one) => one.name === name)
+  const own = settingsAt(settings, ['listeners', kind, name])
+  return {
+    type: kind,
+    name,
+    bind: open === undefined ? bindText(listener.bind) : addressText(open.listener),
+    isOpen: reported.length > 0 && reported.every(({ isOpen }) => isOpen),
+    maxClients: listener.max_connections,
+    clients: reported.reduce((sum, { clients }) => sum + clients, 0),
+    settings: own,
+    authentication: shownAuthentication(listener.authentication, own),
+  }
+}
+
+type Settings = Readonly<Record<string, unknown>>
+
+/** An authentication that is not there is not shown: what is shown can be sent back as it is. */
+function withoutUnset(settings: Settings, gateway: ConfiguredGateway): Settings {
+  const { authentication, listeners, ...rest } = settings
+  const shown = Object.entries(isFields(listeners) ? listeners : {}).map(([kind, named]) => [
+    kind,
+    Object.fromEntries(
+      Object.entries(isFields(named) ? named : {}).map(([name, listener]) => {
+        const configured = socketsOf(gateway).find((one) => one.kind === kind && one.name === name)
+        if (!isFields(listener) || configured?.listener.authentication.mechanism !== undefined) return [name, listener]
+        const { authentication: _, ...others } = listener
+        return [name, others]
+      }),
+    ),
+  ])
+  return {
+    ...rest,
+    ...(gateway.authentication.mechanism === undefined ? {} : { authentication }),
+    ...(listeners === undefined ? {} : { listeners: Object.fromEntries(shown) as unknown }),
+  }
+}
+
+function shownAuthentication(
+  configured: AuthenticationSettings,
+  settings: Settings,
+): GatewayAuthentication | undefined {
+  const { mechanism, backend } = configured
+  if (mechanism === undefined) return undefined
+  const hasUsers = mechanism === 'password_based' && backend === 'built_in_database'
+  return { settings: settingsAt(settings, ['authentication']), hasUsers }
 }
 
 function settingsAt(

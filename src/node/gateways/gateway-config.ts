@@ -3,6 +3,7 @@
 import { shardOf } from '../../core/index.ts'
 import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
+import type { OwnAuthentication } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { createAddressTable, type ObjectDefinition } from '../../gateways/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
@@ -11,6 +12,7 @@ import type { ConfigConsumer, Problem } from '../configuration/config-consumers.
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 import { createConnectionSlots } from '../shards/connection-slots.ts'
+import { ownAuthenticationOf } from './gateway-authentication.ts'
 import {
   type Gateway,
   type GatewaySocket,
@@ -64,21 +66,27 @@ export class GatewayPlanner {
     const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
     if ('problem' in loaded) return { problem: `gateway.lwm2m.xml_dir: ${loaded.problem}` }
     for (const source of sourcesIn(config, loaded.objects)) {
-      const known = before.find((one) => isDeepStrictEqual(this.#sources.get(one), source))
+      const known = before.find((one) => isSame(this.#sources.get(one), source))
+      const authentication = ownAuthenticationOf(source.type, source.gateway, source.socket)
+      if ('problem' in authentication) return { problem: `${authentication.key}: ${authentication.problem}` }
       const place = known === undefined ? await placeOf(source, before) : known.listener
       const { kind, name } = source.socket
       const key = `gateway.${source.type}.listeners.${kind}.${name}`
       if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
       const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
       if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
-      const assignment = known ?? this.#assign(source, place)
+      const assignment = known ?? this.#assign(source, place, authentication.own)
       this.#sources.set(assignment, source)
       plan.push(assignment)
     }
     return { plan }
   }
 
-  #assign({ type, socket, gateway, objects }: Source, { host, port }: Place): GatewayAssignment {
+  #assign(
+    { type, socket, gateway, objects }: Source,
+    { host, port }: Place,
+    authentication: OwnAuthentication | undefined,
+  ): GatewayAssignment {
     const { kind, name, listener } = socket
     const isDatagram = isDatagramSocket(socket)
     const { dtls, listener: secured } = securityOf(socket)
@@ -108,12 +116,20 @@ export class GatewayPlanner {
         namespace: listener.namespace,
         // The LwM2M gateway adds its own prefix, because only it knows endpoint names.
         mountpoint: listener.mountpoint ?? (type === 'lwm2m' ? '' : gateway.mountpoint),
+        authentication,
         gateway: protocols[type],
         ...secured,
       },
       [type]: gateway,
     }
   }
+}
+
+/** Other listeners of its gateway are none of its business, so that its clients stay when they change. */
+function isSame(before: Source | undefined, now: Source): boolean {
+  const own = (source: Source | undefined) =>
+    source && { ...source, gateway: { ...source.gateway, listeners: undefined } }
+  return isDeepStrictEqual(own(before), own(now))
 }
 
 function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): readonly Source[] {

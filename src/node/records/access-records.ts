@@ -18,6 +18,7 @@ import type {
   AccessRecord,
   AccessRecordKey,
   CredentialRecord,
+  GatewayUserRecord,
   NamespaceRecord,
   OperatorRecord,
   OperatorRecordKey,
@@ -112,6 +113,11 @@ export class AccessRecords {
     return (this.#lists.get(within(name, namespace))?.values() ?? []) as Iterable<RecordIn<Name>>
   }
 
+  /** Returns users of a gateway or of one of its listeners, the oldest first. */
+  gatewayUsers(chain: string): Iterable<GatewayUserRecord> {
+    return (this.#lists.get(`gateway-user ${chain}`)?.values() ?? []) as Iterable<GatewayUserRecord>
+  }
+
   /** Returns the time for a new record: later than each before it, so that the order survives a restart. */
   newMomentMs(): number {
     this.#lastMomentMs = Math.max(Date.now(), this.#lastMomentMs + smallestStepMs)
@@ -194,6 +200,8 @@ function listOf(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
       return within(`credential ${key.by}`, key.namespace)
+    case 'gateway-user':
+      return `gateway-user ${key.chain}`
     case 'rule':
       return within(`rule ${key.about}`, key.namespace)
     case 'scram':
@@ -230,6 +238,7 @@ function storedChanges(change: NodeRecordChange): StoredChange[] {
 function nameOf(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
+    case 'gateway-user':
       return key.id
     case 'scram':
       return key.username

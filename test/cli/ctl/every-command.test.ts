@@ -217,6 +217,25 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   assert.equal(await done('rules list'), '')
 }
 
+async function lookAfterGatewayUsers(done: Operator['done']): Promise<void> {
+  const listener = 'coap:udp:default'
+  const builtIn = JSON.stringify({ mechanism: 'password_based', backend: 'built_in_database' })
+  for (const owner of ['coap', listener]) {
+    assert.match(await done('gateways authentication', [owner]), /^code +0$/m)
+    await done('gateways set-authentication', [owner, '--settings', builtIn])
+    assert.match(await done('gateways authentication', [owner]), /^id +password_based:built_in_database$/m)
+    const byClientId = JSON.stringify({ mechanism: 'password_based', user_id_type: 'clientid' })
+    await done('gateways set-authentication', [owner, '--settings', byClientId])
+    assert.match(await done('gateways authentication', [owner]), /^user_id_type +clientid$/m)
+    await done('gateways add-user', [owner, 'lamp', '--superuser'], ['secret'])
+    await done('gateways update-user', [owner, 'lamp'], ['another'])
+    assert.equal(await done('gateways users', [owner]), 'lamp\ttrue\n')
+    await done('gateways remove-user', [owner, 'lamp'])
+    assert.equal(await done('gateways users', [owner]), '')
+    await done('gateways remove-authentication', [owner])
+  }
+}
+
 async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<void> {
   const port = await freeUdpPort()
   await done('gateways add-listener', ['coap:udp:default', '--settings', JSON.stringify({ bind: `127.0.0.1:${port}` })])
@@ -231,6 +250,7 @@ async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<vo
   lamp.device.answer(request, '2.05', { payload: 'on' })
   assert.match(await asked, /^payload +on$/m)
   await done('gateways kick', ['coap', 'lamp'])
+  await lookAfterGatewayUsers(done)
   await done('gateways remove-listener', ['coap:udp:default'])
   await done('gateways add-listener', [
     'lwm2m:udp:default',

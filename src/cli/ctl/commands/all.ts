@@ -14,6 +14,7 @@ import { dataCommands } from './data-commands.ts'
 import { delayedCommands } from './delayed-commands.ts'
 import { diagnosticsCommands } from './diagnostics-commands.ts'
 import { gatewayCommands } from './gateway-commands.ts'
+import { gatewayUserCommands } from './gateway-user-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
 import { publishCommands } from './publish-commands.ts'
@@ -43,6 +44,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...sourceCommands,
   ...schemaCommands,
   ...gatewayCommands,
+  ...gatewayUserCommands,
   ...delayedCommands,
   ...topicSettingCommands,
   ...traceCommands,

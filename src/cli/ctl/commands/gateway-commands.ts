@@ -148,7 +148,8 @@ export const gatewayCommands: readonly CtlCommand[] = [
 
 const coapMethods = ['get', 'post', 'put', 'delete'] as const
 
-function settingsIn(text: string | true | undefined): Record<string, unknown> | undefined {
+/** Of an option with JSON; undefined: it is no object. */
+export function settingsIn(text: string | true | undefined): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof text === 'string' ? text : '')
     const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)

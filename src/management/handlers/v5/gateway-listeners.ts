@@ -1,7 +1,7 @@
 import type { gatewayListenerEndpoints } from '../../../contract/index.ts'
-import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../api-error.ts'
+import { type ApiError, ApiError as RefusalValue, refuseFor } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
-import { findGateway } from '../../lists/find-gateway.ts'
+import { findGateway, findGatewayListener, idOfListener } from '../../lists/find-gateway.ts'
 import type { GatewayListener, GatewayOperations } from '../../operations/gateways.ts'
 import { refusalOf } from './rules.ts'
 
@@ -11,12 +11,8 @@ type Settings = Readonly<Record<string, unknown>>
 const ownFields: ReadonlySet<string> = new Set(['id', 'type', 'name', 'running', 'current_connections'])
 
 export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<typeof gatewayListenerEndpoints> {
-  const find = async (name: string, id: string): Promise<GatewayListener | ApiError> => {
-    const gateway = await findGateway(gateways, name)
-    if (gateway instanceof RefusalValue) return gateway
-    const found = gateway.listeners.find((one) => idOf(name, one) === id)
-    return found ?? refuseFor('NOT_FOUND', `the gateway ${name} has no listener ${shortened(id)}`)
-  }
+  const find = (name: string, id: string): Promise<GatewayListener | ApiError> =>
+    findGatewayListener(gateways, name, id)
   const shownAgain = async (name: string, id: string): Promise<Settings | ApiError> => {
     const listener = await find(name, id)
     return listener instanceof RefusalValue ? listener : written(name, listener)
@@ -33,7 +29,7 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
       if (place instanceof RefusalValue) return place
       const { type, name: listener } = place
       const id = `${name}:${type}:${listener}`
-      if (gateway.listeners.some((one) => idOf(name, one) === id))
+      if (gateway.listeners.some((one) => idOfListener(name, one) === id))
         return refuseFor('BAD_REQUEST', `there is a listener ${id} already: change it with PUT`)
       const problem = await gateways.changeListener({ gateway: name, type, name: listener }, settingsIn(body), caller)
       return problem === undefined ? shownAgain(name, id) : refusalOf(problem)
@@ -51,13 +47,12 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
       if (listener instanceof RefusalValue) return listener
       const place = { gateway: name, type: listener.type, name: listener.name }
       const problem = await gateways.changeListener(place, undefined, caller)
-      return problem === undefined ? { code: 0 } : refusalOf(problem)
+      if (problem !== undefined) return refusalOf(problem)
+      // One of the same name that is added later begins without users.
+      const outcome = await gateways.users.deleteAll({ gateway: name, listener: place })
+      return outcome === 'deleted' ? { code: 0 } : refuseFor('INTERNAL_ERROR', outcome.notStored)
     },
   }
-}
-
-function idOf(gateway: string, { type, name }: Pick<GatewayListener, 'type' | 'name'>): string {
-  return `${gateway}:${type}:${name}`
 }
 
 /** A new listener has a type and a name, or both as its ID. */
@@ -82,7 +77,7 @@ function written(gateway: string, listener: GatewayListener): Settings {
   const { type, name, isOpen, clients, settings } = listener
   return {
     ...settings,
-    id: idOf(gateway, listener),
+    id: idOfListener(gateway, listener),
     type,
     name,
     running: isOpen,

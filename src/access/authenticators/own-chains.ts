@@ -1,0 +1,81 @@
+// Gateways and listeners with an authentication of their own. Their clients are asked by one authenticator, which is one of
+// those of the broker's chain with other settings:
+//
+//   listener ──authentication──> chain `coap:udp:default` ──> password | http | jwt
+//
+// What it does not know is refused: anonymous clients are for listeners without an authentication of their own.
+
+import { isDeepStrictEqual } from 'node:util'
+import { assert } from '../../protocol/index.ts'
+import type { CredentialKind } from '../credentials/credential-table.ts'
+import type { GatewayUsers } from '../credentials/gateway-users.ts'
+import type { HashParameters } from '../credentials/password-hash.ts'
+import { HttpAuthorizer, type HttpAuthorizerSettings } from '../http/http-authorizer.ts'
+import { tokenGrants } from '../rules/token-grants.ts'
+import { TokenAuthenticator, type TokenSettings } from '../tokens/token-authenticator.ts'
+import { readTokenKeys } from '../tokens/token-keys.ts'
+import { AuthenticationChain, type ChainLink } from './chain.ts'
+import { type CredentialSource, PasswordAuthenticator } from './password.ts'
+
+/** As plain data. `chain`: the gateway or listener that it is of, `coap` or `coap:udp:default`; its users have it as well. */
+export type OwnAuthentication = { readonly chain: string } & (
+  | { readonly kind: 'users'; readonly by: CredentialKind; readonly hashParameters: HashParameters }
+  | { readonly kind: 'http'; readonly http: HttpAuthorizerSettings }
+  | { readonly kind: 'jwt'; readonly token: TokenSettings }
+)
+
+interface OwnChain {
+  readonly settings: OwnAuthentication
+  readonly chain: AuthenticationChain
+  readonly http: HttpAuthorizer | undefined
+}
+
+export class OwnChains {
+  readonly #users: GatewayUsers
+  readonly #chains = new Map<string, OwnChain>()
+
+  constructor(users: GatewayUsers) {
+    this.#users = users
+  }
+
+  /** `settings` come from the listener of a client. The chain stays as long as they do. */
+  of(settings: OwnAuthentication): AuthenticationChain {
+    const known = this.#chains.get(settings.chain)
+    if (known?.settings === settings) return known.chain
+    if (known !== undefined && isDeepStrictEqual(known.settings, settings)) return known.chain
+    known?.http?.close()
+    const made = this.#make(settings)
+    this.#chains.set(settings.chain, made)
+    return made.chain
+  }
+
+  close(): void {
+    for (const { http } of this.#chains.values()) http?.close()
+    this.#chains.clear()
+  }
+
+  #make(settings: OwnAuthentication): OwnChain {
+    const http = settings.kind === 'http' ? new HttpAuthorizer(settings.http) : undefined
+    const link = this.#linkOf(settings, http)
+    return { settings, http, chain: new AuthenticationChain([link], { failingDenies: true }) }
+  }
+
+  #linkOf(settings: OwnAuthentication, http: HttpAuthorizer | undefined): ChainLink {
+    if (http !== undefined) return { name: 'http', authenticator: http }
+    if (settings.kind === 'jwt') {
+      const read = readTokenKeys(settings.token.key)
+      assert('keys' in read, 'the keys for tokens were checked before')
+      return { name: 'jwt', authenticator: new TokenAuthenticator(settings.token, read.keys, tokenGrants) }
+    }
+    assert(settings.kind === 'users', 'there is no other kind of authentication')
+    const source = sourceOf(this.#users, settings)
+    return { name: 'password', authenticator: new PasswordAuthenticator(source, settings.hashParameters.algorithm) }
+  }
+}
+
+function sourceOf(users: GatewayUsers, { chain, by }: Extract<OwnAuthentication, { kind: 'users' }>): CredentialSource {
+  return {
+    isEmpty: (kind) => kind !== by || users.of(chain).size === 0,
+    find: (kind, id) => (kind === by ? users.of(chain).get(id) : undefined),
+  }
+}

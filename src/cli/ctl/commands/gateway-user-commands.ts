@@ -1,0 +1,115 @@
+// The authentication of a gateway (`coap`) or of one of its listeners (`coap:udp:default`), and its users.
+
+import type { ApiClient, Result } from '../../../contract/index.ts'
+import { allPages } from '../all-pages.ts'
+import { type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { settingsIn } from './gateway-commands.ts'
+
+const example = '{"mechanism": "password_based", "backend": "built_in_database"}'
+
+export const gatewayUserCommands: readonly CtlCommand[] = [
+  {
+    name: 'gateways authentication',
+    description: 'how clients of a gateway (coap) or of a listener (coap:udp:default) are authenticated',
+    arguments: ['<of>'],
+    run: ({ client, words: [of = ''] }) =>
+      shown(authenticationOf(client, of).get(), (settings) => ({ thing: settings as Settings })),
+  },
+  {
+    name: 'gateways set-authentication',
+    description: 'give a gateway or a listener an authentication of its own, or change it',
+    arguments: ['<of>'],
+    options: [{ flags: '--settings <json>', description: `its settings: ${example}` }],
+    run: async ({ client, words: [of = ''], options: { settings } }): Promise<Outcome> => {
+      const body = settingsIn(settings)
+      if (body === undefined) return { usage: `--settings needs a JSON object such as ${example}` }
+      const asked = authenticationOf(client, of)
+      const before = await asked.get()
+      if ('failure' in before) return shown(Promise.resolve(before), () => ({ rows: [] }))
+      const isThere = 'mechanism' in (before.reply as object)
+      return doneAs(isThere ? asked.change(body) : asked.add(body), `${of} has an authentication of its own`)
+    },
+  },
+  {
+    name: 'gateways remove-authentication',
+    description: 'remove the authentication of a gateway or of a listener with its users',
+    arguments: ['<of>'],
+    run: ({ client, words: [of = ''] }) =>
+      doneAs(authenticationOf(client, of).remove(), `${of} has no authentication of its own`),
+  },
+  {
+    name: 'gateways users',
+    description: 'users of a gateway or of a listener that has an authentication of its own',
+    arguments: ['<of>'],
+    run: ({ client, words: [of = ''] }) =>
+      shown(
+        allPages((query) => authenticationOf(client, of).users(query)),
+        ({ data }) => ({ rows: data, columns: ['user_id', 'is_superuser'] }),
+      ),
+  },
+  {
+    name: 'gateways add-user',
+    description: 'store a user of a gateway or of a listener; the password is read from the terminal or from stdin',
+    arguments: ['<of>', '<user>'],
+    options: [{ flags: '--superuser', description: 'nothing is denied to it' }],
+    run: async ({ client, secrets, words: [of = '', user = ''], options }): Promise<Outcome> => {
+      const given = await secrets.next(`password of ${user}`)
+      if ('usage' in given) return given
+      const body = { user_id: user, password: given.secret, is_superuser: options.superuser === true }
+      return doneAs(authenticationOf(client, of).addUser(body), `${user} is stored`)
+    },
+  },
+  {
+    name: 'gateways update-user',
+    description: 'another password for a user of a gateway or of a listener',
+    arguments: ['<of>', '<user>'],
+    run: async ({ client, secrets, words: [of = '', user = ''] }): Promise<Outcome> => {
+      const given = await secrets.next(`password of ${user}`)
+      if ('usage' in given) return given
+      return doneAs(authenticationOf(client, of).changeUser(user, { password: given.secret }), `${user} is stored`)
+    },
+  },
+  {
+    name: 'gateways remove-user',
+    description: 'remove a user of a gateway or of a listener',
+    arguments: ['<of>', '<user>'],
+    run: ({ client, words: [of = '', user = ''] }) =>
+      doneAs(authenticationOf(client, of).removeUser(user), `${user} is removed`),
+  },
+]
+
+type Settings = Record<string, unknown>
+type Page = { readonly page: number; readonly limit: number }
+
+/** The operations below a gateway, or below a listener where there is a colon in the name. */
+function authenticationOf(client: ApiClient, of: string) {
+  const [name = ''] = of.split(':')
+  if (name === of) {
+    const params = { name }
+    return {
+      get: (): Promise<Result<unknown>> => client.get_gateway_authentication({ params }),
+      add: (body: Settings) => client.add_gateway_authentication({ params, body }),
+      change: (body: Settings) => client.change_gateway_authentication({ params, body }),
+      remove: () => client.remove_gateway_authentication({ params }),
+      users: (query: Page) => client.get_gateway_users({ params, query }),
+      addUser: (body: { user_id: string; password: string; is_superuser: boolean }) =>
+        client.add_gateway_user({ params, body }),
+      changeUser: (uid: string, body: { password: string }) =>
+        client.change_gateway_user({ params: { ...params, uid }, body }),
+      removeUser: (uid: string) => client.remove_gateway_user({ params: { ...params, uid } }),
+    }
+  }
+  const params = { name, id: of }
+  return {
+    get: (): Promise<Result<unknown>> => client.get_gateway_listener_authentication({ params }),
+    add: (body: Settings) => client.add_gateway_listener_authentication({ params, body }),
+    change: (body: Settings) => client.change_gateway_listener_authentication({ params, body }),
+    remove: () => client.remove_gateway_listener_authentication({ params }),
+    users: (query: Page) => client.get_gateway_listener_users({ params, query }),
+    addUser: (body: { user_id: string; password: string; is_superuser: boolean }) =>
+      client.add_gateway_listener_user({ params, body }),
+    changeUser: (uid: string, body: { password: string }) =>
+      client.change_gateway_listener_user({ params: { ...params, uid }, body }),
+    removeUser: (uid: string) => client.remove_gateway_listener_user({ params: { ...params, uid } }),
+  }
+}

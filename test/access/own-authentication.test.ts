@@ -1,0 +1,145 @@
+// Gateways and listeners with an authentication of their own [F1, F2 of the gateway contract].
+
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { test } from 'node:test'
+import { hashPassword, type OwnAuthentication } from '../../src/access/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import type { GatewayUserRecord } from '../../src/records/index.ts'
+import { AccessStage, credential, outcomeOf } from './stage.ts'
+
+const { badUserNameOrPassword, notAuthorized } = reasonCodes
+const hashParameters = { algorithm: 'sha256', saltPosition: 'prefix' } as const
+
+function usersOf(chain: string, by: 'username' | 'clientid' = 'username'): OwnAuthentication {
+  return { chain, kind: 'users', by, hashParameters }
+}
+
+function user(chain: string, id: string, password: string, isSuperuser = false): GatewayUserRecord {
+  return { kind: 'gateway-user', chain, id, isSuperuser, createdAtMs: 0, ...hashPassword(password) }
+}
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+test('[F2] users of a gateway are let in by its listeners only, and those of the broker are not let in there', () => {
+  const stage = new AccessStage()
+  const put = [user('coap', 'meter', 'of meter', true), credential('username', 'alice', 'of alice')]
+  stage.access.applyRecords({ put, delete: [] })
+  const meter = { username: 'meter', password: 'of meter' }
+  const alice = { username: 'alice', password: 'of alice' }
+  const authentication = usersOf('coap')
+  const allowed = stage.verdict({ ...meter, authentication })
+  assert.ok(allowed.allowed === true)
+  const { identity } = allowed
+  assert.deepEqual([identity?.username, identity?.isSuperuser, identity?.principal], ['meter', true, 'user:meter'])
+  assert.equal(outcomeOf(stage.verdict({ ...meter, password: 'x', authentication })), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.verdict({ ...alice, authentication })), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.verdict(alice)), 'in')
+  assert.equal(outcomeOf(stage.verdict(meter)), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.verdict({ ...meter, authentication: usersOf('coap:udp:a') })), badUserNameOrPassword)
+})
+
+test('[F1] anonymous clients are refused where there is an authentication, from this machine and in every profile', () => {
+  for (const settings of [{ profile: 'legacy' as const }, { allowAnonymous: true }, {}]) {
+    const stage = new AccessStage(settings)
+    const authentication = usersOf('stomp')
+    assert.equal(outcomeOf(stage.verdict({ isLoopback: true, authentication })), notAuthorized)
+    assert.equal(outcomeOf(stage.verdict({ isLoopback: true, username: 'a', authentication })), badUserNameOrPassword)
+    assert.equal(outcomeOf(stage.verdict({ isLoopback: true })), 'in')
+  }
+})
+
+test('[F2] user_id_type = clientid: users are client IDs; one that is removed is not let in any more', () => {
+  const stage = new AccessStage()
+  const authentication = usersOf('coap', 'clientid')
+  stage.access.applyRecords({ put: [user('coap', 'lamp', 'of lamp')], delete: [] })
+  const lamp = { clientId: 'lamp', password: 'of lamp', authentication }
+  assert.equal(outcomeOf(stage.verdict(lamp)), 'in')
+  assert.equal(outcomeOf(stage.verdict({ ...lamp, clientId: 'x', username: 'lamp' })), badUserNameOrPassword)
+  stage.access.applyRecords({ put: [], delete: [{ kind: 'gateway-user', chain: 'coap', id: 'lamp' }] })
+  assert.equal(outcomeOf(stage.verdict(lamp)), badUserNameOrPassword)
+})
+
+test('[F2] an unknown user of a gateway takes as long as one with a wrong password', () => {
+  const stage = new AccessStage()
+  stage.access.applyRecords({ put: [user('coap', 'lamp', 'of lamp')], delete: [] })
+  // Of a password of 8 MiB the hash takes a hundred times as long as all else.
+  const password = Buffer.alloc(8_388_608)
+  const timeOf = (username: string): number => {
+    const startMs = performance.now()
+    stage.verdict({ username, password, authentication: usersOf('coap') })
+    return performance.now() - startMs
+  }
+  const best = (username: string): number => Math.min(...Array.from({ length: 5 }, () => timeOf(username)))
+  const [known, unknown] = [best('lamp'), best('nobody')]
+  assert.ok(unknown > known / 10, `${unknown} ms for an unknown user, ${known} ms for a known one`)
+})
+
+test('[F2] jwt: tokens for a gateway have a key of their own', async () => {
+  const stage = new AccessStage()
+  const secret = Buffer.from('a secret of 32 bytes and a few more')
+  const token = {
+    from: 'password',
+    key: { kind: 'secret', secret },
+    leewayMs: 0,
+    claims: [],
+    usernameClaim: undefined,
+    aclClaim: 'acl',
+    endsWithToken: true,
+  } as const
+  const authentication: OwnAuthentication = { chain: 'lwm2m', kind: 'jwt', token }
+  const input = `${part({ alg: 'HS256' })}.${part({ exp: stage.nowMs / 1_000 + 60 })}`
+  const outcome = async (key: Uint8Array) => {
+    const password = `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`
+    return outcomeOf(await stage.ask({ username: 'm', password, authentication }))
+  }
+  assert.equal(await outcome(secret), 'in')
+  assert.notEqual(await outcome(Buffer.from('another secret of 32 bytes, and a few')), 'in')
+})
+
+test('[F2] http: a service of its own is asked, and nobody is let in while it is away', async (t) => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      asked.push(body)
+      response.writeHead(body.includes('password=right') ? 200 : 403).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.closeAllConnections())
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  const http = {
+    authRequest: {
+      url: `http://127.0.0.1:${port}/`,
+      method: 'POST',
+      headers: [],
+      params: [
+        ['id', '${clientid}'],
+        ['password', '${password}'],
+      ],
+    },
+    superRequest: undefined,
+    aclRequest: undefined,
+    timeoutMs: 5_000,
+    connectTimeoutMs: 5_000,
+    poolSize: 2,
+    maxWaiting: 10,
+    cacheTtlMs: 0,
+  } as const
+  const stage = new AccessStage({ profile: 'legacy' })
+  t.after(() => stage.access.close())
+  const authentication: OwnAuthentication = { chain: 'coap', kind: 'http', http }
+  assert.equal(outcomeOf(await stage.ask({ clientId: 'lamp', password: 'right', authentication })), 'in')
+  assert.notEqual(outcomeOf(await stage.ask({ clientId: 'lamp', password: 'wrong', authentication })), 'in')
+  assert.deepEqual(asked, ['id=lamp&password=right', 'id=lamp&password=wrong'])
+  server.closeAllConnections()
+  server.close()
+  const away = await stage.ask({ clientId: 'lamp', password: 'right', authentication })
+  assert.equal(outcomeOf(away), reasonCodes.serverUnavailable)
+})

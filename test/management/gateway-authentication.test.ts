@@ -1,0 +1,121 @@
+// Authentication of gateways and listeners over the API, with devices that come in by it [F2 of the gateway contract].
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { freeUdpPort } from '../gateways/free-udp-port.ts'
+import { UdpCoapDevice } from '../gateways/udp-coap-device.ts'
+import { startBrokerWithApi } from './api.ts'
+
+const builtIn = { mechanism: 'password_based', backend: 'built_in_database' }
+
+test('[F2] a gateway and a listener have users of their own, which stay over a restart and are in archives', async (t) => {
+  const port = await freeUdpPort()
+  const other = await freeUdpPort()
+  const set = [
+    'node.shards=2',
+    `gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`,
+    `gateway.coap.listeners.udp.plant.bind="127.0.0.1:${other}"`,
+  ]
+  let broker = await startBrokerWithApi(t, { set })
+  const ask = (path: string, method: 'GET' | 'POST' | 'PUT' | 'DELETE' = 'GET', body?: object) =>
+    broker.ask(`/api/v5/gateways${path}`, { method, ...(body === undefined ? {} : { body }) })
+  let clients = 0
+  const login = async (at: number, username: string, password: string): Promise<string> => {
+    const device = await UdpCoapDevice.at(t, at)
+    const query = `clientid=lamp-${clients++}&username=${username}&password=${password}`
+    device.device.request(2, 'mqtt/connection', query, '')
+    return (await device.next()).code
+  }
+  const at = '/coap/authentication'
+  const atPlant = '/coap/listeners/coap:udp:plant/authentication'
+
+  assert.deepEqual((await ask(at)).json, { code: 0 })
+  assert.equal((await ask(`${at}/users`)).status, 404)
+  assert.equal((await ask(at, 'PUT', builtIn)).status, 404)
+  assert.equal(
+    await login(port, 'a', 'b'),
+    '2.01',
+    'the broker has no users: unknown clients of this machine are let in',
+  )
+  for (const bad of [{}, { mechanism: 'password_based', backend: 'http' }, { mechanism: 'jwt', secret: 'short' }]) {
+    const refused = await ask(at, 'POST', bad)
+    assert.equal(refused.status, 400, refused.text)
+    assert.match(refused.text, /mechanism|gateway\.coap\.authentication\.(url|secret)/)
+  }
+  const made = await ask(at, 'POST', builtIn)
+  assert.equal(made.status, 200, made.text)
+  assert.equal((made.json as { id: string }).id, 'password_based:built_in_database')
+  assert.equal((await ask(at, 'POST', builtIn)).status, 400)
+
+  assert.deepEqual((await ask(`${at}/users`, 'POST', { user_id: 'lamp', password: 'of lamp' })).json, {
+    code: 0,
+    user_id: 'lamp',
+    is_superuser: false,
+  })
+  const again = await ask(`${at}/users`, 'POST', { user_id: 'lamp', password: 'x' })
+  assert.deepEqual([again.status, (again.json as { reason: string }).reason], [409, 'CONFLICT'])
+  assert.equal((await ask(`${at}/users`, 'POST', { user_id: 'lamp' })).status, 400)
+  assert.equal(await login(port, 'lamp', 'of%20lamp'), '2.01')
+  assert.equal(await login(other, 'lamp', 'of%20lamp'), '2.01', 'the listener has none of its own')
+  assert.equal(await login(port, 'lamp', 'x'), '4.01')
+
+  assert.equal((await ask(atPlant, 'POST', { ...builtIn, user_id_type: 'clientid' })).status, 200)
+  assert.equal((await ask(`${atPlant}/users`, 'POST', { user_id: 'saw', password: 'of saw' })).status, 200)
+  assert.equal(await login(other, 'lamp', 'of%20lamp'), '4.01')
+  const saw = await UdpCoapDevice.at(t, other)
+  saw.device.request(2, 'mqtt/connection', 'clientid=saw&password=of%20saw', '')
+  assert.equal((await saw.next()).code, '2.01')
+
+  const changed = await ask(`${at}/users/lamp`, 'PUT', { password: 'of lamps', is_superuser: true })
+  assert.deepEqual(changed.json, { user_id: 'lamp', is_superuser: true })
+  assert.equal((await ask(`${at}/users/lamp`, 'PUT', {})).status, 400)
+  assert.equal((await ask(`${at}/users/saw`)).status, 404)
+  assert.equal((await ask(`${at}/users/saw`, 'DELETE')).status, 404)
+  assert.deepEqual((await ask(`${at}/users?like_user_id=am&is_superuser=true`)).json, {
+    data: [{ user_id: 'lamp', is_superuser: true }],
+    meta: { page: 1, limit: 100, count: 1, hasnext: false },
+  })
+  assert.deepEqual((await ask(`${at}/users?is_superuser=false`)).json, {
+    data: [],
+    meta: { page: 1, limit: 100, count: 0, hasnext: false },
+  })
+  const shown = (await ask('/coap')).json as { configuration: { authentication?: object } }
+  assert.ok('authentication' in shown.configuration)
+
+  const exported = (await broker.ask('/api/v5/data/export', { method: 'POST', body: {} })).json as { filename: string }
+  await broker.process.stop()
+  broker = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set })
+  assert.equal(await login(port, 'lamp', 'of%20lamps'), '2.01')
+  assert.equal((await ask(at, 'DELETE')).status, 200)
+  assert.deepEqual((await ask(at)).json, { code: 0 })
+  assert.ok(!('authentication' in ((await ask('/coap')).json as { configuration: object }).configuration))
+  assert.equal((await ask(at, 'POST', builtIn)).status, 200)
+  assert.equal(await login(port, 'lamp', 'of%20lamps'), '4.01', 'its users were removed with it')
+  const imported = await broker.ask('/api/v5/data/import', { method: 'POST', body: { filename: exported.filename } })
+  assert.equal(imported.status, 200, imported.text)
+  assert.equal(await login(port, 'lamp', 'of%20lamps'), '2.01')
+
+  const audit = await readFile(join(broker.dataDirectory, 'audit.log'), 'utf8').catch(() => '')
+  const entries = (await broker.ask('/api/v5/audit?limit=1000')).text
+  assert.match(entries, /gateways\/coap\/authentication\/users/)
+  assert.doesNotMatch(`${audit}${entries}`, /of lamp/)
+})
+
+test('[F2] a secret of an authentication is masked, and stays when the mask is sent back', async (t) => {
+  const port = await freeUdpPort()
+  const broker = await startBrokerWithApi(t, {
+    set: [`gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`],
+  })
+  const at = '/api/v5/gateways/coap/authentication'
+  const secret = 'a secret of 32 bytes and a few more'
+  const made = await broker.ask(at, { method: 'POST', body: { mechanism: 'jwt', secret } })
+  assert.equal(made.status, 200, made.text)
+  const read = await broker.ask(at)
+  assert.ok(!read.text.includes(secret) && !made.text.includes(secret))
+  assert.equal((read.json as { id: string }).id, 'jwt')
+  const sent = await broker.ask(at, { method: 'PUT', body: read.json as object })
+  assert.equal(sent.status, 200, sent.text)
+  assert.equal((await broker.ask(`${at}/users`)).status, 400)
+})
