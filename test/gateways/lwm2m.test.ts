@@ -70,17 +70,28 @@ class Stage extends GatewayStage {
     return (first ?? assert.fail('nothing was published')).document['data'] as Readonly<Record<string, unknown>>
   }
 
-  command(document: unknown, packetId = 1, expirySeconds?: number): void {
+  command(document: unknown, packetId = 1, expirySeconds?: number, qos: 0 | 1 = 1): void {
     const payload = Buffer.from(JSON.stringify(document))
     const packet = new PublishPacket(
       topics.named('lwm2m/dev/dn/x' as TopicName),
-      { qos: 1, retain: false, dup: false },
+      { qos, retain: false, dup: false },
       payload,
     )
     packet.packetId = packetId
     packet.frameEnd = payload.length
     if (expirySeconds !== undefined) packet.properties = { messageExpiryIntervalSeconds: expirySeconds }
     this.connections.at(-1)?.callbacks.handlePacket(packet)
+  }
+
+  /** Another broker on the same disk. */
+  restarted(): Stage {
+    this.gateway.close()
+    const stage = new Stage()
+    stage.nowMs = this.nowMs
+    for (const [name, value] of this.kept) stage.kept.set(name, value)
+    stage.gateway.restore(new Map(stage.kept))
+    stage.acceptAll()
+    return stage
   }
 
   wait(ms: number): void {
@@ -482,5 +493,37 @@ describe('[F5] queue mode', () => {
     device.request(post, `rd/${location}`, '', '')
     const [, again] = device.all()
     assert.equal(again?.path, '/3/0/1')
+  })
+
+  test('keeps commands of QoS 0 over a restart and for the next registration, in order, until they are carried out', () => {
+    const first = new Stage()
+    const location = first.registered(first.device(), 'ep=dev&lt=86400&b=UQ')
+    first.wait(22_000)
+    for (const reqID of [1, 2]) first.command({ reqID, msgType: 'read', data: { path: `/3/0/${reqID}` } }, 0, 3_600, 0)
+    first.command({ reqID: 3, msgType: 'read', data: { path: '/3/0/3' } }, 0, 60, 0)
+    const second = first.restarted()
+    second.wait(60_000)
+    const device = second.device()
+    device.request(post, `rd/${location}`, '', '')
+    const [updated, asked] = device.all()
+    assert.deepEqual([updated?.code, asked?.path], ['2.04', '/3/0/1'])
+    device.answer(asked ?? assert.fail(), '2.05', { format: 0, payload: 'a' })
+    // The device forgets all, and registers anew before it has answered.
+    assert.equal(device.heard()?.path, '/3/0/2')
+    second.wait(100_000)
+    const third = second.restarted()
+    const again = third.device()
+    again.request(post, 'rd', 'ep=dev&lt=86400&b=UQ', '</3/0>')
+    third.acceptAll()
+    const [registered, repeated] = again.all()
+    assert.deepEqual([registered?.code, repeated?.path], ['2.01', '/3/0/2'])
+    again.answer(repeated ?? assert.fail(), '2.05', { format: 0, payload: 'b' })
+    assert.deepEqual(again.all(), [], 'the third has expired')
+    const last = third.restarted().device()
+    last.request(post, `rd/${registered?.location[1]}`, '', '')
+    assert.deepEqual(
+      last.all().map(({ code }) => code),
+      ['2.04'],
+    )
   })
 })

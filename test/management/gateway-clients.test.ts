@@ -51,6 +51,17 @@ test('[F2] clients of a gateway are listed by all conditions, subscribed, unsubs
   assert.deepEqual(added.json, { code: 0, topic: 'a/+', qos: 1, nl: 0, rap: 0, rh: 0 })
   assert.deepEqual((await broker.ask(subscriptions)).json, [{ topic: 'a/+', qos: 1, nl: 0, rap: 0, rh: 0 }])
   assert.equal((await broker.ask(subscriptions, { method: 'POST', body: { topic: 'a/#/b' } })).status, 400)
+  const optional = { topic: 'b', qos: 0, nl: 1, rap: 1, rh: 2 }
+  const asked = await broker.ask(subscriptions, { method: 'POST', body: optional })
+  assert.deepEqual(asked.json, { code: 0, ...optional })
+  const listed = (await broker.ask(subscriptions)).json as { topic: string }[]
+  assert.deepEqual(
+    listed.find(({ topic }) => topic === 'b'),
+    optional,
+  )
+  for (const bad of [{ nl: 2 }, { rh: 3 }, { topic: '$share/g/b', nl: 1 }])
+    assert.equal((await broker.ask(subscriptions, { method: 'POST', body: { topic: 'b', ...bad } })).status, 400)
+  assert.equal((await broker.ask(`${subscriptions}/b`, { method: 'DELETE' })).status, 200)
   assert.equal((await broker.ask(`${subscriptions}/a%2F%2B`, { method: 'DELETE' })).status, 200)
   assert.deepEqual((await broker.ask(subscriptions)).json, [])
   assert.equal((await broker.ask('/api/v5/gateways/mqttsn/clients/nobody/subscriptions')).status, 404)

@@ -200,10 +200,10 @@ const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over
 
 const qos = integer({ min: 0, max: 2 })
 
-function translator(what: string, topic: string, defaultQoS = 0) {
+function translator(what: string, topic: string) {
   return section(what, {
     topic: setting(text(), topic, { description: 'Topic below the mount point.' }),
-    qos: setting(qos, defaultQoS, { description: 'QoS of the subscription or of the messages.' }),
+    qos: setting(qos, 0, { description: 'QoS of the subscription or of the messages.' }),
   })
 }
 
@@ -233,7 +233,10 @@ const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and wri
     description: 'Which registration updates are published.',
   }),
   translators: section('Topics and QoS of what devices are told and what they say.', {
-    command: translator('Commands for a device. With QoS 1 they wait in its session while it is away.', 'dn/#', 1),
+    command: translator(
+      'Commands for a device. They wait for it, also over a restart; for that they are subscribed to with QoS 1 at least.',
+      'dn/#',
+    ),
     response: translator('Answers to commands.', 'up/resp'),
     notify: translator('Values that are observed.', 'up/notify'),
     register: translator('Registrations.', 'up/resp'),

@@ -35,7 +35,8 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
   const isHeld = session.subscriptions?.has(mounted) === true
   if (peerTable === undefined || exclusive === undefined || isHeld)
     return subscribeNow(state, question, { session, mounted, qos: command.qos, options: command.options })
-  const wanted: ExclusiveCommand = { question, clientId, mounted, exclusive, qos: command.qos }
+  const { qos, options } = command
+  const wanted: ExclusiveCommand = { question, clientId, mounted, exclusive, qos, options }
   const owner = ownerOf(exclusive, peerTable.shard.count)
   if (owner === peerTable.shard.own) {
     const isGiven = peerTable.exclusive.acquire(exclusive, owner, clientId)
@@ -56,13 +57,14 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
 export function handleExclusiveOutcome(
   state: BrokerState,
   peerTable: PeerTable,
-  { question, clientId, mounted, exclusive, qos }: ExclusiveCommand,
+  { question, clientId, mounted, exclusive, qos, options }: ExclusiveCommand,
   outcome: 'given' | CommandFailure,
 ): void {
   if (outcome !== 'given') return completeCommand(state, question, { done: false, why: outcome })
   const session = state.sessions.get(clientId)
   const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
-  if (session !== undefined && why === undefined) return subscribeNow(state, question, { session, mounted, qos })
+  if (session !== undefined && why === undefined)
+    return subscribeNow(state, question, { session, mounted, qos, options })
   if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, peerTable, exclusive, clientId)
   completeCommand(state, question, { done: false, why: why ?? 'no-such-client' })
 }

@@ -22,36 +22,21 @@ import {
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
+import { CommandQueue, commandLifetimeMs, type KeptCommand } from './command-queue.ts'
 import { answerOf, codeText, type Command, contentOf, noteOf, parseCommand } from './commands.ts'
 import type { DeviceRequests } from '../coap/device-requests.ts'
 import { parsePath, textOfPath } from './path.ts'
+import type { KeptDevice, Registration } from './registration.ts'
 import type { Lwm2mSettings, Translator } from './settings.ts'
 
 const msPerSecond = 1_000
 const maxKeepAliveSeconds = 65_535
-/** Default lifetime of a command. */
-const commandLifetimeMs = 7_200_000
 /** Maximum unacknowledged messages of the broker to a device. Further ones wait in its queue. */
 const receiveMaximum = 64
 const maxObservations = 256
 const cachedTopics = 16
 /** Maximum stored responses for the API. */
 const maxAnswers = 64
-
-export interface Registration {
-  readonly endpointName: string
-  readonly clientId: string
-  readonly username: string
-  readonly password: string | undefined
-  readonly lifetimeSeconds: number
-  /** `1.0`, `1.1` */
-  readonly version: string
-  /** As registered: `UQ`. */
-  readonly binding: string | undefined
-  readonly isQueueMode: boolean
-  readonly alternatePath: string
-  readonly objects: readonly string[]
-}
 
 export interface DeviceOwner {
   readonly settings: Lwm2mSettings
@@ -60,20 +45,6 @@ export interface DeviceOwner {
   /** Its `dueAtMs` has changed. */
   schedule(device: Device): void
   noteEnded(device: Device): void
-}
-
-/** State of a device that is stored across restarts. */
-export interface KeptDevice {
-  readonly registration: Registration
-  readonly lostAtMs: number
-  readonly peer: PeerAddress
-  readonly observations: readonly { readonly fields: Readonly<Record<string, unknown>>; readonly token: string }[]
-}
-
-interface Waiting {
-  readonly command: Command
-  readonly expiresAtMs: number
-  readonly done: () => void
 }
 
 interface Observation {
@@ -95,8 +66,9 @@ export class Device {
   #whenConnected: ((reasonCode: number) => void) | undefined
   /** It was registered before the restart, so its registration is not published again. */
   readonly #isRestored: boolean
-  readonly #waiting: Waiting[] = []
-  #current: Waiting | undefined
+  readonly #commands: CommandQueue
+  /** Some of them are in what is kept of it. */
+  #hasKeptCommands = false
   readonly #observations = new Map<string, Observation>()
   #lostAtMs: number
   #heardAtMs: number
@@ -130,7 +102,10 @@ export class Device {
     this.location = place.location
     this.#whenConnected = connected
     this.#isRestored = place.restored !== undefined
+    this.#commands = new CommandQueue(receiveMaximum, () => owner.dependencies.counters.dropped['queue-full']++)
     for (const { fields, token } of place.restored?.observations ?? []) this.#restoreObservation(fields, token)
+    this.#pushKept(place.restored?.commands ?? [])
+    this.#hasKeptCommands = this.#commands.hasOwn
     this.#heardAtMs = owner.dependencies.nowMs()
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
@@ -160,8 +135,7 @@ export class Device {
   /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
-    const wakesAtMs = this.#current === undefined ? (this.#waiting[0]?.expiresAtMs ?? Infinity) : Infinity
-    return Math.min(this.#lostAtMs, this.#nextPingMs, wakesAtMs)
+    return Math.min(this.#lostAtMs, this.#nextPingMs, this.#commands.expiresAtMs)
   }
 
   noteHeard(peer: PeerAddress): void {
@@ -214,7 +188,25 @@ export class Device {
       this.#nextPingMs = nowMs + this.#pingIntervalMs
       this.#mqtt.send({ type: 'pingreq' })
     }
-    this.#dropExpired(nowMs)
+    this.#commands.dropExpired(nowMs)
+  }
+
+  /** Commands that the broker does not keep, for the registration that takes the place of this one. */
+  get keptCommands(): readonly KeptCommand[] {
+    return this.#commands.kept()
+  }
+
+  /** They wait before all that come. */
+  takeCommands(kept: readonly KeptCommand[]): void {
+    this.#pushKept(kept)
+    this.#keepCommands()
+  }
+
+  #pushKept(kept: readonly KeptCommand[]): void {
+    for (const { fields, expiresAtMs } of kept) {
+      const command = parseCommand(Buffer.from(JSON.stringify(fields)))
+      if (typeof command !== 'string') this.#commands.push({ command, expiresAtMs, done: undefined })
+    }
   }
 
   /**
@@ -237,7 +229,15 @@ export class Device {
       fields,
       token: token.toString('hex'),
     }))
-    const kept = { registration: this.#registration, lostAtMs: this.#lostAtMs, peer: keptPeer(this.peer), observations }
+    const commands = this.#commands.kept()
+    this.#hasKeptCommands = commands.length > 0
+    const kept = {
+      registration: this.#registration,
+      lostAtMs: this.#lostAtMs,
+      peer: keptPeer(this.peer),
+      observations,
+      commands,
+    }
     this.#owner.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
   }
 
@@ -306,13 +306,13 @@ export class Device {
     this.#state = 'open'
     const { translators, observesAll } = this.#owner.settings
     const filter = parseTopicFilter(this.#mounted(translators.command.topic))
+    // [F5] What is published with QoS 1 waits in the session, also while the broker starts or its registration has ended.
+    const commandQoS = translators.command.qos === 0 ? 1 : translators.command.qos
     if (filter !== undefined)
       this.#mqtt.send({
         type: 'subscribe',
         packetId: this.#takePacketId(),
-        subscriptions: [
-          { filter, qos: translators.command.qos, noLocal: false, retainAsPublished: false, retainHandling: 0 },
-        ],
+        subscriptions: [{ filter, qos: commandQoS, noLocal: false, retainAsPublished: false, retainHandling: 0 }],
         properties: undefined,
       })
     this.#keep()
@@ -356,7 +356,7 @@ export class Device {
   command(document: Readonly<Record<string, unknown>>): string | undefined {
     const command = parseCommand(Buffer.from(JSON.stringify(document)))
     if (typeof command === 'string') return command
-    this.#enqueue(command, undefined, () => {})
+    this.#enqueue(command, undefined, undefined)
     return undefined
   }
 
@@ -375,33 +375,35 @@ export class Device {
 
   #handleCommand(packet: PublishPacket): void {
     const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
-    const done = (): void => {
+    const acknowledge = (): void => {
       if (this.#state === 'ended') return
-      if (packet.qos === 1) this.#mqtt.acknowledge('puback', packet.packetId)
-      else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
+      this.#mqtt.acknowledge(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId)
     }
+    const done = packet.qos === 0 ? undefined : acknowledge
     const command = parseCommand(payload)
     if (typeof command === 'string') {
       this.#owner.dependencies.counters.dropped.malformed++
-      return done()
+      return done?.()
     }
     this.#enqueue(command, packet.properties?.messageExpiryIntervalSeconds, done)
   }
 
-  #enqueue(command: Command, expirySeconds: number | undefined, done: () => void): void {
+  #enqueue(command: Command, expirySeconds: number | undefined, done: (() => void) | undefined): void {
     const lifetimeMs = expirySeconds === undefined ? commandLifetimeMs : expirySeconds * msPerSecond
-    if (this.#waiting.length >= receiveMaximum) {
-      this.#owner.dependencies.counters.dropped['queue-full']++
-      this.#waiting.shift()?.done()
-    }
-    this.#waiting.push({ command, expiresAtMs: this.#owner.dependencies.nowMs() + lifetimeMs, done })
+    this.#commands.push({ command, expiresAtMs: this.#owner.dependencies.nowMs() + lifetimeMs, done })
     this.#sendNext()
+    this.#keepCommands()
     this.#owner.schedule(this)
+  }
+
+  /** A device that is awake has them at once: then nothing is written. */
+  #keepCommands(): void {
+    if (this.#commands.hasOwn || this.#hasKeptCommands) this.#keep()
   }
 
   #observe(path: string): void {
     const command = parseCommand(Buffer.from(JSON.stringify({ reqID: 0, msgType: 'observe', data: { path } })))
-    if (typeof command !== 'string') this.#enqueue(command, undefined, () => {})
+    if (typeof command !== 'string') this.#enqueue(command, undefined, undefined)
   }
 
   get #isReachable(): boolean {
@@ -410,20 +412,12 @@ export class Device {
     return !isQueueMode || this.#owner.dependencies.nowMs() - this.#heardAtMs < queueModeWindowMs
   }
 
-  #dropExpired(nowMs: number): void {
-    while ((this.#waiting[0]?.expiresAtMs ?? Infinity) <= nowMs) {
-      this.#owner.dependencies.counters.dropped['queue-full']++
-      this.#waiting.shift()?.done()
-    }
-  }
-
   /** One command at a time; a device in queue mode gets them while it is awake. */
   #sendNext(): void {
-    this.#dropExpired(this.#owner.dependencies.nowMs())
-    if (this.#current !== undefined || this.#state === 'ended' || !this.#isReachable) return
-    const next = this.#waiting.shift()
+    this.#commands.dropExpired(this.#owner.dependencies.nowMs())
+    const isBusy = this.#commands.current !== undefined || this.#state === 'ended' || !this.#isReachable
+    const next = isBusy ? undefined : this.#commands.begin()
     if (next === undefined) return
-    this.#current = next
     const { command } = next
     const { response: translator } = this.#owner.settings.translators
     const observed = this.#tokenFor(command)
@@ -437,23 +431,24 @@ export class Device {
       },
       acknowledged: () => this.#publish(translator, noteOf(command, 'ack')),
       settled: (answer) => {
-        this.#current = undefined
         if (answer.outcome === 'response') {
           this.noteHeard(this.peer)
           this.#noteObserving(command, answer.response, observed)
           const told = answerOf(command, answer, this.#owner.settings.objects)
           this.#rememberAnswer(command, told['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, told)
-          next.done()
+          next.done?.()
         } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {
           // It sleeps: the command waits in its place until the next packet of the device.
           this.#heardAtMs = -Infinity
-          this.#waiting.unshift(next)
+          this.#commands.putBack()
         } else {
           this.#publish(translator, noteOf(command, `coap_${answer.outcome}`))
-          next.done()
+          next.done?.()
         }
+        this.#commands.current = undefined
         this.#sendNext()
+        this.#keepCommands()
         if (!this.isEnded) this.#owner.schedule(this)
       },
     })
@@ -492,7 +487,7 @@ export class Device {
     this.#whenConnected?.(reasonCode)
     this.#whenConnected = undefined
     if (!this.#isKept) this.#owner.dependencies.keep(this.location, undefined)
-    this.#waiting.length = 0
+    this.#commands.clear()
     this.#observations.clear()
     this.#owner.noteEnded(this)
   }

@@ -30,7 +30,8 @@ import {
   peerKey,
 } from '../gateway.ts'
 import { formats } from './content.ts'
-import { Device, type DeviceOwner, type KeptDevice, type Registration } from './device.ts'
+import { Device, type DeviceOwner } from './device.ts'
+import type { KeptDevice, Registration } from './registration.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
 import { ownerOfName, ownName } from '../shard-place.ts'
@@ -248,10 +249,15 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     const device: Device = new Device(this, registration, { peer, location }, (reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
       // Only an accepted device replaces the earlier registration.
-      this.#byEndpoint.get(endpointName)?.end('replaced')
+      const before = this.#byEndpoint.get(endpointName)
+      device.takeCommands(before?.keptCommands ?? [])
+      before?.end('replaced')
       this.#enter(device)
       const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
-      this.dependencies.whenKept(() => this.#respond(exchange, { code: code(2, 1), options: path }))
+      this.dependencies.whenKept(() => {
+        this.#respond(exchange, { code: code(2, 1), options: path })
+        device.sendWaiting()
+      })
     })
     this.#all.add(device)
     this.schedule(device)

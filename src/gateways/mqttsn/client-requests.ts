@@ -10,9 +10,10 @@ import {
   reasonCodes,
   TopicTable,
 } from '../../protocol/index.ts'
-import { type GatewayCounters, maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
+import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
 import { returnCodes, shortTopicId, shortTopicName, topicKinds, type SnFlags, type SnRequest } from './packets.ts'
-import type { MqttSnSettings } from './settings.ts'
+import { fingerprintOf, type Publication, ReleasedPublications } from './released-publications.ts'
+import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { writeAck, writeSuback, writeTopicAck } from './write-packet.ts'
 
@@ -21,19 +22,18 @@ const maxPublications = 256
 const cachedTopics = 64
 
 export interface ClientRequestDependencies {
-  readonly settings: MqttSnSettings
-  readonly counters: GatewayCounters
+  readonly gateway: Pick<SnClientDependencies, 'settings' | 'counters' | 'nowMs' | 'send'>
   topicIds(): TopicIds
   /** Undefined: not connected. */
   mqtt(): MqttConnection | undefined
-  send(bytes: Buffer): void
 }
 
 export class ClientRequests {
   readonly #dependencies: ClientRequestDependencies
   readonly #topics = new TopicTable(cachedTopics)
-  /** Message ID and topic ID of unanswered publications. */
-  readonly #publications = new Map<number, number>()
+  /** Unanswered publications, by message ID. */
+  readonly #publications = new Map<number, Publication>()
+  readonly #released = new ReleasedPublications()
   readonly #subscriptions = new Map<number, number>()
 
   constructor(dependencies: ClientRequestDependencies) {
@@ -47,17 +47,22 @@ export class ClientRequests {
   }
 
   handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
-    const topicId = this.#publications.get(packetId)
-    if (topicId === undefined) return
+    const publication = this.#publications.get(packetId)
+    // PUBREL of a message that was taken by the connection before.
+    if (type === 'pubcomp' && publication === undefined)
+      return this.#dependencies.gateway.send(writeAck('pubcomp', packetId))
+    if (publication === undefined) return
+    const { topicId } = publication
     const isRefused = reasonCode >= reasonCodes.unspecifiedError
     if (type === 'puback' || (type === 'pubrec' && isRefused)) {
       this.#publications.delete(packetId)
       const returnCode = isRefused ? returnCodeOf(reasonCode) : returnCodes.accepted
-      return this.#dependencies.send(writeTopicAck('puback', topicId, packetId, returnCode))
+      return this.#dependencies.gateway.send(writeTopicAck('puback', topicId, packetId, returnCode))
     }
-    if (type === 'pubrec') return this.#dependencies.send(writeAck('pubrec', packetId))
+    if (type === 'pubrec') return this.#dependencies.gateway.send(writeAck('pubrec', packetId))
     this.#publications.delete(packetId)
-    this.#dependencies.send(writeAck('pubcomp', packetId))
+    this.#released.add(packetId, publication, this.#dependencies.gateway.nowMs())
+    this.#dependencies.gateway.send(writeAck('pubcomp', packetId))
   }
 
   handleSuback(messageId: number, reasonCode: number): void {
@@ -65,26 +70,28 @@ export class ClientRequests {
     this.#subscriptions.delete(messageId)
     if (topicId === undefined) return
     if (reasonCode >= reasonCodes.unspecifiedError) {
-      return this.#dependencies.send(writeSuback(0, 0, messageId, returnCodeOf(reasonCode)))
+      return this.#dependencies.gateway.send(writeSuback(0, 0, messageId, returnCodeOf(reasonCode)))
     }
-    this.#dependencies.send(writeSuback(reasonCode as QoS, topicId, messageId, returnCodes.accepted))
+    this.#dependencies.gateway.send(writeSuback(reasonCode as QoS, topicId, messageId, returnCodes.accepted))
   }
 
   handleRegister(messageId: number, name: string): void {
     const refuse = (returnCode: number): void =>
-      this.#dependencies.send(writeTopicAck('regack', 0, messageId, returnCode))
+      this.#dependencies.gateway.send(writeTopicAck('regack', 0, messageId, returnCode))
     if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
     const topicId = this.#dependencies.topicIds().register(name)
     if (topicId === undefined) return refuse(returnCodes.congestion)
     this.#dependencies.topicIds().setKnown(name)
     this.#dependencies
       .topicIds()
-      .whenKept(() => this.#dependencies.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted)))
+      .whenKept(() =>
+        this.#dependencies.gateway.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted)),
+      )
   }
 
   handlePublish({ flags, topicId, messageId, payload }: SnRequest & { type: 'publish' }): void {
     const refuse = (returnCode: number): void =>
-      this.#dependencies.send(writeTopicAck('puback', topicId, messageId, returnCode))
+      this.#dependencies.gateway.send(writeTopicAck('puback', topicId, messageId, returnCode))
     if (flags.topicKind === 3) return refuse(returnCodes.notSupported)
     const text = this.#topicNameOf(flags, topicId)
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
@@ -94,7 +101,7 @@ export class ClientRequests {
     const mqtt = this.#dependencies.mqtt()
     if (mqtt === undefined) return
     if (mqtt.unsentBytes > maxUnsentBytes) {
-      this.#dependencies.counters.dropped['queue-full']++
+      this.#dependencies.gateway.counters.dropped['queue-full']++
       return qos === 0 ? undefined : refuse(returnCodes.congestion)
     }
     if (qos > 0) {
@@ -103,7 +110,10 @@ export class ClientRequests {
       if (this.#publications.has(messageId) && qos === 1) return
       if (!this.#publications.has(messageId) && this.#publications.size >= maxPublications)
         return refuse(returnCodes.congestion)
-      this.#publications.set(messageId, topicId)
+      const publication = { topicId, fingerprint: qos === 2 ? fingerprintOf(payload) : '' }
+      if (qos === 2 && this.#released.has(messageId, publication, this.#dependencies.gateway.nowMs()))
+        return this.#dependencies.gateway.send(writeAck('pubrec', messageId))
+      this.#publications.set(messageId, publication)
     }
     const topic = this.#topics.named(name)
     const isAgain = flags.dup && qos > 0
@@ -112,13 +122,14 @@ export class ClientRequests {
   }
 
   #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {
-    if (topicKind === topicKinds.predefined) return this.#dependencies.settings.predefined.nameOf(topicId)
+    if (topicKind === topicKinds.predefined) return this.#dependencies.gateway.settings.predefined.nameOf(topicId)
     if (topicKind === topicKinds.short) return shortTopicName(topicId)
     return this.#dependencies.topicIds().nameOf(topicId)
   }
 
   handleSubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'subscribe' }): void {
-    const refuse = (returnCode: number): void => this.#dependencies.send(writeSuback(0, 0, messageId, returnCode))
+    const refuse = (returnCode: number): void =>
+      this.#dependencies.gateway.send(writeSuback(0, 0, messageId, returnCode))
     if (flags.topicKind === 3 || messageId === 0) return refuse(returnCodes.notSupported)
     const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
@@ -147,15 +158,15 @@ export class ClientRequests {
   handleUnsubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'unsubscribe' }): void {
     const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
     const filter = text === undefined ? undefined : parseTopicFilter(text)
-    if (filter === undefined || messageId === 0) return this.#dependencies.send(writeAck('unsuback', messageId))
+    if (filter === undefined || messageId === 0) return this.#dependencies.gateway.send(writeAck('unsuback', messageId))
     this.#dependencies
       .mqtt()
       ?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
   }
 
+  /** Also of one that is not known here: the session of the client may hold its id. */
   handlePubrel(messageId: number): void {
-    if (this.#publications.has(messageId)) return this.#dependencies.mqtt()?.acknowledge('pubrel', messageId)
-    this.#dependencies.send(writeAck('pubcomp', messageId))
+    this.#dependencies.mqtt()?.acknowledge('pubrel', messageId)
   }
 }
 

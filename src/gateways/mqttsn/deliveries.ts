@@ -8,9 +8,8 @@
 // connection, and keeps the others in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
-import type { GatewayCounters } from '../gateway.ts'
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './packets.ts'
-import type { MqttSnSettings } from './settings.ts'
+import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { writeAck, writePublish, writeRegister } from './write-packet.ts'
 
@@ -53,17 +52,16 @@ interface Registration {
   dueAtMs: number
 }
 
+/** Of its client. */
 export interface DeliveryDependencies {
-  readonly settings: MqttSnSettings
   readonly topicIds: TopicIds
-  readonly counters: GatewayCounters
-  nowMs(): number
-  send(bytes: Buffer): void
   acknowledge(type: AckType, packetId: PacketId): void
 }
 
+type Gateway = Pick<SnClientDependencies, 'settings' | 'counters' | 'nowMs' | 'send'>
+
 export class Deliveries {
-  readonly #dependencies: DeliveryDependencies
+  readonly #dependencies: DeliveryDependencies & Gateway
   #waiting: Delivery[] = []
   #waitingBytes = 0
   #waitingQos0 = 0
@@ -78,8 +76,10 @@ export class Deliveries {
   #isPaused = false
   #nextMessageId = 0xffff
 
-  constructor(dependencies: DeliveryDependencies) {
-    this.#dependencies = dependencies
+  constructor(gateway: Gateway, client: DeliveryDependencies) {
+    const { settings, counters } = gateway
+    const nowMs = (): number => gateway.nowMs()
+    this.#dependencies = { settings, counters, nowMs, send: (bytes) => gateway.send(bytes), ...client }
   }
 
   /** Nothing is waiting or unacknowledged. */
@@ -111,6 +111,7 @@ export class Deliveries {
   pause(): void {
     this.#isPaused = true
     this.#registrations.clear()
+    for (const release of this.#releases.values()) release.attempts = 0
     const unanswered = this.#unanswered
     if (unanswered === undefined) return
     this.#unanswered = undefined

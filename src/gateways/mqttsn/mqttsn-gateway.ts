@@ -136,7 +136,9 @@ export class MqttSnGateway implements DatagramGateway {
   #handleStranger(request: SnRequest, peer: Peer): void {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
-    if (asleep?.client.state === 'asleep' && mayBeSameDevice(asleep.peer, peer))
+    // A late copy of PINGREQ may have woken it behind its old port.
+    const isSleeper = asleep?.client.state === 'asleep' || asleep?.client.state === 'awake'
+    if (asleep !== undefined && isSleeper && mayBeSameDevice(asleep.peer, peer))
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')

@@ -64,11 +64,9 @@ export class SnClient {
     this.#topicIds = new TopicIds(dependencies.settings.predefined)
     this.#deliveries = this.#newDeliveries()
     this.#requests = new ClientRequests({
-      settings: dependencies.settings,
-      counters: dependencies.counters,
+      gateway: dependencies,
       topicIds: () => this.#topicIds,
       mqtt: () => this.#mqtt,
-      send: (bytes) => dependencies.send(bytes),
     })
     if (asleep === undefined) this.#begin()
     else this.#sleepOn(asleep)
@@ -124,7 +122,9 @@ export class SnClient {
 
   tick(): void {
     const nowMs = this.#dependencies.nowMs()
-    if (nowMs >= this.#lostAtMs || !this.#deliveries.tick()) return this.lose()
+    const isAnswered = this.#deliveries.tick()
+    if (nowMs >= this.#lostAtMs || (!isAnswered && this.#state !== 'awake')) return this.lose()
+    if (!isAnswered) this.#sleepAgain()
     if (nowMs >= this.#nextPingAtMs) {
       this.#mqtt?.send({ type: 'pingreq' })
       this.#planPing()
@@ -435,9 +435,9 @@ export class SnClient {
     if (!isAsleep) return
     this.#state = 'awake'
     this.#expectWithin(this.#connect.durationSeconds)
+    this.#keepSleep() // It may have come from a new port.
     this.#deliveries.resume()
-    this.#endWakingIfQuiet()
-    this.#dependencies.schedule()
+    this.#afterAnswer()
   }
 
   /** Messages in the session come before the answer to a ping of the gateway. */
@@ -450,12 +450,17 @@ export class SnClient {
   #handleQueueEnd(): void {
     if (!this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = false
-    if (this.#state !== 'awake') return
-    if (!this.#deliveries.isEmpty) return
-    this.#state = 'asleep'
-    this.#deliveries.pause()
+    if (this.#state !== 'awake' || !this.#deliveries.isEmpty) return
     this.#dependencies.send(writeBare('pingresp'))
     this.#expectWithin(this.#connect.durationSeconds)
+    this.#sleepAgain()
+  }
+
+  /** Also without an answer: a late copy of PINGREQ wakes nobody. What was not taken waits for the next. */
+  #sleepAgain(): void {
+    this.#state = 'asleep'
+    this.#isAwaitingQueueEnd = false
+    this.#deliveries.pause()
     this.#keepSleep()
     this.#dependencies.schedule()
   }
@@ -487,13 +492,8 @@ export class SnClient {
   }
 
   #newDeliveries(): Deliveries {
-    const { settings, counters } = this.#dependencies
-    return new Deliveries({
-      settings,
-      counters,
+    return new Deliveries(this.#dependencies, {
       topicIds: this.#topicIds,
-      nowMs: () => this.#dependencies.nowMs(),
-      send: (bytes) => this.#dependencies.send(bytes),
       acknowledge: (type, packetId) => this.#mqtt?.acknowledge(type, packetId),
     })
   }

@@ -1,12 +1,18 @@
 // Actions in the name of clients, for the API.
 
+import type { SubscribeCommandOptions } from '../../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../../protocol/index.ts'
 
 export interface PublishingOperations {
   /** Publishes to all topics or to none. Resolves when the message is durable, with a receipt if requested. */
   publish(publication: Publication): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure>
   /** undefined: success, and durable. */
-  subscribe(clientId: string, filters: readonly TopicFilter[], qos: QoS): Promise<OperationFailure | undefined>
+  subscribe(
+    clientId: string,
+    filters: readonly TopicFilter[],
+    qos: QoS,
+    options?: SubscribeCommandOptions,
+  ): Promise<OperationFailure | undefined>
   unsubscribe(clientId: string, filters: readonly TopicFilter[]): Promise<OperationFailure | undefined>
 }
 

@@ -12,10 +12,10 @@ const noReceipt = { receipt: undefined }
 export function publishingOperations(supervisor: ShardSupervisor): PublishingOperations {
   return {
     publish: (publication) => publish(supervisor, publication),
-    subscribe: async (clientId, filters, qos) =>
+    subscribe: async (clientId, filters, qos, options) =>
       failureOf(
         await withTimeout(
-          supervisor.ask(shardFor(supervisor, clientId), { question: 'subscribe', clientId, filters, qos }),
+          supervisor.ask(shardFor(supervisor, clientId), { question: 'subscribe', clientId, filters, qos, options }),
         ),
       ),
     unsubscribe: async (clientId, filters) =>

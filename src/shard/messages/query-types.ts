@@ -4,6 +4,7 @@ import type { Decision } from '../../access/index.ts'
 import type {
   ClientFilter,
   ClientView,
+  SubscribeCommandOptions,
   Command,
   CommandResult,
   DelayedView,
@@ -122,7 +123,12 @@ export interface ShardQueries {
   publish: { asked: PublishQuery; answered: CommandResult }
   /** Subscribes a connected client; if a filter fails, the result says why. */
   subscribe: {
-    asked: { readonly clientId: string; readonly filters: readonly TopicFilter[]; readonly qos: QoS }
+    asked: {
+      readonly clientId: string
+      readonly filters: readonly TopicFilter[]
+      readonly qos: QoS
+      readonly options?: SubscribeCommandOptions | undefined
+    }
     answered: CommandResult
   }
   /** Estimates the deliveries of such a message without sending it. Shared subscriptions are omitted. */

@@ -23,10 +23,10 @@ export function publishFor({ commands }: QueriedShard, asked: PublishQuery): Pro
 
 export function subscribeFor(
   shard: QueriedShard,
-  { clientId, filters, qos }: QueryOf<'subscribe'>,
+  { clientId, filters, qos, options }: QueryOf<'subscribe'>,
 ): Promise<CommandResult> {
   return runForEach(shard, clientId, filters, (filter) =>
-    shard.commands.run({ name: 'subscribe', clientId, filter, qos }),
+    shard.commands.run({ name: 'subscribe', clientId, filter, qos, options }),
   )
 }
 

@@ -21,9 +21,9 @@ const subscription = Type.Object({
 const newSubscription = Type.Object({
   topic: Type.String(),
   qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Unsaid: 0.' })),
-  nl: Type.Optional(Type.Literal(0, { description: 'Only 0: a client itself can ask for more.' })),
-  rap: Type.Optional(Type.Literal(0)),
-  rh: Type.Optional(Type.Literal(0)),
+  nl: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: 'No local. Unsaid: 0; so below.' })),
+  rap: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: 'Retain as published.' })),
+  rh: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Retain handling.' })),
 })
 
 const coapRequest = Type.Object({

@@ -5,7 +5,7 @@ import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } fro
 import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Connection } from '../../model/connection.ts'
-import type { RequestId } from '../../model/inputs.ts'
+import type { RequestId, SubscribeCommandOptions } from '../../model/inputs.ts'
 import type { RetainedOrigin } from '../../model/message.ts'
 import type { PeerExclusive, PeerNumber, ShardPlace } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
@@ -33,6 +33,7 @@ export interface ExclusiveCommand {
   /** Without `$exclusive/`, as in the registry. */
   readonly exclusive: TopicFilter
   readonly qos: QoS
+  readonly options: SubscribeCommandOptions | undefined
 }
 
 export class PeerTable {

@@ -59,13 +59,16 @@ export function gatewayClientHandlers(
       }),
     get_gateway_client_subscriptions: ({ params }) =>
       forClient(params, ({ clientId }) => subscriptionsOf(clients, clientId)),
-    add_gateway_client_subscription: ({ params, body: { topic, qos = 0 } }) =>
+    add_gateway_client_subscription: ({ params, body: { topic, qos = 0, nl = 0, rap = 0, rh = 0 } }) =>
       forClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(topic)
         if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is no topic filter`)
-        const failure = await publishing.subscribe(clientId, [filter], qos as QoS)
+        if (nl === 1 && topic.startsWith('$share/'))
+          return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
+        const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
+        const failure = await publishing.subscribe(clientId, [filter], qos as QoS, options)
         return failure === undefined
-          ? { code: 0 as const, topic, qos, nl: 0, rap: 0, rh: 0 }
+          ? { code: 0 as const, topic, qos, nl, rap, rh }
           : refuseFailure(failure).withReason('BAD_REQUEST')
       }),
     remove_gateway_client_subscription: ({ params }) =>

@@ -1,0 +1,222 @@
+// A gateway in the simulated world. Its clients have connections to the core of that world, what it keeps is among the facts on
+// the disk, and it dies and starts with the broker.
+//
+//   device <~~ datagrams ~~> LossyNetwork <──> gateway <── PacketLink ── Link of the world ──> core
+
+import { PacketLink } from '../../../src/bridges/index.ts'
+import {
+  AddressLimits,
+  type DatagramGateway,
+  type GatewayDependencies,
+  type MqttConnection,
+  type MqttConnectionCallbacks,
+  newGatewayCounters,
+} from '../../../src/gateways/index.ts'
+import { TopicTable } from '../../../src/protocol/index.ts'
+import type { ByteStream } from '../../../src/transports/index.ts'
+import { calmNetwork, type Link } from '../network.ts'
+import type { PlannedEvent } from '../stage.ts'
+import type { World } from '../world.ts'
+import type { LossyNetwork } from './lossy-network.ts'
+
+const maxPacketBytes = 268_435_460
+const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
+const prefix = 'gateway/simulated/'
+/** Apart from the commands of the world itself. */
+const firstQuestion = 5_000_000
+
+export class GatewayHost {
+  readonly #world: World
+  readonly #network: LossyNetwork
+  readonly #make: (dependencies: GatewayDependencies) => DatagramGateway
+  readonly #topics = new TopicTable(1_024)
+  #gateway: DatagramGateway | undefined
+  /** How often it was restarted, or is being. */
+  lives = 0
+  /** Of the gateway that runs: what is planned for an earlier one does not happen. */
+  #life = 0
+  #nextQuestion = firstQuestion
+  #seenEvents = 0
+  readonly #waiting = new Map<number, () => void>()
+
+  constructor(world: World, network: LossyNetwork, make: (dependencies: GatewayDependencies) => DatagramGateway) {
+    this.#world = world
+    this.#network = network
+    this.#make = make
+    network.onGateway = (bytes, peer) => this.#gateway?.handleDatagram(bytes, peer)
+    this.#start()
+  }
+
+  /** As if it took no time. Devices do not notice. */
+  restart(how: 'graceful' | 'kill' | 'power-loss'): void {
+    this.#world.stage.tell('gateway', () => `restarts: ${how}`)
+    this.lives++
+    const gateway = this.#gateway
+    // Nothing more comes from its socket.
+    this.#gateway = undefined
+    if (how === 'graceful') {
+      gateway?.close()
+      this.#world.settle()
+    }
+    this.#life++
+    this.#waiting.clear()
+    this.#world.restart(how)
+    this.#start()
+  }
+
+  #start(): void {
+    const gateway = this.#make(this.#dependencies())
+    const kept = new Map<string, string>()
+    for (const record of this.#world.records())
+      if (record.kind === 'fact' && record.name.startsWith(prefix))
+        kept.set(record.name.slice(prefix.length), record.value)
+    this.#gateway = gateway
+    if (kept.size > 0) gateway.restore?.(kept)
+  }
+
+  #dependencies(): GatewayDependencies {
+    const { stage } = this.#world
+    const life = this.#life
+    const ifAlive = (run: () => void) => (): void => {
+      if (life === this.#life) run()
+    }
+    let wake: PlannedEvent | undefined
+    return {
+      nowMs: () => this.#world.host.nowMs,
+      send: (bytes, peer) => this.#network.sendToDevice(bytes, peer),
+      hasRoom: () => true,
+      openMqtt: (_, callbacks) => this.#open(callbacks, ifAlive),
+      wakeAt: (timeMs) => {
+        stage.cancel(wake)
+        if (timeMs === Infinity) return
+        wake = stage.after(
+          timeMs - this.#world.host.nowMs,
+          ifAlive(() => this.#gateway?.tick()),
+        )
+      },
+      addresses: new AddressLimits(),
+      place: { own: 0, shards: 1 },
+      forward: () => {},
+      keep: (name, value) => void this.#keepFacts([{ name: `${prefix}${name}`, value }]),
+      whenKept: (done) => {
+        this.#waiting.set(this.#keepFacts([]), ifAlive(done))
+        this.#look()
+      },
+      counters: newGatewayCounters(),
+    }
+  }
+
+  #keepFacts(facts: readonly { readonly name: string; readonly value: string | undefined }[]): number {
+    const question = this.#nextQuestion++
+    const command = { name: 'keep-facts', facts } as const
+    const [shard] = this.#world.host.shards
+    this.#world.stage.after(0, () => {
+      if (shard.isRunning) shard.handle({ kind: 'command', question, command })
+    })
+    return question
+  }
+
+  /** Looks for answers of the core while somebody waits for one. */
+  #look(): void {
+    const { events } = this.#world.host
+    for (; this.#seenEvents < events.length; this.#seenEvents++) {
+      const event = events[this.#seenEvents]
+      if (event?.event !== 'command-done') continue
+      const done = this.#waiting.get(event.question)
+      this.#waiting.delete(event.question)
+      done?.()
+    }
+    if (this.#waiting.size > 0) this.#world.stage.after(1, () => this.#look())
+  }
+
+  #open(callbacks: MqttConnectionCallbacks, ifAlive: (run: () => void) => () => void): MqttConnection {
+    const { stage, host } = this.#world
+    const stream = new LinkStream(host.accept(calmNetwork), (run) => void stage.after(0, ifAlive(run)))
+    const link = new PacketLink(
+      {
+        handleBytes: () => {},
+        handlePacket: (_, packet) => ifAlive(() => callbacks.handlePacket(packet))(),
+        handleRead: () => {},
+        handleMalformed: (_, error) => {
+          throw error
+        },
+        handleClosed: () => ifAlive(() => callbacks.handleClosed())(),
+        handleWritten: () => ifAlive(() => callbacks.handleWritten?.())(),
+      },
+      stream,
+      {
+        version: 5,
+        limits,
+        topics: this.#topics,
+        later: (work) => void stage.after(0, ifAlive(work)),
+        ownsChunks: false,
+      },
+    )
+    return {
+      send: (packet) => link.send(packet),
+      acknowledge: (type, packetId) => link.acknowledge(type, packetId),
+      publish: (fields) => void link.publish(fields, maxPacketBytes),
+      get unsentBytes() {
+        return link.unsentBytes
+      },
+      pause: () => link.pauseReading(),
+      resume: () => link.release(),
+      end: (goodbye) => link.end(goodbye),
+    }
+  }
+}
+
+/** The client's end of a connection of the world, as a stream. */
+class LinkStream implements ByteStream {
+  readonly remoteAddress = '127.0.0.1'
+  readonly remotePort = 1
+  onData: (chunk: Buffer) => void = () => {}
+  onClose: (error?: Error) => void = () => {}
+  readonly #link: Link | undefined
+  readonly #later: (run: () => void) => void
+  #isClosed = false
+
+  /** `link` undefined: nobody listens. */
+  constructor(link: Link | undefined, later: (run: () => void) => void) {
+    this.#link = link
+    this.#later = later
+    if (link === undefined) later(() => this.#close())
+    link?.attachClient({
+      arrived: (chunk) => {
+        if (!this.#isClosed) this.onData(Buffer.from(chunk))
+      },
+      ended: () => this.#close(),
+      drained: () => {},
+    })
+  }
+
+  write(buffer: Buffer, done: () => void): void {
+    // The world keeps what is sent until it arrives, and the writer fills its buffer again.
+    if (!this.#isClosed) this.#link?.toBroker.send(Buffer.from(buffer))
+    this.#later(done)
+  }
+
+  pause(): void {
+    this.#link?.toClient.pause()
+  }
+
+  resume(): void {
+    this.#link?.toClient.resume()
+  }
+
+  end(): void {
+    this.#link?.toBroker.end()
+    this.#later(() => this.#close())
+  }
+
+  destroy(): void {
+    this.#link?.break({ clientAfterMs: undefined, brokerAfterMs: 0 })
+    this.#later(() => this.#close())
+  }
+
+  #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.onClose()
+  }
+}

@@ -1,0 +1,60 @@
+// Datagrams between devices and a gateway: lost, repeated, late and out of order, by the dice of the world.
+
+import type { PeerAddress } from '../../../src/gateways/index.ts'
+import type { Stage } from '../stage.ts'
+
+export interface DatagramTraits {
+  /** 0 to 1, of each datagram. */
+  readonly loss: number
+  readonly repetition: number
+  /** Each takes up to so long by itself: later ones overtake it. */
+  readonly maxDelayMs: number
+}
+
+export const reliable: DatagramTraits = { loss: 0, repetition: 0, maxDelayMs: 1 }
+
+export class LossyNetwork {
+  readonly #stage: Stage
+  readonly #devices = new Map<number, (bytes: Buffer) => void>()
+  traits: DatagramTraits
+  onGateway: (bytes: Buffer, peer: PeerAddress) => void = () => {}
+  lost = 0
+  repeated = 0
+
+  constructor(stage: Stage, traits: DatagramTraits) {
+    this.#stage = stage
+    this.traits = traits
+  }
+
+  /** A device at a port, in place of one that was there. */
+  attach(port: number, receive: (bytes: Buffer) => void): void {
+    this.#devices.set(port, receive)
+  }
+
+  detach(port: number): void {
+    this.#devices.delete(port)
+  }
+
+  sendToGateway(bytes: Buffer, port: number): void {
+    this.#carry(bytes, (copy) => this.onGateway(copy, { address: '192.0.2.1', port }))
+  }
+
+  sendToDevice(bytes: Buffer, { port }: PeerAddress): void {
+    this.#carry(bytes, (copy) => this.#devices.get(port)?.(copy))
+  }
+
+  #carry(bytes: Buffer, arrive: (copy: Buffer) => void): void {
+    const { random } = this.#stage
+    const { loss, repetition, maxDelayMs } = this.traits
+    if (random.chance(loss)) {
+      this.lost++
+      return
+    }
+    const copies = random.chance(repetition) ? 2 : 1
+    this.repeated += copies - 1
+    for (let copy = 0; copy < copies; copy++) {
+      const own = Buffer.from(bytes)
+      this.#stage.after(random.between(0, maxDelayMs), () => arrive(own))
+    }
+  }
+}
