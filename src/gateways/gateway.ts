@@ -141,6 +141,8 @@ export function newGatewayCounters(): GatewayCounters {
 
 export interface GatewayDependencies {
   nowMs(): number
+  /** From 0 up to 1, for times and numbers that need not be secret. */
+  random(): number
   /** Sends one datagram. It may be lost. Not for streams. */
   send(bytes: Buffer, peer: PeerAddress): void
   /** Returns false if the node has the maximum of connections. */

@@ -33,6 +33,7 @@ export class GatewayStage {
     this.place = place
     this.dependencies = {
       nowMs: () => this.nowMs,
+      random: Math.random,
       send: (bytes, peer) => void this.sent.push({ bytes, peer }),
       hasRoom: () => this.hasRoom,
       openMqtt: (_, callbacks) => this.#open(callbacks),

@@ -2,107 +2,18 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Lwm2mGateway, type Lwm2mSettings, ObjectDefinitions } from '../../src/gateways/index.ts'
+import type { Lwm2mSettings } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
-import { CoapDevice, type Heard } from './coap-device.ts'
-import { GatewayStage } from './gateway-stage.ts'
+import type { CoapDevice, Heard } from './coap-device.ts'
+import { Lwm2mStage } from './lwm2m-stage.ts'
 
 const topics = new TopicTable(16)
 const post = 2
 const remove = 4
-const settings: Lwm2mSettings = {
-  lifetimeMinSeconds: 15,
-  lifetimeMaxSeconds: 86_400,
-  queueModeWindowMs: 22_000,
-  observesAll: false,
-  publishesAllUpdates: false,
-  mountpoint: 'lwm2m/${endpoint_name}/',
-  translators: {
-    command: { topic: 'dn/#', qos: 1 },
-    response: { topic: 'up/resp', qos: 0 },
-    notify: { topic: 'up/notify', qos: 0 },
-    register: { topic: 'up/resp', qos: 0 },
-    update: { topic: 'up/update', qos: 0 },
-  },
-  objects: new ObjectDefinitions(),
-  maxClients: 16,
-  override: { clientId: undefined, username: undefined, password: undefined },
-}
-
-class Stage extends GatewayStage {
-  readonly gateway: Lwm2mGateway
-  readonly acknowledged: number[] = []
-
-  constructor(more: Partial<Lwm2mSettings> = {}) {
-    super()
-    this.gateway = new Lwm2mGateway({ ...settings, ...more }, this.dependencies)
-    this.onAcknowledge = (_, packetId) => void this.acknowledged.push(packetId)
-  }
-
-  device(port = 5_000): CoapDevice {
-    const peer = { address: '192.0.2.7', port }
-    return new CoapDevice(
-      (bytes) => this.gateway.handleDatagram(bytes, peer),
-      () => this.sent.splice(0).flatMap((one) => (one.peer.port === port ? [one.bytes] : [])),
-    )
-  }
-
-  /** Its location. */
-  registered(device: CoapDevice, query = 'ep=dev&lt=300&lwm2m=1.0', body = '</1/0>,</3/0>'): string {
-    device.request(post, 'rd', query, body)
-    this.acceptAll()
-    const answer = device.heard()
-    assert.equal(answer?.code, '2.01')
-    assert.deepEqual(answer.location.slice(0, 1), ['rd'])
-    return answer.location[1] ?? ''
-  }
-
-  /** What has been published since the last time. */
-  published(): readonly { readonly topic: string; readonly document: Record<string, unknown> }[] {
-    return this.connections.flatMap(({ published }) =>
-      published.splice(0).map(({ topic, chunk }) => ({ topic: topic.name, document: JSON.parse(chunk.toString()) })),
-    )
-  }
-
-  /** `data` of what was published first since the last time. */
-  told(): Readonly<Record<string, unknown>> {
-    const [first] = this.published()
-    return (first ?? assert.fail('nothing was published')).document['data'] as Readonly<Record<string, unknown>>
-  }
-
-  command(document: unknown, packetId = 1, expirySeconds?: number, qos: 0 | 1 = 1): void {
-    const payload = Buffer.from(JSON.stringify(document))
-    const packet = new PublishPacket(
-      topics.named('lwm2m/dev/dn/x' as TopicName),
-      { qos, retain: false, dup: false },
-      payload,
-    )
-    packet.packetId = packetId
-    packet.frameEnd = payload.length
-    if (expirySeconds !== undefined) packet.properties = { messageExpiryIntervalSeconds: expirySeconds }
-    this.connections.at(-1)?.callbacks.handlePacket(packet)
-  }
-
-  /** Another broker on the same disk. */
-  restarted(): Stage {
-    this.gateway.close()
-    const stage = new Stage()
-    stage.nowMs = this.nowMs
-    for (const [name, value] of this.kept) stage.kept.set(name, value)
-    stage.gateway.restore(new Map(stage.kept))
-    stage.acceptAll()
-    return stage
-  }
-
-  wait(ms: number): void {
-    this.nowMs += ms
-    this.gateway.tick()
-  }
-}
 
 /** A device that is registered, and the request that a command becomes there. */
-function asked(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Stage, CoapDevice, Heard] {
-  const stage = new Stage(more)
+function asked(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Lwm2mStage, CoapDevice, Heard] {
+  const stage = new Lwm2mStage(more)
   const device = stage.device()
   stage.registered(device)
   stage.published()
@@ -114,7 +25,7 @@ function asked(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [S
 
 describe('[F5] registration', () => {
   test('is told with all that the device says of itself', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     stage.registered(stage.device(), 'ep=dev&lt=300&lwm2m=1.1&b=U', '</lwm2m>;rt="oma.lwm2m",</lwm2m/1/0>,</lwm2m/3>')
     const objectList = ['/1/0', '/3']
     const data = { ep: 'dev', lt: 300, lwm2m: '1.1', b: 'U', alternatePath: '/lwm2m', objectList }
@@ -125,7 +36,7 @@ describe('[F5] registration', () => {
   })
 
   test('connects with the name of the endpoint, imei, password and device_id', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     stage.device().request(post, 'rd', 'ep=dev&imei=u&password=p&device_id=c&lt=60', '</3/0>')
     const [connect] = stage.connections[0]?.packets ?? []
     assert.ok(connect?.type === 'connect')
@@ -144,7 +55,7 @@ describe('[F5] registration', () => {
     ['ep=a/%2B/+', '</3/0>', '4.00'],
   ] as const) {
     test(`with ${query} and ${body} is refused with ${answer}`, () => {
-      const stage = new Stage()
+      const stage = new Lwm2mStage()
       const device = stage.device()
       device.request(post, 'rd', query, body)
       assert.equal(device.heard()?.code, answer)
@@ -158,7 +69,7 @@ describe('[F5] registration', () => {
     ['lwm2m=1', 86_400],
   ] as const) {
     test(`with ${asked} has a lifetime of ${taken} s, and ends with it`, () => {
-      const stage = new Stage()
+      const stage = new Lwm2mStage()
       stage.registered(stage.device(), `ep=dev&${asked}`)
       assert.equal(stage.told()['lt'], taken)
       stage.wait(taken * 1_000 - 1)
@@ -169,7 +80,7 @@ describe('[F5] registration', () => {
   }
 
   test('that the broker refuses is 4.01, and bootstrap is 4.04', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     const device = stage.device()
     device.request(post, 'rd', 'ep=dev', '</3/0>')
     const refused = { type: 'connack', sessionPresent: false, reasonCode: 0x86, properties: undefined } as const
@@ -181,7 +92,7 @@ describe('[F5] registration', () => {
   })
 
   test('is updated, also from another port, and prolonged; the list of objects is told', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     const location = stage.registered(stage.device())
     stage.published()
     const moved = stage.device(6_000)
@@ -203,7 +114,7 @@ describe('[F5] registration', () => {
   })
 
   test('ends with DELETE; one that comes again replaces the one before', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     const device = stage.device()
     const first = stage.registered(device)
     const second = stage.registered(stage.device(6_000))
@@ -346,7 +257,7 @@ describe('[F5] a command', () => {
     '{"msgType":"write","data":{"basePath":"/3/0","content":[{"path":"/4/0/1","type":"Integer","value":1}]}}',
   ]) {
     test(`${command} is dropped, counted and acknowledged`, () => {
-      const stage = new Stage()
+      const stage = new Lwm2mStage()
       const device = stage.device()
       stage.registered(device)
       const payload = Buffer.from(command)
@@ -452,7 +363,7 @@ describe('[F5] observations', () => {
   })
 
   test('of all objects begin at registration where that is asked for', () => {
-    const stage = new Stage({ observesAll: true })
+    const stage = new Lwm2mStage({ observesAll: true })
     const device = stage.device()
     device.request(post, 'rd', 'ep=dev', '</1/0>,</3/0>')
     stage.acceptAll()
@@ -463,7 +374,7 @@ describe('[F5] observations', () => {
 
 describe('[F5] queue mode', () => {
   test('holds commands while the device sleeps, sends them in order when it is heard, and drops what is too old', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     const device = stage.device()
     const location = stage.registered(device, 'ep=dev&lt=86400&b=UQ')
     stage.wait(22_000)
@@ -482,7 +393,7 @@ describe('[F5] queue mode', () => {
   })
 
   test('keeps a command that got no answer for the next time', () => {
-    const stage = new Stage()
+    const stage = new Lwm2mStage()
     const device = stage.device()
     const location = stage.registered(device, 'ep=dev&lt=86400&b=UQ')
     stage.command({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } }, 1)
@@ -496,7 +407,7 @@ describe('[F5] queue mode', () => {
   })
 
   test('keeps commands of QoS 0 over a restart and for the next registration, in order, until they are carried out', () => {
-    const first = new Stage()
+    const first = new Lwm2mStage()
     const location = first.registered(first.device(), 'ep=dev&lt=86400&b=UQ')
     first.wait(22_000)
     for (const reqID of [1, 2]) first.command({ reqID, msgType: 'read', data: { path: `/3/0/${reqID}` } }, 0, 3_600, 0)

@@ -57,7 +57,8 @@ export class DeviceRequests {
     return this.#deadlines.nextMs()
   }
 
-  ask(asked: Asked): void {
+  /** Returns what withdraws it: nothing is sent or told of it any more. */
+  ask(asked: Asked): () => void {
     const token = asked.token ?? this.#newToken()
     const pending = { asked, token, blocks: [], bytes: 0, sent: 0 }
     const key = token.toString('hex')
@@ -66,6 +67,12 @@ export class DeviceRequests {
     this.#pending.set(key, pending)
     if (asked.timeoutMs !== undefined) this.#deadlines.set('answer', pending, this.#nowMs() + asked.timeoutMs)
     this.#send(pending)
+    return () => {
+      if (this.#pending.get(key) !== pending) return
+      this.#pending.delete(key)
+      this.#deadlines.cancel('answer', pending)
+      this.#exchanges.withdraw(token, asked.peer)
+    }
   }
 
   /** Returns true if it is the response to a request. */

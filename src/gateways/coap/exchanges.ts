@@ -1,7 +1,6 @@
 // The message layer of CoAP [RFC 7252 section 4] between this gateway and its peers: a repeated request is handled
 // once, and confirmable messages are sent until they are confirmed, one at a time for each peer (NSTART 1).
 
-import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { type GatewayDependencies, type PeerAddress, peerKey } from '../gateway.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
@@ -59,10 +58,11 @@ export class Exchanges {
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
   /** By message ID: callback for a reset of a non-confirmable message. */
   readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
-  #messages = randomBytes(2).readUInt16BE(0)
+  #messages: number
 
   constructor(dependencies: GatewayDependencies) {
     this.#dependencies = dependencies
+    this.#messages = Math.floor(dependencies.random() * messageIds)
   }
 
   /** When `tick` must be called. */
@@ -117,6 +117,14 @@ export class Exchanges {
   noteAnswered(token: Buffer, peer: PeerAddress): void {
     const queue = this.#queues.get(peerKey(peer))
     if (queue?.sending?.confirmable.message.token.equals(token) === true) this.#settle(queue, 'acknowledged')
+  }
+
+  /** What is on its way with this token is not sent again, and what waits is not sent. */
+  withdraw(token: Buffer, peer: PeerAddress): void {
+    const queue = this.#queues.get(peerKey(peer))
+    const at = queue?.waiting.findIndex(({ message }) => message.token.equals(token)) ?? -1
+    if (at >= 0) queue?.waiting.splice(at, 1)
+    this.noteAnswered(token, peer)
   }
 
   sendConfirmable(confirmable: Confirmable, peer: PeerAddress): void {
@@ -175,7 +183,7 @@ export class Exchanges {
   #begin(queue: PeerQueue, confirmable: Confirmable): void {
     const messageId = this.#takeMessageId()
     const bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
-    const timeoutMs = ackTimeoutMs * (1 + Math.random() * (ackRandomFactor - 1))
+    const timeoutMs = ackTimeoutMs * (1 + this.#dependencies.random() * (ackRandomFactor - 1))
     queue.sending = { confirmable, messageId, bytes, attempts: 0, timeoutMs }
     this.#deadlines.set('sending', queue, this.#dependencies.nowMs() + timeoutMs)
     this.#transmit(bytes, queue.peer)

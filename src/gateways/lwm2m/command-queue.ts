@@ -9,7 +9,7 @@ export const commandLifetimeMs = 7_200_000
 export interface WaitingCommand {
   readonly command: Command
   readonly expiresAtMs: number
-  /** The broker is told that it has been carried out, or is over. Undefined: nobody is. */
+  /** The broker is told that it has been carried out, or is over. Undefined: it is not told. */
   readonly done: (() => void) | undefined
 }
 
@@ -55,10 +55,6 @@ export class CommandQueue {
   putBack(): void {
     if (this.current !== undefined) this.#waiting.unshift(this.current)
     this.current = undefined
-  }
-
-  clear(): void {
-    this.#waiting.length = 0
   }
 
   /** Whether one waits that the broker does not keep. */

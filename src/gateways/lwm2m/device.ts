@@ -69,6 +69,7 @@ export class Device {
   readonly #commands: CommandQueue
   /** Some of them are in what is kept of it. */
   #hasKeptCommands = false
+  #withdrawCurrent: () => void = () => {}
   readonly #observations = new Map<string, Observation>()
   #lostAtMs: number
   #heardAtMs: number
@@ -110,6 +111,8 @@ export class Device {
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
     this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
+    // It was not heard since the broker started: it may sleep.
+    if (this.#isRestored && registration.isQueueMode) this.#heardAtMs = -Infinity
     const callbacks: MqttConnectionCallbacks = {
       handlePacket: (packet) => this.#handlePacket(packet),
       handleClosed: () => this.#end(reasonCodes.unspecifiedError),
@@ -421,7 +424,7 @@ export class Device {
     const { command } = next
     const { response: translator } = this.#owner.settings.translators
     const observed = this.#tokenFor(command)
-    this.#owner.requests.ask({
+    this.#withdrawCurrent = this.#owner.requests.ask({
       peer: this.peer,
       token: observed,
       message: {
@@ -486,8 +489,9 @@ export class Device {
     this.#state = 'ended'
     this.#whenConnected?.(reasonCode)
     this.#whenConnected = undefined
+    // The next registration of the device asks it again.
+    this.#withdrawCurrent()
     if (!this.#isKept) this.#owner.dependencies.keep(this.location, undefined)
-    this.#commands.clear()
     this.#observations.clear()
     this.#owner.noteEnded(this)
   }

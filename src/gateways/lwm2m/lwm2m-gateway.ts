@@ -248,8 +248,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     const location = ownName(this.dependencies.place, () => randomBytes(locationBytes).toString('hex'))
     const device: Device = new Device(this, registration, { peer, location }, (reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
-      // Only an accepted device replaces the earlier registration.
-      const before = this.#byEndpoint.get(endpointName)
+      // Only an accepted device replaces the earlier registration, which may have ended: the session was taken over.
+      const before = this.#byEndpoint.get(endpointName) ?? known
       device.takeCommands(before?.keptCommands ?? [])
       before?.end('replaced')
       this.#enter(device)

@@ -456,7 +456,7 @@ export class SnClient {
     this.#sleepAgain()
   }
 
-  /** Also without an answer: a late copy of PINGREQ wakes nobody. What was not taken waits for the next. */
+  /** Also without an answer: the cause may be a late copy of PINGREQ. Untaken messages wait for the next one. */
   #sleepAgain(): void {
     this.#state = 'asleep'
     this.#isAwaitingQueueEnd = false

@@ -160,6 +160,7 @@ export class GatewayManager {
     const limits = datagramLimitsOf(assignment.listener, { own, budget, nowMs: () => this.#dependencies.nowMs() })
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
+      random: Math.random,
       send: (bytes, peer) => sendTo(gateway.socket, bytes, peer),
       hasRoom: () => limits.hasRoom(),
       // All datagrams of a DTLS socket are received and sent by one shard.

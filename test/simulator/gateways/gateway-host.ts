@@ -83,6 +83,7 @@ export class GatewayHost {
     let wake: PlannedEvent | undefined
     return {
       nowMs: () => this.#world.host.nowMs,
+      random: () => stage.random.fraction(),
       send: (bytes, peer) => this.#network.sendToDevice(bytes, peer),
       hasRoom: () => true,
       openMqtt: (_, callbacks) => this.#open(callbacks, ifAlive),

@@ -9,6 +9,8 @@ export interface DatagramTraits {
   readonly repetition: number
   /** Each takes up to so long by itself: later ones overtake it. */
   readonly maxDelayMs: number
+  /** Of two in a row for the same receiver one arrives: what is sent again arrives in the end. */
+  readonly losesNoTwo?: boolean
 }
 
 export const reliable: DatagramTraits = { loss: 0, repetition: 0, maxDelayMs: 1 }
@@ -18,6 +20,8 @@ export class LossyNetwork {
   readonly #devices = new Map<number, (bytes: Buffer) => void>()
   traits: DatagramTraits
   onGateway: (bytes: Buffer, peer: PeerAddress) => void = () => {}
+  /** Receivers whose last datagram was lost. */
+  readonly #unlucky = new Set<string>()
   lost = 0
   repeated = 0
 
@@ -36,17 +40,19 @@ export class LossyNetwork {
   }
 
   sendToGateway(bytes: Buffer, port: number): void {
-    this.#carry(bytes, (copy) => this.onGateway(copy, { address: '192.0.2.1', port }))
+    this.#carry(bytes, `gateway ${port}`, (copy) => this.onGateway(copy, { address: '192.0.2.1', port }))
   }
 
   sendToDevice(bytes: Buffer, { port }: PeerAddress): void {
-    this.#carry(bytes, (copy) => this.#devices.get(port)?.(copy))
+    this.#carry(bytes, `device ${port}`, (copy) => this.#devices.get(port)?.(copy))
   }
 
-  #carry(bytes: Buffer, arrive: (copy: Buffer) => void): void {
+  #carry(bytes: Buffer, way: string, arrive: (copy: Buffer) => void): void {
     const { random } = this.#stage
-    const { loss, repetition, maxDelayMs } = this.traits
-    if (random.chance(loss)) {
+    const { loss, repetition, maxDelayMs, losesNoTwo = false } = this.traits
+    const wasUnlucky = this.#unlucky.delete(way)
+    if (random.chance(loss) && !(losesNoTwo && wasUnlucky)) {
+      this.#unlucky.add(way)
       this.lost++
       return
     }

@@ -1,0 +1,118 @@
+// A device that speaks CoAP as RFC 7252 asks of it: confirmable requests one at a time, repeated with the same message ID until
+// they are answered; requests and notifications that come are acknowledged, and carried out once.
+
+import { CoapDevice, type Heard, type Said } from '../../gateways/coap-device.ts'
+import type { PlannedEvent, Stage } from '../stage.ts'
+import type { LossyNetwork } from './lossy-network.ts'
+
+const retryMs = 2_500
+/** A confirmable message is sent so often in all [RFC 7252 4.8]. */
+const maxAttempts = 5
+
+interface Request {
+  readonly write: (device: CoapDevice) => void
+  /** Undefined: it was not answered. */
+  readonly done: (answer: Heard | undefined) => void
+}
+
+interface Current extends Request {
+  readonly bytes: Buffer
+  readonly messageId: number
+  attempts: number
+  timer: PlannedEvent | undefined
+}
+
+export class SimulatedCoapDevice {
+  readonly #stage: Stage
+  readonly #network: LossyNetwork
+  readonly #port: number
+  readonly #codec: CoapDevice
+  #written: Buffer = Buffer.alloc(0)
+  #arrived: Buffer[] = []
+  readonly #queue: Request[] = []
+  #current: Current | undefined
+  /** By message ID: what was answered to it, which is said again. */
+  readonly #answered = new Map<number, Buffer>()
+  isRadioOn = true
+  /** A request of the gateway, once. */
+  onRequest: (request: Heard) => { readonly code: string; readonly said: Said } = () => ({ code: '4.04', said: {} })
+  /** A notification that asks for a confirmation, once. */
+  onNotification: (notification: Heard) => void = () => {}
+
+  constructor(stage: Stage, network: LossyNetwork, port: number) {
+    this.#stage = stage
+    this.#network = network
+    this.#port = port
+    this.#codec = new CoapDevice(
+      (bytes) => (this.#written = bytes),
+      () => this.#arrived.splice(0),
+    )
+    network.attach(port, (bytes) => this.#receive(bytes))
+  }
+
+  get isIdle(): boolean {
+    return this.#current === undefined && this.#queue.length === 0
+  }
+
+  ask(write: (device: CoapDevice) => void, done: (answer: Heard | undefined) => void): void {
+    this.#queue.push({ write, done })
+    this.#next()
+  }
+
+  #next(): void {
+    if (this.#current !== undefined) return
+    const next = this.#queue.shift()
+    if (next === undefined) return
+    next.write(this.#codec)
+    const bytes = this.#written
+    this.#current = { ...next, bytes, messageId: bytes.readUInt16BE(2), attempts: 0, timer: undefined }
+    this.#send(this.#current)
+  }
+
+  #send(current: Current): void {
+    if (current.attempts >= maxAttempts) return this.#settle(current, undefined)
+    this.#network.sendToGateway(current.bytes, this.#port)
+    current.timer = this.#stage.after(retryMs * 2 ** current.attempts, () => this.#send(current))
+    current.attempts++
+  }
+
+  #settle(current: Current, answer: Heard | undefined): void {
+    this.#stage.cancel(current.timer)
+    this.#current = undefined
+    current.done(answer)
+    this.#next()
+  }
+
+  #receive(datagram: Buffer): void {
+    if (!this.isRadioOn) return
+    this.#arrived.push(datagram)
+    const heard = this.#codec.heard()
+    if (heard === undefined || heard.type === 'rst') return
+    if (heard.type === 'ack') {
+      const current = this.#current
+      if (current?.messageId === heard.messageId && heard.code !== '0.00') this.#settle(current, heard)
+      return
+    }
+    const before = this.#answered.get(heard.messageId)
+    if (before !== undefined) return this.#network.sendToGateway(before, this.#port)
+    if (heard.code.startsWith('0.')) {
+      const { code, said } = this.onRequest(heard)
+      this.#stage.tell('dev', () => `request ${heard.path} ${heard.messageId}`)
+      this.#codec.answer(heard, code, said)
+    } else {
+      this.#codec.acknowledge(heard)
+      this.#takeResponse(heard)
+    }
+    this.#answered.set(heard.messageId, this.#written)
+    this.#network.sendToGateway(this.#written, this.#port)
+  }
+
+  /** In a message of its own: the answer to the request, or a notification. */
+  #takeResponse(heard: Heard): void {
+    const current = this.#current
+    const token = current?.bytes.toString('hex', 4, 4 + ((current.bytes[0] ?? 0) & 15))
+    if (current !== undefined && heard.token === token && heard.observe === undefined)
+      return this.#settle(current, heard)
+    this.onNotification(heard)
+  }
+}
