@@ -4,7 +4,8 @@ import { maxPathKeys, maxRenderedBytes } from './limits.ts'
 import { Budget, limitError } from './rule-error.ts'
 import { readKey, readPosition, type Step } from './values/access.ts'
 import { textForm, joinTexts } from './values/text-form.ts'
-import type { RuleMap, RuleText, RuleValue } from './values/value.ts'
+import { encodeJson } from './values/json-encode.ts'
+import { RuleFloat, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
 
 /** One inserted value. Without steps it is everything. */
 export interface Placeholder {
@@ -71,6 +72,16 @@ function render(parts: readonly (string | Placeholder)[], data: RuleMap): RuleTe
     return text
   })
   return joinTexts(texts, budget)
+}
+
+/** A value without the kinds of the rule language: what services take as it is. */
+export type PlainRuleValue = undefined | null | boolean | number | bigint | string | Uint8Array
+
+/** Returns a float as a number, and arrays and maps as JSON. Throws RuleError if the JSON would be too large. */
+export function plainValue(value: RuleValue): PlainRuleValue {
+  if (value instanceof RuleFloat) return value.value
+  const isComposed = typeof value === 'object' && value !== null && !(value instanceof Uint8Array)
+  return isComposed ? encodeJson(value, new Budget()) : value
 }
 
 function values(parts: readonly (string | Placeholder)[], data: RuleMap): RuleValue[] {

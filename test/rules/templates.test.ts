@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileTemplate, RuleFloat, type RuleMap } from '../../src/rules/index.ts'
+import { compileTemplate, decodeJson, plainValue, RuleFloat, type RuleMap } from '../../src/rules/index.ts'
 
 const data: RuleMap = {
   a: { b: 1, 'c d': 'x' },
@@ -69,4 +69,23 @@ test('a rendered text has a limit', () => {
     () => compileTemplate('${b}'.repeat(20)).render({ b: big }),
     /limit max(RenderedBytes|CreatedBytes) is 16777216/,
   )
+})
+
+test('values for services have no kinds of the rule language', () => {
+  const data = decodeJson(
+    '{"f":0.0,"half":0.5,"i":7,"big":9007199254740993,"list":[1.0,9007199254740993],"map":{"a":2.0},"n":null,"t":"x"}',
+  )
+  const names = ['f', 'half', 'i', 'big', 'list', 'map', 'n', 't', 'missing']
+  const template = compileTemplate(names.map((name) => `\${${name}}`).join(''))
+  assert.deepEqual(template.values(data as RuleMap).map(plainValue), [
+    0,
+    0.5,
+    7,
+    9007199254740993n,
+    '[1.0,9007199254740993]',
+    '{"a":2.0}',
+    null,
+    'x',
+    undefined,
+  ])
 })

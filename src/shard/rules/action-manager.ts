@@ -21,7 +21,7 @@ import {
   spoolProperties,
 } from '../../core/index.ts'
 import { createStreamPair } from '../../bridges/index.ts'
-import { compileTemplate, valueAsJson, type RuleMap } from '../../rules/index.ts'
+import { compileTemplate, plainValue, valueAsJson, type RuleMap } from '../../rules/index.ts'
 import {
   ActionDelivery,
   type ActionState,
@@ -461,7 +461,7 @@ const compile: CompileTemplate = (text) => {
   return {
     parts: template.parts,
     render: (data) => template.render(data as RuleMap),
-    values: (data) => template.values(data as RuleMap),
+    values: (data) => template.values(data as RuleMap).map(plainValue),
   }
 }
 
