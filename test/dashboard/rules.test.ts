@@ -114,6 +114,45 @@ test('a connector and an action are added; what the service refuses is sent agai
   assert.equal((await broker.ask('/api/v5/actions/http:post')).json.enable, false)
 })
 
+test('connectors and actions are edited in fields of their settings; a secret that is not typed anew stays', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const add = (what: string, body: object) => broker.ask(`/api/v5/${what}`, { method: 'POST', body })
+  const connector = { type: 'redis', name: 'cache', server: '127.0.0.1:6379', password: 'a-secret-word' }
+  assert.equal((await add('connectors', connector)).status, 201)
+  const parameters = { command_template: ['SET', 'last', '${payload}'] }
+  const action = await add('actions', { type: 'redis', name: 'keep', connector: 'cache', parameters })
+  assert.equal(action.status, 201, action.text)
+  const opened = await openAt(t, broker, '#/rules?tab=services')
+  const { page } = opened
+  const edit = async (name: string, key: string, value: string): Promise<void> => {
+    await page.getByRole('button', { name: `Edit ${name}` }).click()
+    const dialog = page.getByRole('dialog', { name: `Edit ${name}` })
+    await dialog.getByLabel(key, { exact: true }).fill(value)
+    assert.doesNotMatch(await dialog.innerHTML(), /a-secret-word/)
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+
+  await edit('redis:cache', 'connect_timeout', '7s')
+  await edit('redis:keep', 'resource_opts.batch_size', '12')
+  const settings = (await broker.ask('/api/v5/configuration_schema')).json.data as { key: string; value: string }[]
+  const valueOf = (key: string): string | undefined => settings.find((one) => one.key === key)?.value
+  assert.equal(valueOf('connectors.redis.cache.connect_timeout'), '7s')
+  assert.equal(valueOf('connectors.redis.cache.password'), '******', 'the password is still set')
+  assert.equal(valueOf('actions.redis.keep.resource_opts.batch_size'), '12')
+  await page.getByRole('button', { name: 'Edit redis:cache' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Edit redis:cache' })
+  const field = dialog.getByLabel('password', { exact: true })
+  assert.equal(await field.getAttribute('type'), 'password')
+  assert.equal(await field.inputValue(), '')
+  await dialog.getByLabel('connect_timeout', { exact: true }).fill('soon')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByRole('alert').getByText('connect_timeout').waitFor()
+  await dialog.getByRole('button', { name: 'As JSON' }).click()
+  await dialog.getByLabel('Settings').waitFor()
+  assertQuiet(opened)
+})
+
 test('a gateway is configured, and turned off and on', async (t) => {
   const broker = await startBrokerWithApi(t)
   const opened = await openAt(t, broker, '#/gateways')
@@ -122,6 +161,13 @@ test('a gateway is configured, and turned off and on', async (t) => {
   await table.getByRole('row', { name: /stomp/ }).getByText('Without a listener').waitFor()
   await table.getByRole('button', { name: 'Edit stomp' }).click()
   const edit = page.getByRole('dialog', { name: 'Edit stomp' })
+  await edit.getByLabel('frame.max_headers', { exact: true }).fill('33')
+  await edit.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('status').getByText('Done: Edit stomp').waitFor()
+  const { json } = await broker.ask('/api/v5/gateways/stomp')
+  assert.equal(json.configuration.frame.max_headers, 33)
+  await table.getByRole('button', { name: 'Edit stomp' }).click()
+  await edit.getByRole('button', { name: 'As JSON' }).click()
   const listeners = { tcp: { default: { bind: '127.0.0.1:0' } } }
   await edit.getByLabel('Settings').fill(JSON.stringify({ listeners }))
   await edit.getByRole('button', { name: 'Save' }).click()

@@ -41,6 +41,8 @@ export const de: Messages = {
   applyConfiguration: 'Konfiguration anwenden',
   applyConfigurationText:
     'Der Text ersetzt die ganze Konfiguration. Was sich jetzt ändern kann, ändert sich jetzt, der Rest beim nächsten Start.',
+  asForm: 'Als Formular',
+  asJson: 'Als JSON',
   auditLog: 'Änderungsprotokoll',
   authenticatedBy: 'Angemeldet durch',
   awaitingCompletion: 'Wartet auf PUBCOMP',

@@ -39,6 +39,8 @@ export const en = {
   applyConfiguration: 'Apply configuration',
   applyConfigurationText:
     'The text takes the place of the whole configuration. What can change now changes now, the rest at the next start.',
+  asForm: 'As a form',
+  asJson: 'As JSON',
   auditLog: 'Audit log',
   authenticatedBy: 'Authenticated by',
   awaitingCompletion: 'Awaiting PUBCOMP',

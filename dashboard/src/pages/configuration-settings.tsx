@@ -3,22 +3,16 @@
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
-import { Search, useId } from '../parts/fields.tsx'
+import { Search } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { Name } from '../parts/values.tsx'
 import { api, may, textOf } from '../state/api.ts'
-import { formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { tellDone } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
+import { type Setting, SettingField } from './setting-field.tsx'
 import { settingsObject } from './setting-values.ts'
-
-type Setting = Extract<
-  Awaited<ReturnType<typeof api.get_configuration_schema>>,
-  { reply: unknown }
->['reply']['data'][number]
 
 /** Fields in the page at one time: the search finds the others. */
 const maxShown = 60
@@ -78,73 +72,4 @@ export function ConfigurationSettings(): JSX.Element {
 
 function matches({ key, description }: Setting, search: string): boolean {
   return search === '' || key.toLowerCase().includes(search) || description.toLowerCase().includes(search)
-}
-
-interface FieldProps {
-  readonly setting: Setting
-  /** undefined: as it is. */
-  readonly edited: string | undefined
-  readonly onEdit: (setting: Setting, text: string) => void
-}
-
-function SettingField({ setting, edited, onEdit }: FieldProps): JSX.Element {
-  const id = useId()
-  const { key, values, value, description } = setting
-  const whyNot = reasonAgainst(setting)
-  const text = edited ?? value
-  // The types of the library know no input whose kind is chosen at run time.
-  const kind: Record<string, string> = { type: setting.secret ? 'password' : 'text' }
-  const common = {
-    id,
-    value: text,
-    disabled: whyNot !== undefined,
-    'aria-describedby': `${id}-about`,
-  }
-  return (
-    <div class={edited === undefined ? 'setting' : 'setting is-edited'}>
-      <label for={id} class="mono">
-        {key}
-      </label>
-      {values === undefined || !values.includes(value) ? (
-        <input
-          {...common}
-          {...kind}
-          autocomplete="off"
-          spellcheck={false}
-          onInput={(event) => onEdit(setting, event.currentTarget.value)}
-        />
-      ) : (
-        <select {...common} onChange={(event) => onEdit(setting, event.currentTarget.value)}>
-          {values.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      )}
-      <small id={`${id}-about`}>
-        <Name text={`${description} ${limitsOf(setting)}`} />
-        {whyNot !== undefined && <strong> {whyNot}</strong>}
-      </small>
-    </div>
-  )
-}
-
-/** Default, limits, when it takes hold and where it stands. */
-function limitsOf({ type, min, max, default: preset, takes_hold: takesHold, place, ...setting }: Setting): string {
-  const bounds = min === undefined || max === undefined ? '' : ` (${formatNumber(min)} – ${formatNumber(max)})`
-  const parts = [
-    `${type}${bounds}.`,
-    t('defaultIs', { value: preset }),
-    t(takesHold === 'at-once' ? 'takesAtOnce' : takesHold === 'at-restart' ? 'takesAtRestart' : 'takesOnConnect'),
-    ...(place === undefined ? [] : [t('writtenAt', { place })]),
-    ...(setting.without_engine ? [t('withoutEngine')] : []),
-  ]
-  return parts.join(' ')
-}
-
-function reasonAgainst({ source, local }: Setting): string | undefined {
-  if (!may('set_broker_configuration')) return t('viewersChangeNothing')
-  if (source === 'command-line') return t('pinnedByCommandLine')
-  return local ? t('localSetting') : undefined
 }

@@ -2,7 +2,6 @@
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
@@ -11,6 +10,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { tellResult } from '../state/results.ts'
+import { SectionDialog } from './section-dialog.tsx'
 
 type Gateway = Extract<Awaited<ReturnType<typeof api.get_gateways>>, { reply: unknown }>['reply'][number]
 
@@ -46,7 +46,8 @@ export default function Gateways(): JSX.Element {
         actions={canChange ? [{ word: t('edit'), run: (gateway) => void edit(gateway) }] : []}
       />
       {edited !== undefined && (
-        <JsonDialog
+        <SectionDialog
+          path={['gateway', edited.name]}
           title={t('editTitle', { name: visible(edited.name) })}
           act={`${t('edit')} ${edited.name}`}
           value={edited.configuration}

@@ -13,6 +13,7 @@ import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
+import { SectionDialog } from './section-dialog.tsx'
 import { DeadLetters } from './dead-letters.tsx'
 
 type Replies<Name extends keyof typeof api> = Extract<
@@ -241,14 +242,15 @@ function ServiceDialog({ kind, known, onClose, onDone }: ServiceDialogProps): JS
     const params = { id: idOf(known) }
     return kind === 'connector' ? api.change_connector({ params, body }) : api.change_action({ params, body })
   }
+  const common = { onClose, onDone, onSave: save }
+  if (known === undefined) return <JsonDialog {...common} title={addTitle} act={addTitle} value={newSettings[kind]} />
   return (
-    <JsonDialog
-      title={known === undefined ? addTitle : t('editTitle', { name: visible(idOf(known)) })}
-      act={known === undefined ? addTitle : `${t('edit')} ${idOf(known)}`}
-      value={known === undefined ? newSettings[kind] : settingsOf(known)}
-      onClose={onClose}
-      onDone={onDone}
-      onSave={save}
+    <SectionDialog
+      {...common}
+      title={t('editTitle', { name: visible(idOf(known)) })}
+      act={`${t('edit')} ${idOf(known)}`}
+      path={[kind === 'connector' ? 'connectors' : 'actions', known.type, known.name]}
+      value={settingsOf(known)}
     />
   )
 }

@@ -1,4 +1,4 @@
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Result, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
@@ -16,10 +16,12 @@ interface JsonDialogProps {
   readonly onClose: () => void
   readonly onDone: () => void
   readonly onSave: (value: Readonly<Record<string, unknown>>) => Promise<Result<unknown>>
+  /** Above the text. */
+  readonly children?: ComponentChildren
 }
 
 /** Settings as the API gives and takes them; secrets are `******` and stay when they are sent back like that. */
-export function JsonDialog({ title, act, value, onClose, onDone, onSave }: JsonDialogProps): JSX.Element {
+export function JsonDialog({ title, act, value, onClose, onDone, onSave, children }: JsonDialogProps): JSX.Element {
   const [text, setText] = useState(JSON.stringify(value, undefined, 2))
   const save = async (): Promise<string | undefined> => {
     const parsed = objectIn(text)
@@ -32,6 +34,7 @@ export function JsonDialog({ title, act, value, onClose, onDone, onSave }: JsonD
   }
   return (
     <FormDialog title={title} onClose={onClose} onSave={save}>
+      {children}
       <TextArea label={t('settings')} value={text} onInput={setText} rows={editorRows} />
     </FormDialog>
   )
