@@ -1,6 +1,6 @@
 import type { HeldSetting } from './check/check-settings.ts'
 import type { GodwitConfig } from './godwit-config.ts'
-import type { Engine, AppliesOn } from './schema/setting.ts'
+import type { AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { toPlain, type PlainValue } from './hocon/values.ts'
 
@@ -16,8 +16,7 @@ export interface Difference {
   readonly new: string | undefined
   /** When the new value applies. */
   readonly takes: AppliesOn
-  /** Whether the setting has an effect. */
-  readonly engine: Engine
+  readonly hasEffect: boolean
   /** False: the default of a new or removed item. */
   readonly isSaid: boolean
 }
@@ -30,9 +29,9 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
     const old = before.held.get(key)
     const now = after.held.get(key)
     if (old?.text === now?.text) continue
-    const { takes, engine } = now ?? old ?? { takes: 'at-restart', engine: 'present' }
+    const { takes, hasEffect } = now ?? old ?? { takes: 'at-restart', hasEffect: true }
     const isSaid = old === undefined ? now?.isDefault === false : now !== undefined || !old.isDefault
-    found.push({ key, old: show(old), new: show(now), takes, engine, isSaid })
+    found.push({ key, old: show(old), new: show(now), takes, hasEffect, isSaid })
   }
   return found
 }
@@ -44,7 +43,7 @@ const enabledKeys = /^(?:listeners|bridges)\.\w+\.[^.]+\.enable$/
 export interface ApplyResult {
   readonly changed: readonly Difference[]
   readonly needsRestart: readonly Difference[]
-  readonly withoutEngine: readonly Difference[]
+  readonly withoutEffect: readonly Difference[]
 }
 
 /**
@@ -52,13 +51,13 @@ export interface ApplyResult {
  * are reported, not its many defaults.
  */
 export function applyResultOf(found: readonly Difference[], live: readonly Difference[]): ApplyResult {
-  const told = found.filter(({ isSaid, engine, key }) => isSaid || (engine === 'present' && enabledKeys.test(key)))
+  const told = found.filter(({ isSaid, hasEffect, key }) => isSaid || (hasEffect && enabledKeys.test(key)))
   const held = new Set(live)
   const others = told.filter((difference) => !held.has(difference))
   return {
     changed: told.filter((difference) => held.has(difference)),
-    needsRestart: others.filter(({ engine }) => engine === 'present'),
-    withoutEngine: others.filter(({ engine }) => engine === 'none yet'),
+    needsRestart: others.filter(({ hasEffect }) => hasEffect),
+    withoutEffect: others.filter(({ hasEffect }) => !hasEffect),
   }
 }
 

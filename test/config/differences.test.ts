@@ -26,9 +26,9 @@ test('each changed setting is told with both values and when the new one holds',
   const before = load('mqtt.retry_interval = 20s\nlog.level = info')
   const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
   assert.deepEqual(differences(before, after), [
-    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart', engine: 'present', isSaid: true },
-    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect', engine: 'present', isSaid: true },
-    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once', engine: 'present', isSaid: true },
+    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart', hasEffect: true, isSaid: true },
+    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect', hasEffect: true, isSaid: true },
+    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once', hasEffect: true, isSaid: true },
   ])
 })
 
@@ -36,8 +36,8 @@ test('what is new or gone under a name is told', () => {
   const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
-    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-once', engine: 'present', isSaid: true },
-    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-once', engine: 'present', isSaid: true },
+    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-once', hasEffect: true, isSaid: true },
+    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-once', hasEffect: true, isSaid: true },
   ])
 })
 
@@ -48,7 +48,7 @@ test('of a bridge that is new only what was said of it is told, and whether it i
     isNew.needsRestart.map(({ key }) => key),
     ['bridges.mqtt.a.enable', 'bridges.mqtt.a.server'],
   )
-  assert.deepEqual(isNew.withoutEngine, [])
+  assert.deepEqual(isNew.withoutEffect, [])
   const found = differences(load(`${plain}\nbridges.mqtt.a.proto_ver = 5`), load(plain))
   assert.deepEqual(
     applyResultOf(found, found).changed.map(({ key, new: now }) => [key, now]),
@@ -82,7 +82,7 @@ test('a secret that is set for the first time shows that there was none', () => 
     old: 'none',
     new: mask,
     takes: 'at-once',
-    engine: 'present',
+    hasEffect: true,
     isSaid: true,
   })
 })

@@ -12,6 +12,7 @@ import {
   type GodwitConfig,
 } from '../../src/config/index.ts'
 import { walkSchema } from '../../src/config/check/walk-schema.ts'
+import { ignoredSettings } from '../../src/config/settings/ignored-settings.ts'
 import { root } from '../../src/config/settings/root.ts'
 
 function load(text: string): GodwitConfig {
@@ -40,10 +41,10 @@ describe('etc/godwit.conf', () => {
     assert.deepEqual(differences(load(''), load(settings.join('\n'))), [])
   })
 
-  test('holds every setting that something works on', () => {
+  test('contains every setting that has an effect', () => {
     const text = writeExampleFile()
-    for (const { key, node, engine } of walkSchema(root)) {
-      const isExpected = node.kind === 'setting' && engine === 'present' && !key.includes('<')
+    for (const { key, node, ignored } of walkSchema(root)) {
+      const isExpected = node.kind === 'setting' && ignored === undefined && !key.includes('<')
       assert.equal(text.includes(`\n#${key} = `), isExpected, key)
     }
   })
@@ -60,6 +61,12 @@ describe('docs/CONFIGURATION.md', () => {
       const isToldElsewhere = key.startsWith('listeners.') && key.includes('<')
       if (node.kind === 'setting' && !isToldElsewhere) assert.ok(page.includes(`\n| \`${key}\` | `), key)
     }
+  })
+
+  test('lists every ignored setting with the reason', () => {
+    const page = writeReferencePage()
+    for (const [key, reason] of Object.entries(ignoredSettings))
+      assert.ok(page.includes(`- \`${key}\`: ${reason}.`), key)
   })
 
   test('has rows of five cells', () => {

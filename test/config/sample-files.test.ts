@@ -136,11 +136,11 @@ describe('a file of NanoMQ', () => {
   })
 })
 
-test('a warning about a group names what was written in it', () => {
+test('a warning about an ignored section names its written settings', () => {
   const { warnings } = load('vsomeip { service_id = "0x1111", client_id = "0x2222" }\nlog.uds_addr = u')
   assert.deepEqual(
     warnings.map((warning) => warning.hint),
-    ['no effect: service_id, client_id', 'it has no effect'],
+    ['these are ignored: service_id, client_id', ''],
   )
 })
 

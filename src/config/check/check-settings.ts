@@ -5,7 +5,7 @@ import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
 import type { NamedPath } from '../schema/named-path.ts'
-import type { Engine, SchemaNode, Section, Setting, AppliesOn, ValueOf } from '../schema/setting.ts'
+import type { SchemaNode, Section, Setting, AppliesOn, ValueOf } from '../schema/setting.ts'
 import { nearestOf } from './suggest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
@@ -22,8 +22,7 @@ export interface HeldSetting {
   /** Files and directories in its value. */
   readonly paths: readonly NamedPath[]
   readonly takes: AppliesOn
-  /** Whether the setting has an effect. */
-  readonly engine: Engine
+  readonly hasEffect: boolean
 }
 
 export interface Checked<Node> {
@@ -66,28 +65,28 @@ class SettingsChecker {
   /** `isWarned`: a section above was reported as having no effect. */
   check(node: SchemaNode, value: ConfigValue | undefined, key: string, isWarned: boolean): unknown {
     const written = value?.kind === 'null' ? undefined : value
-    if (written !== undefined && node.engine === 'none yet' && !isWarned) {
+    if (written !== undefined && node.ignored !== undefined && !isWarned) {
       this.warnings.push(
-        configErrorAt(written.at, key, 'this is accepted, but nothing works on it yet', withoutEffect(node, written)),
+        configErrorAt(written.at, key, `accepted without effect: ${node.ignored}`, withoutEffect(node, written)),
       )
     }
-    const isSaid = isWarned || node.engine === 'none yet'
+    const isSaid = isWarned || node.ignored !== undefined
     return node.kind === 'setting'
       ? this.#checkSetting(node, written, key, isSaid)
       : this.#checkSection(node, written, key, isSaid)
   }
 
   #checkSetting(setting: Setting<unknown>, value: ConfigValue | undefined, key: string, isIdle: boolean): unknown {
-    const engine = isIdle ? 'none yet' : 'present'
+    const hasEffect = !isIdle
     if (value === undefined) {
-      this.#hold(key, { setting, engine }, setting.default, true)
+      this.#hold(key, { setting, hasEffect }, setting.default, true)
       return setting.default
     }
     this.places.set(key, value.at)
     const read = setting.type.read(value)
     if ('value' in read) {
       if (read.warning !== undefined) this.warnings.push(configErrorAt(value.at, key, read.warning))
-      this.#hold(key, { setting, engine }, read.value, false)
+      this.#hold(key, { setting, hasEffect }, read.value, false)
       return read.value
     }
     const message = setting.isSecret ? `the value is not ${setting.type.name}` : read.problem
@@ -97,7 +96,7 @@ class SettingsChecker {
 
   #hold(
     key: string,
-    { setting, engine }: { readonly setting: Setting<unknown>; readonly engine: Engine },
+    { setting, hasEffect }: { readonly setting: Setting<unknown>; readonly hasEffect: boolean },
     value: unknown,
     isDefault: boolean,
   ): void {
@@ -106,7 +105,7 @@ class SettingsChecker {
     const isSecret = setting.isSecret && value !== undefined
     const paths = type.pathsIn?.(value) ?? noPaths
     const text = type.show(value)
-    this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, takes, engine })
+    this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, takes, hasEffect })
   }
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
@@ -192,7 +191,7 @@ class SettingsChecker {
       isSecret: true,
       isLocal: false,
       takes: 'at-restart',
-      engine: 'none yet',
+      hasEffect: false,
     } as const
     this.held.set(key, { path: [...this.#path], text, paths: noPaths, ...isHeld })
   }
@@ -202,14 +201,14 @@ const noPaths: readonly NamedPath[] = []
 
 const namesShown = 20
 
-/** Returns the setting without effect, or those of the group that were written. */
+/** Returns the ignored settings of a group that were written. */
 function withoutEffect(node: SchemaNode, value: ConfigValue): string {
   // If each key is a user's name, as in auth.password, it must not be shown.
   const isNamed = node.kind === 'section' && node.named?.kind === 'setting'
-  if (value.kind !== 'object' || value.entries.size === 0 || isNamed) return 'it has no effect'
+  if (value.kind !== 'object' || value.entries.size === 0 || isNamed) return ''
   const names = [...value.entries.keys()]
   const more = names.length > namesShown ? `, and ${names.length - namesShown} more` : ''
-  return `no effect: ${names.slice(0, namesShown).join(', ')}${more}`
+  return `these are ignored: ${names.slice(0, namesShown).join(', ')}${more}`
 }
 
 /** The default as text, or as it would be written. */

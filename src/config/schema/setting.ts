@@ -10,9 +10,6 @@ import type { SettingType } from './setting-type.ts'
 /** When a changed value applies. */
 export type AppliesOn = 'at-once' | 'on-next-connect' | 'at-restart'
 
-/** Whether there is something in the broker yet that does what the setting says. */
-export type Engine = 'present' | 'none yet'
-
 export interface Setting<T> {
   readonly kind: 'setting'
   readonly type: SettingType<T>
@@ -27,7 +24,8 @@ export interface Setting<T> {
   readonly isSecret: boolean
   /** Only the configuration file and `--set` may change it, not the API. */
   readonly isLocal: boolean
-  readonly engine: Engine
+  /** Why the setting has no effect: see `ignored-settings.ts`; undefined: it has an effect. */
+  readonly ignored: string | undefined
 }
 
 export interface Entries {
@@ -44,7 +42,8 @@ export interface Section<E extends Entries = Entries, N extends SchemaNode | und
   readonly placeholder: string
   /** Its contents are stored unchecked for a feature that does not exist yet. */
   readonly isOpen: boolean
-  readonly engine: Engine
+  /** As for settings, for everything in the section. */
+  readonly ignored: string | undefined
 }
 
 export type SchemaNode = Setting<unknown> | Section
@@ -71,7 +70,6 @@ interface SettingWords {
   readonly defaultWords?: string
   readonly isSecret?: boolean
   readonly isLocal?: boolean
-  readonly engine?: Engine
 }
 
 /** One setting: its type, default and description. */
@@ -86,18 +84,13 @@ export function setting<T>(type: SettingType<T>, defaultValue: T, words: Setting
     takes: words.takes ?? 'at-restart',
     isSecret: words.isSecret ?? false,
     isLocal: words.isLocal ?? false,
-    engine: words.engine ?? 'present',
+    ignored: undefined,
   }
 }
 
 /** A group of settings. */
-export function section<E extends Entries>(
-  description: string,
-  entries: E,
-  options: { readonly engine?: Engine } = {},
-): Section<E, undefined> {
-  const engine = options.engine ?? 'present'
-  return { kind: 'section', description, entries, named: undefined, placeholder: '', isOpen: false, engine }
+export function section<E extends Entries>(description: string, entries: E): Section<E, undefined> {
+  return { kind: 'section', description, entries, named: undefined, placeholder: '', isOpen: false, ignored: undefined }
 }
 
 /** The same, and every setting in it applies while the broker runs. */
@@ -110,10 +103,10 @@ export function appliedAtOnce<Node extends SchemaNode>(node: Node): Node {
 /** A group with any number of named entries of one shape, next to settings of its own. */
 export function namedSection<E extends Entries, N extends SchemaNode>(
   description: string,
-  parts: { readonly entries: E; readonly placeholder: string; readonly named: N; readonly engine?: Engine },
+  parts: { readonly entries: E; readonly placeholder: string; readonly named: N },
 ): Section<E, N> {
   const { entries, named, placeholder } = parts
-  return { kind: 'section', description, entries, named, placeholder, isOpen: false, engine: parts.engine ?? 'present' }
+  return { kind: 'section', description, entries, named, placeholder, isOpen: false, ignored: undefined }
 }
 
 /** A group whose keys are not looked at yet. */
@@ -125,6 +118,6 @@ export function openSection(description: string): Section<Entries, undefined> {
     named: undefined,
     placeholder: '',
     isOpen: true,
-    engine: 'none yet',
+    ignored: undefined,
   }
 }

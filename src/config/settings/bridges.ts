@@ -64,8 +64,7 @@ export const clientCertificates = section('TLS towards the other side.', {
   }),
   verify_peer: setting(flag, true, { description: 'Whether the certificate of the other side is checked.' }),
   fail_if_no_peer_cert: setting(flag, false, {
-    description: 'Read and kept; it has a meaning for listeners only.',
-    engine: 'none yet',
+    description: 'Whether a certificate of the other side is required.',
   }),
 })
 
@@ -90,12 +89,12 @@ const tcpOptions = section('Options of the socket, by the names of the operating
   bind_interface: setting(maybeText, undefined, { description: 'Network interface.' }),
   nodelay: setting(flag, true, { description: 'TCP_NODELAY.' }),
   keepalive: setting(flag, false, { description: 'SO_KEEPALIVE.' }),
-  quickack: setting(flag, false, { description: 'TCP_QUICKACK.', engine: 'none yet' }),
+  quickack: setting(flag, false, { description: 'TCP_QUICKACK.' }),
   keepidle: setting(seconds, 7_200_000, { description: 'TCP_KEEPIDLE.' }),
-  keepintvl: setting(seconds, 75_000, { description: 'TCP_KEEPINTVL.', engine: 'none yet' }),
-  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'TCP_KEEPCNT.', engine: 'none yet' }),
-  sendtimeo: setting(seconds, 0, { description: 'SO_SNDTIMEO; 0: none.', engine: 'none yet' }),
-  recvtimeo: setting(seconds, 0, { description: 'SO_RCVTIMEO; 0: none.', engine: 'none yet' }),
+  keepintvl: setting(seconds, 75_000, { description: 'TCP_KEEPINTVL.' }),
+  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'TCP_KEEPCNT.' }),
+  sendtimeo: setting(seconds, 0, { description: 'SO_SNDTIMEO; 0: none.' }),
+  recvtimeo: setting(seconds, 0, { description: 'SO_RCVTIMEO; 0: none.' }),
 })
 
 const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
@@ -157,29 +156,24 @@ const quic = {
   }),
   quic_discon_timeout: setting(seconds, 20_000, {
     description: 'How long an acknowledgement of QUIC may take.',
-    engine: 'none yet',
   }),
   quic_handshake_timeout: setting(seconds, 60_000, {
     description: 'How long the handshake may take; 0: as if it were not written.',
   }),
   quic_send_idle_timeout: setting(seconds, 60_000, {
     description: 'Idle time after which the sending rate is measured again.',
-    engine: 'none yet',
   }),
   quic_initial_rtt_ms: setting(milliseconds, 800, {
     description: 'First guess of the round-trip time.',
-    engine: 'none yet',
   }),
   quic_max_ack_delay_ms: setting(duration({ minMs: 0, maxMs: 16_000, bareUnitMs: 1 }), 100, {
     description: 'How long an acknowledgement may be held back.',
-    engine: 'none yet',
   }),
   quic_multi_stream: setting(flag, false, { description: 'Whether topics have streams of their own.' }),
   multi_stream: setting(optional(flag, 'unset'), undefined, { description: 'The same as quic_multi_stream.' }),
-  quic_qos_priority: setting(flag, true, { description: 'Whether QoS 1 and 2 go before QoS 0.', engine: 'none yet' }),
+  quic_qos_priority: setting(flag, true, { description: 'Whether QoS 1 and 2 go before QoS 0.' }),
   quic_0rtt: setting(flag, true, {
     description: 'Whether data may go with the first packet of a resumed connection.',
-    engine: 'none yet',
   }),
 }
 
@@ -230,8 +224,7 @@ export const mqttBridge = section('A bridge to one broker.', {
   }),
   unsub_properties: section('Properties of UNSUBSCRIBE, for MQTT 5.0.', {
     identifier: setting(optional(integer({ min: 1, max: 268_435_455 }), 'none'), undefined, {
-      description: 'Read and kept: UNSUBSCRIBE has no identifier.',
-      engine: 'none yet',
+      description: 'Subscription identifier.',
     }),
     user_property: setting(textMap, new Map(), { description: 'User properties.' }),
   }),
@@ -283,8 +276,7 @@ export const diskCache = {
 /** The queue of a bridge is always on disk, so few settings have an effect. */
 const bridgeCache = {
   enable: setting(flag, false, {
-    description: 'Read and kept: what waits for a remote broker is always on disk.',
-    engine: 'none yet',
+    description: 'Whether queued messages are on disk.',
   }),
   disk_cache_size: setting(optional(integer({ min: 0, max: maxCount }), 'unset'), undefined, {
     description:
@@ -293,16 +285,13 @@ const bridgeCache = {
     takes: 'at-once',
   }),
   mounted_file_path: setting(maybeDirectory, undefined, {
-    description: 'Read and kept: it is in the data directory.',
-    engine: 'none yet',
+    description: 'Directory of the queues.',
   }),
   flush_mem_threshold: setting(integer({ min: 1, max: maxCount }), 100, {
-    description: 'Read and kept: what is acknowledged here is on disk or with the remote broker.',
-    engine: 'none yet',
+    description: 'Messages in memory that are written together.',
   }),
   resend_interval: setting(milliseconds, 5_000, {
-    description: 'Read and kept: what waits goes as soon as the remote broker is there.',
-    engine: 'none yet',
+    description: 'Time between two rounds of sending again.',
   }),
 }
 
@@ -313,8 +302,7 @@ export const awsBridge = section('A bridge to one endpoint.', {
     description: 'The endpoint: host:port, or host for port 8883.',
   }),
   max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
-    description: 'Read and kept: a bridge is one connection.',
-    engine: 'none yet',
+    description: 'Number of connections.',
   }),
   ...rules,
 })
@@ -322,7 +310,7 @@ export const awsBridge = section('A bridge to one endpoint.', {
 export const bridges = section('Connections to other brokers.', {
   mqtt: namedSection('Bridges over MQTT.', {
     entries: {
-      cache: section('What waits for remote brokers, as NanoMQ describes it.', bridgeCache),
+      cache: section('Queues of bridges, as in files of NanoMQ.', bridgeCache),
     },
     placeholder: 'name',
     named: appliedAtOnce(mqttBridge),
@@ -334,6 +322,4 @@ export const bridges = section('Connections to other brokers.', {
   }),
 })
 
-export const sqlite = section('What NanoMQ keeps on disk. Godwit keeps sessions itself; see storage.', diskCache, {
-  engine: 'none yet',
-})
+export const sqlite = section('Sessions of NanoMQ on disk.', diskCache)

@@ -282,7 +282,7 @@ export const gateway = appliedAtOnce(
     coap,
     lwm2m,
     stomp,
-    mqtt: openSection('The MQTT gateway of NanoMQ: use bridges.'),
+    mqtt: openSection('The MQTT gateway of NanoMQ.'),
     zmq: openSection('The ZeroMQ gateway of NanoMQ.'),
   }),
 )

@@ -8,7 +8,7 @@ import { namespaceName } from '../schema/namespace.ts'
 import { path } from '../schema/path.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
-import { namedSection, section, setting as anySetting, type Engine, type Setting } from '../schema/setting.ts'
+import { namedSection, section, setting as anySetting, type Setting } from '../schema/setting.ts'
 import { maxCount } from './node.ts'
 
 /** A listener stays open when one of its settings changes: new connections use the new value. */
@@ -207,38 +207,34 @@ function listenersOf<B extends Bind | BindWithPath, More extends object>(
   bindType: SettingType<B>,
   defaultBind: B,
   more: More,
-  engine: Engine,
 ) {
   const entries = { ...listenerSettings(bindType, defaultBind), ...more }
   const named = section('A listener under a name of its own.', entries)
-  return namedSection(description, { entries, placeholder: 'name', named, engine })
+  return namedSection(description, { entries, placeholder: 'name', named })
 }
 
 export const listeners = section(
   'Where clients come in. Without any listener here there is one: tcp on port 1883. Once one is described, those described are all there are.',
   {
-    tcp: listenersOf('MQTT over TCP.', bind, { host: undefined, port: 1_883 }, {}, 'present'),
-    ssl: listenersOf('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, tlsSettings, 'present'),
+    tcp: listenersOf('MQTT over TCP.', bind, { host: undefined, port: 1_883 }, {}),
+    ssl: listenersOf('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, tlsSettings),
     ws: listenersOf(
       'MQTT over WebSocket.',
       bindWithPath,
       { host: undefined, port: 8_083, path: '/mqtt' },
       webSocketSettings,
-      'present',
     ),
     wss: listenersOf(
       'MQTT over WebSocket and TLS. A listener without a certificate has that of listeners.ssl, and is as strict as that one: it asks for client certificates where that one does, and takes the same versions and ciphers.',
       bindWithPath,
       { host: undefined, port: 8_084, path: '/mqtt' },
       { ...tlsSettings, ...webSocketSettings },
-      'present',
     ),
     quic: listenersOf(
       'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. A new certificate takes a restart of the listener; a new list of revoked ones does not. Any change of its settings is one: its clients are disconnected.',
       bind,
       { host: undefined, port: 14_567 },
       quicSettings,
-      'present',
     ),
   },
 )

@@ -23,7 +23,7 @@ const targetsWithWarning: SettingType<readonly LogTarget[]> = {
     const read = targets.read(value)
     if ('problem' in read) return read
     const idle = read.value.filter((target) => target === 'syslog' || target === 'uds')
-    return idle.length === 0 ? read : { ...read, warning: `${idle.join(' and ')}: nothing works on it yet` }
+    return idle.length === 0 ? read : { ...read, warning: `${idle.join(' and ')}: accepted without effect` }
   },
 }
 
@@ -55,6 +55,5 @@ export const log = section('What the broker says about its work.', {
   }),
   uds_addr: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
     description: 'Unix socket for lines to uds.',
-    engine: 'none yet',
   }),
 })

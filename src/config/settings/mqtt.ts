@@ -177,7 +177,6 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
   batch_resend: setting(boolean, false, {
     description: 'Whether NanoMQ sends all unacknowledged messages of a client again in one go.',
     takes: 'at-once',
-    engine: 'none yet',
   }),
   max_subscriptions: setting(integer({ min: 1, max: 10_000_000 }), 10_000, {
     description: 'Maximum number of subscriptions of one session. One more is refused with reason code 0x97.',

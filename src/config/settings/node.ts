@@ -127,20 +127,16 @@ export const sysTopics = section('Messages of the broker about itself, below $SY
 const threads = integer({ min: 0, max: 1_024 })
 
 /** Internal settings of NanoMQ. They are accepted so that such a file can be used unchanged. */
-export const system = section(
-  'Accepted so that files of NanoMQ can be used as they are. node.shards says here how many threads work.',
-  {
-    num_taskq_thread: setting(threads, 0, { description: 'Task threads of NanoMQ; 0 leaves the number to it.' }),
-    max_taskq_thread: setting(threads, 0, { description: 'Most task threads of NanoMQ; 0 leaves the number to it.' }),
-    parallel: setting(integer({ min: 0, max: 65_535 }), 0, {
-      description: 'Work that NanoMQ has under way at one time; 0 leaves the number to it.',
-    }),
-    daemon: setting(boolean, false, {
-      description: 'Whether NanoMQ leaves the terminal. Godwit runs in the foreground.',
-    }),
-    enable_ipc_internal: setting(boolean, true, { description: 'Whether parts of NanoMQ talk to each other by IPC.' }),
-    hook_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of hooks.' }),
-    cmd_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of commands.' }),
-  },
-  { engine: 'none yet' },
-)
+export const system = section('Processes of NanoMQ.', {
+  num_taskq_thread: setting(threads, 0, { description: 'Task threads of NanoMQ; 0 leaves the number to it.' }),
+  max_taskq_thread: setting(threads, 0, { description: 'Most task threads of NanoMQ; 0 leaves the number to it.' }),
+  parallel: setting(integer({ min: 0, max: 65_535 }), 0, {
+    description: 'Work that NanoMQ has under way at one time; 0 leaves the number to it.',
+  }),
+  daemon: setting(boolean, false, {
+    description: 'Whether NanoMQ leaves the terminal. Godwit runs in the foreground.',
+  }),
+  enable_ipc_internal: setting(boolean, true, { description: 'Whether parts of NanoMQ talk to each other by IPC.' }),
+  hook_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of hooks.' }),
+  cmd_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of commands.' }),
+})

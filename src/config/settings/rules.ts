@@ -73,8 +73,8 @@ export const rules = appliedAtOnce(
 
 const presetTopic = record('a subscription', { remote_topic: text(), qos: choice(['0', '1', '2']) }, ['remote_topic'])
 
-export const preset = section('What is there before any client comes.', {
-  session: namedSection('Sessions that are made at the start, under any names.', {
+export const preset = section('Sessions of NanoMQ that exist before clients connect.', {
+  session: namedSection('Sessions that are created at the start, under any names.', {
     entries: {},
     placeholder: 'name',
     named: section('One session.', {
@@ -83,22 +83,17 @@ export const preset = section('What is there before any client comes.', {
         description: 'Subscriptions: remote_topic is the filter, qos the QoS.',
       }),
     }),
-    engine: 'none yet',
   }),
 })
 
-export const plugin = section(
-  'Native plugins of NanoMQ. They cannot be loaded here.',
-  {
-    libs: setting(listOf(record('a plugin', { path: path('working-directory') }, ['path'])), [], {
-      description: 'Each plugin says path.',
-    }),
-  },
-  { engine: 'none yet' },
-)
+export const plugin = section('Native plugins of NanoMQ.', {
+  libs: setting(listOf(record('a plugin', { path: path('working-directory') }, ['path'])), [], {
+    description: 'Each plugin says path.',
+  }),
+})
 
 export const dds = openSection('The DDS gateway.')
 export const forwardRules = openSection('What the DDS gateway forwards.')
 export const vsomeip = openSection('The SOME/IP gateway.')
 export const exchangeClient = openSection('Message queues of NanoMQ.')
-export const parquet = openSection('Files of NanoMQ that messages are kept in.')
+export const parquet = openSection('Files of NanoMQ with messages.')

@@ -27,16 +27,16 @@ const introductionForUser = introduction.filter((line) => !line.startsWith('This
  */
 export function writeExampleFile(isForUser = false): string {
   const lines = (isForUser ? introductionForUser : introduction).map((line) => `# ${line}`.trimEnd())
-  for (const { key, node, engine } of walkSchema(root)) {
-    if (engine !== 'present' || key === '' || isBelowName(key) || !hasEngine(node)) continue
+  for (const { key, node, ignored } of walkSchema(root)) {
+    if (ignored !== undefined || key === '' || isBelowName(key) || !hasEffect(node)) continue
     lines.push('', ...(node.kind === 'section' ? sectionLines(key, node) : settingLines(key, node)))
   }
   return `${lines.join('\n')}\n`
 }
 
 /** Returns whether the setting, or one of the group, has an effect. */
-function hasEngine(node: SchemaNode): boolean {
-  return [...walkSchema(node)].some((place) => place.node.kind === 'setting' && place.engine === 'present')
+function hasEffect(node: SchemaNode): boolean {
+  return [...walkSchema(node)].some((place) => place.node.kind === 'setting' && place.ignored === undefined)
 }
 
 /** Settings below a name are the same as those next to it, and described there. */

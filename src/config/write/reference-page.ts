@@ -2,9 +2,10 @@
 
 import { describeDefault } from '../check/check-settings.ts'
 import { hoconLimits } from '../hocon/limits.ts'
-import type { Engine, Section, Setting } from '../schema/setting.ts'
+import type { Section, Setting } from '../schema/setting.ts'
+import { ignoredSettings } from '../settings/ignored-settings.ts'
 import { root } from '../settings/root.ts'
-import { describe, unsupportedWords, reloadWords, appliesOnWords, typeWords } from './setting-text.ts'
+import { describe, ignoredText, reloadWords, appliesOnWords, typeWords } from './setting-text.ts'
 
 const introduction = `# Configuration
 
@@ -14,8 +15,7 @@ Godwit reads the file named with \`--config FILE\` or \`GODWIT_CONFIG\`; otherwi
 (installed packages), then \`etc/godwit.conf\` of the package, which lists the defaults. \`godwit init\` writes one of your own. Without any,
 every setting has its default. \`--set KEY=VALUE\` overrides one setting and may be given several times; it wins over the file.
 
-\`godwit config check FILE\` tells everything that is wrong with a file, each with line and key, and which settings in it have no
-effect yet. \`godwit config example\` prints the file with all defaults as comments, \`godwit config schema\` a JSON Schema.
+\`godwit config check FILE\` reports every error in a file with line and key, and the settings in it without effect. \`godwit config example\` prints the file with all defaults as comments, \`godwit config schema\` a JSON Schema.
 
 ## How a file is written
 
@@ -63,45 +63,52 @@ export function writeReferencePage(): string {
     `${hoconLimits.includes} included files, ${hoconLimits.includeDepth} deep`,
   ].join(', ')
   const sections = Object.entries(root.entries).map(([key, node]) =>
-    node.kind === 'setting'
-      ? `## ${key}\n\n${writeTable([[key, node]], 'present')}`
-      : writeSection(key, node, 'present', 2),
+    node.kind === 'setting' ? `## ${key}\n\n${writeTable([[key, node]])}` : writeSection(key, node, 2),
   )
-  return `${introduction.replace('LIMITS', limits)}\n${sections.join('\n')}`
+  return `${introduction.replace('LIMITS', limits)}\n${sections.join('\n')}\n${writeIgnored()}`
 }
 
-function writeSection(key: string, node: Section, engineAbove: Engine, level: number): string {
-  const engine = engineAbove === 'none yet' ? engineAbove : node.engine
-  // Stated once, at the start of the group.
-  const isToldHere = engine === 'none yet' && engineAbove === 'present'
-  const words = isToldHere ? `${node.description} **${unsupportedWords}**` : node.description
+function writeIgnored(): string {
+  const items = Object.entries(ignoredSettings).map(([key, reason]) => `- \`${key}\`: ${reason}.`)
+  return [
+    '## Settings without effect',
+    '',
+    'These settings of other brokers are accepted, so that their files can be used unchanged. `godwit config check` warns of them.',
+    'A section includes everything below it; `*` stands for any name at its place.',
+    '',
+    ...items,
+    '',
+  ].join('\n')
+}
+
+function writeSection(key: string, node: Section, level: number): string {
+  const words = node.ignored === undefined ? node.description : `${node.description} **${ignoredText(node.ignored)}**`
   const settings: [string, Setting<unknown>][] = []
   const below: string[] = []
   for (const [name, entry] of Object.entries(node.entries)) {
     if (entry.kind === 'setting') settings.push([`${key}.${name}`, entry])
-    else below.push(writeSection(`${key}.${name}`, entry, engine, level + 1))
+    else below.push(writeSection(`${key}.${name}`, entry, level + 1))
   }
-  below.unshift(...writeNamed(key, node, engine, level))
-  const table = writeTable(settings, engine)
+  below.unshift(...writeNamed(key, node, level))
+  const table = writeTable(settings)
   return [`${'#'.repeat(Math.min(level, 6))} ${key}\n\n${words}\n`, table, ...below]
     .filter((part) => part !== '')
     .join('\n')
 }
 
-function writeNamed(key: string, node: Section, engine: Engine, level: number): string[] {
+function writeNamed(key: string, node: Section, level: number): string[] {
   const { named, placeholder } = node
   if (named === undefined) return []
   const namedKey = `${key}.<${placeholder}>`
-  if (named.kind === 'setting') return [writeTable([[namedKey, named]], engine)]
-  if (named.entries !== node.entries) return [writeSection(namedKey, named, engine, level + 1)]
+  if (named.kind === 'setting') return [writeTable([[namedKey, named]])]
+  if (named.entries !== node.entries) return [writeSection(namedKey, named, level + 1)]
   return [`\`${namedKey}\` has the same settings, for one more under a name of its own.\n`]
 }
 
-function writeTable(settings: readonly [string, Setting<unknown>][], engine: Engine): string {
+function writeTable(settings: readonly [string, Setting<unknown>][]): string {
   if (settings.length === 0) return ''
   const rows = settings.map(([key, node]) => {
-    // If the whole group has no effect, that is stated above.
-    const words = describe(node, engine === 'none yet' ? 'present' : node.engine)
+    const words = describe(node)
     const secret = node.isSecret ? ' It is a secret, and never shown.' : ''
     const cells = [`\`${key}\``, typeWords(node), describeDefaultCell(node), appliesOnWords[node.takes], words + secret]
     return `| ${cells.map(escapeCell).join(' | ')} |`

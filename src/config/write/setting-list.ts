@@ -4,7 +4,7 @@ import type { HeldSetting } from '../check/check-settings.ts'
 import { mask } from '../differences.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
-import type { Engine, SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
+import type { SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
 import { typeWords } from './setting-text.ts'
 
@@ -21,7 +21,7 @@ export interface DescribedSetting {
   readonly default: string
   readonly description: string
   readonly takes: AppliesOn
-  readonly engine: Engine
+  readonly hasEffect: boolean
   readonly isSecret: boolean
   /** Only the configuration file and `--set` may change it. */
   readonly isLocal: boolean
@@ -46,7 +46,7 @@ function describeSetting(
   node: Setting<unknown>,
   place: Position | undefined,
 ): DescribedSetting {
-  const { path, takes, engine, isSecret, isLocal, isDefault } = setting
+  const { path, takes, hasEffect, isSecret, isLocal, isDefault } = setting
   const preset = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
   return {
     key,
@@ -56,7 +56,7 @@ function describeSetting(
     default: node.defaultWords ?? preset,
     description: node.description,
     takes,
-    engine,
+    hasEffect,
     isSecret,
     isLocal,
     isDefault,

@@ -1,6 +1,6 @@
 // Texts that the example file and the reference page share.
 
-import type { Engine, Setting, AppliesOn } from '../schema/setting.ts'
+import type { Setting, AppliesOn } from '../schema/setting.ts'
 
 /** When a change of the setting applies, after "takes hold". */
 export const appliesOnWords: Readonly<Record<AppliesOn, string>> = {
@@ -13,16 +13,18 @@ export const appliesOnWords: Readonly<Record<AppliesOn, string>> = {
 export const reloadWords =
   'Changes are taken up while the broker runs when it gets SIGHUP, or over the API. Each setting says when a change of it takes hold.'
 
-export const unsupportedWords = 'Accepted, but nothing works on it yet.'
-
 /** The type with its unit. */
 export function typeWords(setting: Setting<unknown>): string {
   return setting.unit === undefined ? setting.type.name : `${setting.type.name} (${setting.unit})`
 }
 
-/** The description, and whether the setting has no effect. */
-export function describe(setting: Setting<unknown>, engine: Engine): string {
-  return engine === 'present' ? setting.description : `${setting.description} ${unsupportedWords}`
+/** The description and, if the setting has no effect, the reason. */
+export function describe({ description, ignored }: Setting<unknown>): string {
+  return ignored === undefined ? description : `${description} ${ignoredText(ignored)}`
+}
+
+export function ignoredText(reason: string): string {
+  return `No effect: ${reason}.`
 }
 
 /** Wraps sentences to lines of at most `width` characters with `prefix`. */

@@ -36,7 +36,7 @@ const change = Type.Object({
 const outcome = Type.Object({
   changed: Type.Array(change, { description: 'What holds from now on.' }),
   needs_restart: Type.Array(change, { description: 'What is written and holds from the next start on.' }),
-  without_engine: Type.Array(change, { description: 'What is accepted, but nothing works on it yet.' }),
+  without_engine: Type.Array(change, { description: 'Settings that are accepted without effect.' }),
   pinned: Type.Array(Type.String(), {
     description: 'Keys that `--set` holds: what was written of them does not count.',
   }),
@@ -68,7 +68,7 @@ const listedSetting = Type.Object({
   default: Type.String({ description: 'As in a file, or in words.' }),
   description: Type.String(),
   takes_hold: Type.Union([Type.Literal('at-once'), Type.Literal('on-next-connect'), Type.Literal('at-restart')]),
-  without_engine: Type.Boolean({ description: 'It is accepted, but nothing works on it yet.' }),
+  without_engine: Type.Boolean({ description: 'The setting is accepted without effect.' }),
   secret: Type.Boolean(),
   local: Type.Boolean({ description: 'Only the configuration file and `--set` may change it.' }),
   value: Type.String({ description: 'As in a file; secrets are masked.' }),

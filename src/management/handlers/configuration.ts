@@ -258,7 +258,7 @@ const refusals = {
 type SchemaRow = ReplyOf<Endpoints['get_configuration_schema']>['data'][number]
 
 function settingRow(setting: ListedSetting): SchemaRow {
-  const { values, min, max, place, takes, engine, isSecret, isLocal, path, ...plain } = setting
+  const { values, min, max, place, takes, hasEffect, isSecret, isLocal, path, ...plain } = setting
   return {
     ...plain,
     path: [...path],
@@ -267,7 +267,7 @@ function settingRow(setting: ListedSetting): SchemaRow {
     ...(max === undefined ? {} : { max }),
     ...(place === undefined ? {} : { place }),
     takes_hold: takes,
-    without_engine: engine !== 'present',
+    without_engine: !hasEffect,
     secret: isSecret,
     local: isLocal,
   }
@@ -280,13 +280,13 @@ function refusalOf({ why, message }: Extract<ConfigurationOutcome, { readonly is
 
 function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | ApiError {
   if (!outcome.isDone) return refusalOf(outcome)
-  const { changed, needsRestart, withoutEngine, pinned, warnings } = outcome
+  const { changed, needsRestart, withoutEffect, pinned, warnings } = outcome
   return {
     code: 0,
     data: {
       changed: changed.map(shownDifference),
       needs_restart: needsRestart.map(shownDifference),
-      without_engine: withoutEngine.map(shownDifference),
+      without_engine: withoutEffect.map(shownDifference),
       pinned: [...pinned],
       warnings: [...warnings],
     },

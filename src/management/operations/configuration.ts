@@ -78,7 +78,7 @@ export type ConfigurationOutcome =
       readonly isDone: true
       readonly changed: readonly SettingDifference[]
       readonly needsRestart: readonly SettingDifference[]
-      readonly withoutEngine: readonly SettingDifference[]
+      readonly withoutEffect: readonly SettingDifference[]
       readonly pinned: readonly string[]
       /** A sentence each, with position and key. */
       readonly warnings: readonly string[]

@@ -70,7 +70,7 @@ export interface ConfigChange {
   /** Written, and applied at the next start; including those of earlier changes. */
   readonly needsRestart: readonly Difference[]
   /** Accepted without effect. */
-  readonly withoutEngine: readonly Difference[]
+  readonly withoutEffect: readonly Difference[]
   /** Keys with a `--set` value, which has priority over the written one. */
   readonly pinned: readonly string[]
   readonly warnings: readonly Warning[]
@@ -166,7 +166,7 @@ export class LiveConfig {
     const found = this.previewText(text, merges)
     if ('isDone' in found) return found
     const [changed, needsRestart] = [true, false].map((isLive) => found.filter((one) => this.#isLive(one) === isLive))
-    return { isDone: true, changed, needsRestart, withoutEngine: [], pinned: [], warnings: [] }
+    return { isDone: true, changed, needsRestart, withoutEffect: [], pinned: [], warnings: [] }
   }
 
   /** Changes the settings in `text`; others stay. */
@@ -428,19 +428,19 @@ export class LiveConfig {
     this.#layers = layers
     this.#wanted = config
     if (!waits) this.#running = { ...config, held: this.#heldNow(config) }
-    const { changed, needsRestart, withoutEngine } = applyResultOf(found, live)
+    const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
     await this.#remember(act)
     this.#tell(act, { live: changed, needsRestart })
     const said = [...warnings, ...this.#options.warningsOf(config)]
-    return { isDone: true, changed, needsRestart, withoutEngine, pinned, warnings: said }
+    return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: said }
   }
 
   #reasonToWait(config: GodwitConfig): string | undefined {
     return this.#options.reasonToWait(config, this.#running)
   }
 
-  #isLive({ key, takes, engine }: Pick<Difference, 'key' | 'takes' | 'engine'>): boolean {
-    return takes !== 'at-restart' && engine === 'present' && this.#owners.some((owner) => owner.owns(key))
+  #isLive({ key, takes, hasEffect }: Pick<Difference, 'key' | 'takes' | 'hasEffect'>): boolean {
+    return takes !== 'at-restart' && hasEffect && this.#owners.some((owner) => owner.owns(key))
   }
 
   /** Returns the applied values: settings that apply at the next start keep their earlier values. */
