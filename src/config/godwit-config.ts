@@ -148,6 +148,9 @@ export interface NamespacesConfig {
     readonly retainedMessages: number | undefined
     readonly messagesPerSecond: number | undefined
   }
+  readonly maxRules: number
+  /** Of connectors and sources as well. */
+  readonly maxActions: number
 }
 
 export interface LimitsConfig {
@@ -461,7 +464,8 @@ function toNamespacesConfig(values: SettingValues['namespaces']): NamespacesConf
     retainedMessages: values.max_retained_messages,
     messagesPerSecond: values.messages_rate,
   }
-  return { sources, usernamePattern, certificateField, isRequired, limits }
+  const { max_rules: maxRules, max_actions: maxActions } = values
+  return { sources, usernamePattern, certificateField, isRequired, limits, maxRules, maxActions }
 }
 
 function toLogConfig(log: SettingValues['log']): LogConfig {

@@ -31,7 +31,13 @@ export {
   type SpoolLimits,
   spoolProperties,
 } from './model/bridge-client-id.ts'
-export { sourceBridgeName, sourceOfBridge, sourceTopicPrefix, splitSourceTopic } from './model/source-topics.ts'
+export {
+  isSourceTopic,
+  sourceBridgeName,
+  sourceOfBridge,
+  sourceTopicPrefix,
+  splitSourceTopic,
+} from './model/source-topics.ts'
 export { BrokerCore } from './broker-core.ts'
 export { PendingQueue } from './state/sessions/pending-queue.ts'
 export type { ClientFilters, FilterChange } from './state/client-filters.ts'

@@ -131,7 +131,8 @@ test('clients belong to namespaces only where that is switched on, by what is sa
   const off = loaded('namespaces.username = "${namespace}/*"')
   assert.ok('config' in off && off.config.namespaces === undefined)
   const limits = { clients: undefined, messagesPerSecond: undefined, retainedMessages: undefined }
-  const nothing = { usernamePattern: undefined, certificateField: undefined, isRequired: false, limits }
+  const ofRules = { maxRules: 100, maxActions: 20 }
+  const nothing = { usernamePattern: undefined, certificateField: undefined, isRequired: false, limits, ...ofRules }
   assert.deepEqual(namespacesOf(''), { sources: ['listener', 'username', 'certificate'], ...nothing })
   const all = namespacesOf('from = [certificate], certificate = ou, required = true')
   assert.deepEqual(all, { sources: ['certificate'], ...nothing, certificateField: 'ou', isRequired: true })

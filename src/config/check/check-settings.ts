@@ -37,6 +37,8 @@ export interface Checked<Node> {
 
 /** Names of listeners, bridges and so on: short, and without characters that need quotes in a key. */
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
+/** Of a thing of a namespace: `hook@plant`. */
+const nameOfNamespaceForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}@[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /** Checks `value` against the schema below `root`. */
 export function checkSettings<Node extends Section>(root: Node, value: ConfigObject): Checked<Node> {
@@ -149,7 +151,8 @@ class SettingsChecker {
       this.#refuseUnknown(node, name, value, prefix)
       return undefined
     }
-    if (named.kind === 'section' && !nameForm.test(name)) {
+    const isName = nameForm.test(name) || (node.isOfNamespaces === true && nameOfNamespaceForm.test(name))
+    if (named.kind === 'section' && !isName) {
       const message = `${quoteForMessage(name)} is not a ${node.placeholder}`
       this.#refuse(value.at, prefix + name, message, 'use up to 64 letters, digits, _ and -')
       return undefined

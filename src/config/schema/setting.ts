@@ -40,6 +40,8 @@ export interface Section<E extends Entries = Entries, N extends SchemaNode | und
   readonly named: N
   /** Stands for such a key in the reference: "name". */
   readonly placeholder: string
+  /** Such keys may end in the name of a namespace: `hook@plant`. */
+  readonly isOfNamespaces?: boolean | undefined
   /** Its contents are stored unchecked for a feature that does not exist yet. */
   readonly isOpen: boolean
   /** As for settings, for everything in the section. */
@@ -103,10 +105,24 @@ export function appliedAtOnce<Node extends SchemaNode>(node: Node): Node {
 /** A group with any number of named entries of one shape, next to settings of its own. */
 export function namedSection<E extends Entries, N extends SchemaNode>(
   description: string,
-  parts: { readonly entries: E; readonly placeholder: string; readonly named: N },
+  parts: {
+    readonly entries: E
+    readonly placeholder: string
+    readonly named: N
+    readonly isOfNamespaces?: boolean
+  },
 ): Section<E, N> {
-  const { entries, named, placeholder } = parts
-  return { kind: 'section', description, entries, named, placeholder, isOpen: false, ignored: undefined }
+  const { entries, named, placeholder, isOfNamespaces } = parts
+  return {
+    kind: 'section',
+    description,
+    entries,
+    named,
+    placeholder,
+    isOfNamespaces,
+    isOpen: false,
+    ignored: undefined,
+  }
 }
 
 /** A group whose keys are not looked at yet. */

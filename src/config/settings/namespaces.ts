@@ -37,6 +37,14 @@ export const namespaces = section(
       description:
         'Messages a second that the clients of one namespace may publish together. They are read from more slowly then.',
     }),
+    max_rules: setting(integer({ min: 0, max: 10_000 }), 100, {
+      takes: 'at-once',
+      description: 'Rules of one namespace.',
+    }),
+    max_actions: setting(integer({ min: 0, max: 1_000 }), 20, {
+      takes: 'at-once',
+      description: 'Actions of one namespace, and likewise its connectors and its sources.',
+    }),
     required: setting(boolean, false, { description: 'Whether a client that belongs to no namespace is refused.' }),
   },
 )

@@ -39,6 +39,11 @@ export const ruleEngine = appliedAtOnce(
       description:
         'Processor time of the function jq where a rule names none. It ends with max_evaluation_time in any case.',
     }),
-    rules: namedSection('The rules, by their IDs.', { entries: {}, placeholder: 'id', named: rule }),
+    rules: namedSection('The rules, by their IDs.', {
+      entries: {},
+      placeholder: 'id',
+      named: rule,
+      isOfNamespaces: true,
+    }),
   }),
 )

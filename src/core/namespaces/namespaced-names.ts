@@ -52,3 +52,19 @@ export function namespaceOfTopic(topic: string): string | undefined {
 export function isOfNamespace(whole: string, namespace: string): boolean {
   return whole.length > namespace.length && whole.startsWith(namespace) && whole[namespace.length] === separator
 }
+
+const scope = '@'
+
+/** Returns the name of a rule, connector, action or source in the configuration: `hook@plant`. Undefined stands for no namespace. */
+export function scopedName(namespace: string | undefined, name: string): string {
+  return namespace === undefined ? name : `${name}${scope}${namespace}`
+}
+
+/** Returns the parts of `scopedName`. */
+export function splitScopedName(whole: string): { readonly namespace: string | undefined; readonly name: string } {
+  const end = whole.lastIndexOf(scope)
+  const namespace = whole.slice(end + 1)
+  return end === -1 || !isNamespaceName(namespace)
+    ? { namespace: undefined, name: whole }
+    : { namespace, name: whole.slice(0, end) }
+}

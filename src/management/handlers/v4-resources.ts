@@ -113,7 +113,10 @@ async function statusOf(resource: Resource, rules: RuleOperations): Promise<Stat
   const running = users.flatMap((id) => states.get(id) ?? [])
   if (running.length === 0) {
     const { settings } = resource
-    const reason = settings['enable'] === false ? 'it is disabled' : await rules.probe('connectors', resource, settings)
+    const reason =
+      settings['enable'] === false
+        ? 'it is disabled'
+        : await rules.probe('connectors', resource, settings, { namespace: undefined })
     return { node: rules.nodeName, is_alive: reason === undefined, reason: reason ?? '' }
   }
   const down = running.find(({ status }) => status !== 'connected')

@@ -36,6 +36,7 @@ export interface NamespacedOperations {
   readonly traces: TraceOperations
   readonly insight: DiagnosticsOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
+  readonly rules: RuleOperations
 }
 
 export interface Operations extends NamespacedOperations {
@@ -50,7 +51,6 @@ export interface Operations extends NamespacedOperations {
   readonly control: ControlOperations
   readonly listeners: ListenerOperations
   readonly namespaces: NamespaceOperations
-  readonly rules: RuleOperations
   readonly schemas: SchemaOperations
   readonly gateways: GatewayOperations
   readonly delayed: DelayedOperations

@@ -163,6 +163,7 @@ export interface RuleOperations {
     kind: ResourceKind,
     at: { readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>>,
+    by: Pick<Caller, 'namespace'>,
   ): Promise<string | undefined>
   /** Returns the names of its users. */
   usersOf(kind: ResourceKind, at: { readonly type: string; readonly name: string }): readonly string[]

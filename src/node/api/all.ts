@@ -28,6 +28,7 @@ import { publishingOperations } from './publishing.ts'
 import { topicMetricsOperations, topicSettingOperations } from './topic-settings.ts'
 import { delayedOperations } from './delayed.ts'
 import { gatewayOperations } from './gateways.ts'
+import { scopedRuleOperations } from './scoped-rules.ts'
 import { ruleOperations } from './rules.ts'
 import { schemaOperations } from './schemas.ts'
 import { retainedOperations } from './retained.ts'
@@ -64,7 +65,9 @@ export interface NodeDependencies {
 export function operationsOf(
   dependencies: NodeDependencies,
 ): Omit<Operations, 'accounts'> & { readonly backup: NodeBackups } {
+  const rules = ruleOperations(dependencies)
   const ofAll = {
+    rules,
     clients: clientOperations(dependencies.supervisor, dependencies.nodeName),
     publishing: publishingOperations(dependencies.supervisor),
     retained: retainedOperations(dependencies.supervisor, dependencies.ownStore),
@@ -83,7 +86,7 @@ export function operationsOf(
     control: dependencies.control.operations,
     listeners: listenerOperations(dependencies),
     namespaces: namespaceOperations(dependencies, ofAll.clients),
-    rules: ruleOperations(dependencies),
+    rules: scopedRuleOperations(rules, undefined),
     schemas: schemaOperations(dependencies.configuration),
     gateways: gatewayOperations(dependencies),
     topicSettings: topicSettingOperations(dependencies.configuration),

@@ -17,6 +17,8 @@ import type {
 } from '../../management/index.ts'
 import { bareFilter, parseTopicFilter, parseTopicName, type TopicFilter } from '../../protocol/index.ts'
 import type { ShardQueries } from './query-shard.ts'
+import type { NodeRules } from './rules.ts'
+import { scopedRuleOperations } from './scoped-rules.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations, type CredentialDependencies } from './credentials.ts'
 
@@ -29,6 +31,7 @@ export interface BrokerOperations {
   readonly insight: DiagnosticsOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
   readonly traces: TraceOperations
+  readonly rules: NodeRules
 }
 
 export function namespacedOperationsOf(whole: BrokerOperations, namespace: string): NamespacedOperations {
@@ -48,6 +51,7 @@ export function namespacedOperationsOf(whole: BrokerOperations, namespace: strin
       },
     },
     traces: tracesWithin(whole.traces, names),
+    rules: scopedRuleOperations(whole.rules, namespace, whole.rules.sqlWithin(namespace)),
   }
 }
 

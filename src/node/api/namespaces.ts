@@ -16,6 +16,7 @@ import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
 import { maxNamespaces, type NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { type ShardQueries, queryShard } from './query-shard.ts'
+import { hasRules } from '../rules/rule-namespaces.ts'
 import { orNotStored } from './credentials.ts'
 
 export interface NamespaceDependencies {
@@ -186,7 +187,7 @@ function described(
 
 function isInUse({ accessRecords: records, configuration }: NamespaceDependencies, name: string): boolean {
   const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
-  return named.some(({ namespace }) => namespace === name)
+  return named.some(({ namespace }) => namespace === name) || hasRules(configuration.config, name)
 }
 
 /** Everything stored of it, except the namespace itself: deleted together or not at all. */

@@ -36,9 +36,11 @@ import {
   type QueryName,
   type QueryOf,
   type QueryResult,
+  hostWithin,
   ruleHost,
   type RuleReport,
 } from '../../shard/index.ts'
+import { splitScopedName } from '../../core/index.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import { SourceCounters, sourceStates } from './sources.ts'
 import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
@@ -58,17 +60,17 @@ export interface RuleFacts {
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
-export function ruleOperations({
-  nodeName,
-  dataDirectory,
-  configuration,
-  supervisor,
-  bridges,
-}: RuleFacts): RuleOperations {
+/** Of the whole node: names of namespaces are as in the configuration. */
+export interface NodeRules extends RuleOperations {
+  /** Tests of SQL for a namespace, which have values of their own and no environment. */
+  sqlWithin(namespace: string): Pick<RuleOperations, 'test' | 'explain'>
+}
+
+export function ruleOperations({ nodeName, dataDirectory, configuration, supervisor, bridges }: RuleFacts): NodeRules {
   const schemas = new SchemaRegistry()
-  const host = ruleHost(Date.now, {
+  const hostSettings = {
     schemas: {
-      find: (name) => {
+      find: (name: string) => {
         schemas.take(schemasOf(configuration.config))
         return schemas.find(name)
       },
@@ -79,7 +81,8 @@ export function ruleOperations({
     get jqTimeoutMs() {
       return configuration.config.ruleEngine.jq_function_default_timeout
     },
-  })
+  }
+  const host = ruleHost(Date.now, hostSettings)
   const shards = new AllShards(supervisor)
   const writer = new SettingWriter(configuration)
   return {
@@ -100,6 +103,7 @@ export function ruleOperations({
     scrape: () => scrapeOf(configuration.config, shards),
     resetRule: (rule) => shards.tell({ question: 'reset-rule', rule }),
     ...sqlOperations(host),
+    sqlWithin: (namespace) => sqlOperations(hostWithin(ruleHost(Date.now, hostSettings), namespace)),
     serviceTypes: () => Object.keys(sinkTypes),
     resources: (kind) => resourcesIn(configuration.config, kind),
     putResource: async (kind, { type, name }, settings, by) => {
@@ -264,7 +268,7 @@ function usersIn(
       all.some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
     )
   }
-  if (kind === 'sources') return rulesFrom(ruleEngine, `$bridges/${id}`)
+  if (kind === 'sources') return rulesFrom(ruleEngine, id)
   const users: ReadonlyMap<string, { readonly connector: string | undefined }>[] = []
   if (isSinkType(type)) users.push(actions[type].named)
   if (type === 'mqtt' || type === 'kafka_consumer') users.push(sources[type].named)
@@ -275,8 +279,10 @@ function usersIn(
 
 /** Rules with the source after FROM. */
 function rulesFrom({ rules }: GodwitConfig['ruleEngine'], source: string): readonly string[] {
+  const { namespace, name } = splitScopedName(source)
+  const uses = (sql: string): boolean => compileRule(sql).sources.some(({ text }) => text === `$bridges/${name}`)
   return [...rules.named].flatMap(([rule, { sql }]) =>
-    compileRule(sql).sources.some(({ text }) => text === source) ? [rule] : [],
+    splitScopedName(rule).namespace === namespace && uses(sql) ? [rule] : [],
   )
 }
 

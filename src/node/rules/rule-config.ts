@@ -23,6 +23,7 @@ import {
   type SinkTypeName,
   sinkTypes,
 } from '../../sinks/index.ts'
+import { problemOfNamespaces } from './rule-namespaces.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { derivedRulesOf } from './derived-rules.ts'
 
@@ -49,6 +50,8 @@ const sections = [
   'sources.',
   'webhook.',
   'rules.',
+  'namespaces.max_rules',
+  'namespaces.max_actions',
 ]
 
 export class RuleConfig implements ConfigConsumer {
@@ -106,6 +109,8 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   if (rewrites !== undefined) return rewrites
   const schemas = planSchemas(config)
   if ('problem' in schemas) return schemas
+  const namespaces = problemOfNamespaces(config)
+  if (namespaces !== undefined) return namespaces
   const actions = planActions(config)
   if ('problem' in actions) return actions
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))

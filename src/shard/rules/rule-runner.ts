@@ -11,6 +11,7 @@ import { randomBytes } from 'node:crypto'
 import type { RuleActionConfig } from '../../config/index.ts'
 import {
   messageOfTrigger,
+  splitScopedName,
   ruleTriggerKinds,
   type AuthorizationTrigger,
   type MatchedRule,
@@ -28,6 +29,7 @@ import {
   RuleEvent,
   valueAsJson,
   type CompiledRule,
+  type EventFields,
   type HostFunctions,
   type RuleMap,
 } from '../../rules/index.ts'
@@ -35,6 +37,7 @@ import type { Log } from '../../telemetry/index.ts'
 import type { RuleAssignment, RulePlan, RuleReport } from '../messages/rule-plan.ts'
 import { EventMessages } from './event-messages.ts'
 import { MessageColumns, type PublisherFacts } from './message-columns.ts'
+import { ColumnsWithin, filterWithin, hostWithin, namespaceOfTrigger, publicationWithin } from './rule-namespace.ts'
 import { compileRepublish } from './republish.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
 import { sourceColumns, type SourceColumnsContext } from './source-columns.ts'
@@ -49,9 +52,13 @@ const maxConsoleLength = 10_000
 /** Properties that a publication inherits from the message unless the action sets them. */
 type Original = Pick<Message, 'qos' | 'retain'>
 
-interface ActionOccasion {
+/** What rules run with, beside the event. */
+interface Run {
   readonly original: Original
   readonly actions: RuleActions
+}
+
+interface ActionOccasion extends Run {
   /** What the rule ran for. */
   readonly event: RuleEvent
 }
@@ -68,6 +75,9 @@ const triggersBetweenLooks = 16
 const noOriginal: Original = { qos: 0, retain: false }
 
 interface RunningRule extends MatchedRule {
+  /** Undefined: it belongs to none. */
+  readonly namespace: string | undefined
+  readonly host: HostFunctions
   readonly compiled: CompiledRule
   readonly actions: readonly RunAction[]
   readonly statistics: RuleStatistics
@@ -141,7 +151,9 @@ export class RuleRunner implements RuleHook {
       rules.set(rule.id, rule)
       if (!assignment.isEnabled) continue
       for (const filter of rule.compiled.topicFilters) {
-        if (!options.ignoresSysMessages || !filter.startsWith('$SYS/')) filters.push([filter, rule])
+        const isIgnored = options.ignoresSysMessages && filter.startsWith('$SYS/')
+        const within = rule.namespace === undefined ? filter : filterWithin(rule.namespace, filter)
+        if (!isIgnored && within !== undefined) filters.push([within, rule])
       }
     }
     this.#rules = rules
@@ -159,21 +171,20 @@ export class RuleRunner implements RuleHook {
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
     if (this.#depth >= maxRuleDepth) return this.#noteDepth(matched as readonly RunningRule[])
     const columns = sourceColumns(message, this.#context) ?? new MessageColumns(message, this.#context)
-    const event = new RuleEvent(columns)
-    this.#runAll(matched as readonly RunningRule[], event, { original: message, actions })
+    this.#runAll(matched as readonly RunningRule[], columns, { original: message, actions, trigger: undefined })
   }
 
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {
     const startMs = this.#dependencies.monotonicMs()
     let done = 0
     for (const trigger of triggers) {
-      const event = new RuleEvent(triggerColumns(trigger, this.#context))
+      const columns = triggerColumns(trigger, this.#context)
       const rules = this.#rulesByTrigger.get(trigger.kind)
       if (rules !== undefined) {
         const original = messageOfTrigger(trigger) ?? noOriginal
-        this.#runAll(rules, event, { original, actions })
+        this.#runAll(rules, columns, { original, actions, trigger })
       }
-      this.#eventMessages.publish(trigger, event, actions)
+      this.#eventMessages.publish(trigger, new RuleEvent(columns), actions)
       done++
       const isTimeToLook = done % triggersBetweenLooks === 0
       if (isTimeToLook && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break
@@ -193,12 +204,22 @@ export class RuleRunner implements RuleHook {
 
   #runAll(
     rules: readonly RunningRule[],
-    event: RuleEvent,
-    how: { readonly original: Original; readonly actions: RuleActions },
+    columns: EventFields,
+    how: Run & { readonly trigger: RuleTrigger | undefined },
   ): void {
     this.#depth++
+    let whole: RuleEvent | undefined
+    let within: RuleEvent | undefined
     for (const rule of rules) {
+      const { namespace } = rule
       if (rule.isRunning) continue
+      // A message matches rules of its own namespace only.
+      if (namespace !== undefined && how.trigger !== undefined && namespaceOfTrigger(how.trigger) !== namespace)
+        continue
+      const event =
+        namespace === undefined
+          ? (whole ??= new RuleEvent(columns))
+          : (within ??= new RuleEvent(new ColumnsWithin(columns, namespace)))
       rule.isRunning = true
       this.#runOne(rule, event, how)
       rule.isRunning = false
@@ -229,7 +250,8 @@ export class RuleRunner implements RuleHook {
   #compile(assignment: RuleAssignment): RunningRule {
     const { id, sql } = assignment
     const known = this.#rules.get(id)
-    const compiled = known?.compiled.sql === sql ? known.compiled : compileRule(sql, { ruleId: id })
+    const { namespace, name } = splitScopedName(id)
+    const compiled = known?.compiled.sql === sql ? known.compiled : compileRule(sql, { ruleId: name })
     const spools = assignment.actions.flatMap((action) => {
       const spool = action.kind === 'action' ? this.#dependencies.sinks.spoolOf(action.id) : undefined
       return spool === undefined ? [] : [spool]
@@ -237,7 +259,17 @@ export class RuleRunner implements RuleHook {
     const actions = assignment.actions.map((action) => this.#compileAction(id, action))
     const statistics = known?.statistics ?? new RuleStatistics()
     statistics.setActionCount(actions.length)
-    return { id, spools, compiled, actions, statistics, isRunning: false }
+    const { host } = this.#dependencies
+    return {
+      id,
+      namespace,
+      host: namespace === undefined ? host : hostWithin(host, namespace),
+      spools,
+      compiled,
+      actions,
+      statistics,
+      isRunning: false,
+    }
   }
 
   #compileAction(rule: string, action: RuleActionConfig): RunAction {
@@ -253,8 +285,12 @@ export class RuleRunner implements RuleHook {
         return () => 'success'
       case 'republish': {
         const make = compileRepublish(action.arguments)
+        const { namespace } = splitScopedName(rule)
         return (output, { original, actions }) => {
-          const failure = actions.publish(make(output, original))
+          const publication = make(output, original)
+          const failure = actions.publish(
+            namespace === undefined ? publication : publicationWithin(namespace, publication),
+          )
           return failure === undefined ? 'success' : { failure: `republish: ${failureText(failure)}` }
         }
       }
@@ -269,15 +305,11 @@ export class RuleRunner implements RuleHook {
     }
   }
 
-  #runOne(
-    rule: RunningRule,
-    event: RuleEvent,
-    how: { readonly original: Original; readonly actions: RuleActions },
-  ): void {
+  #runOne(rule: RunningRule, event: RuleEvent, how: Run): void {
     const { statistics, compiled } = rule
     const { counters } = statistics
     counters.matched++
-    const result = compiled.evaluate(event, this.#dependencies.host)
+    const result = compiled.evaluate(event, rule.host)
     if (result.outcome === 'no-result') {
       counters.noResult++
       return

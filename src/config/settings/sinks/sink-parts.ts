@@ -18,7 +18,7 @@ export const template = linesOfText(maxTemplateBytes)
 
 /** All connectors or actions of one type, by their names. */
 export function namedSinks<Named extends SchemaNode>(description: string, named: Named): Section<{}, Named> {
-  return namedSection(description, { entries: {}, placeholder: 'name', named })
+  return namedSection(description, { entries: {}, placeholder: 'name', named, isOfNamespaces: true })
 }
 
 export const connectorSettings = {

@@ -48,7 +48,7 @@ const metrics = Type.Object({
   last_error: Type.String({ description: 'Empty: none.' }),
 })
 const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
-const noContent = { status: 204, reply: nothing, access: 'change' } as const
+const noContent = { status: 204, reply: nothing, access: 'change', isForNamespaces: true } as const
 
 export const actionEndpoints = {
   get_connectors: endpoint({
@@ -58,6 +58,7 @@ export const actionEndpoints = {
     summary: 'Lists connectors.',
     reply: Type.Array(connector),
     access: 'read',
+    isForNamespaces: true,
   }),
   add_connector: endpoint({
     version: 'v5',
@@ -69,6 +70,7 @@ export const actionEndpoints = {
     reply: connector,
     reasons: ['CONFLICT'],
     access: 'change',
+    isForNamespaces: true,
   }),
   get_connector: endpoint({
     ...common,
@@ -78,6 +80,7 @@ export const actionEndpoints = {
     params,
     reply: connector,
     access: 'read',
+    isForNamespaces: true,
   }),
   change_connector: endpoint({
     ...common,
@@ -88,6 +91,7 @@ export const actionEndpoints = {
     body: changed,
     reply: connector,
     access: 'change',
+    isForNamespaces: true,
   }),
   remove_connector: endpoint({
     ...common,
@@ -144,6 +148,7 @@ export const actionEndpoints = {
     summary: 'Lists actions.',
     reply: Type.Array(action),
     access: 'read',
+    isForNamespaces: true,
   }),
   add_action: endpoint({
     version: 'v5',
@@ -155,6 +160,7 @@ export const actionEndpoints = {
     reply: action,
     reasons: ['CONFLICT'],
     access: 'change',
+    isForNamespaces: true,
   }),
   get_action: endpoint({
     ...common,
@@ -164,6 +170,7 @@ export const actionEndpoints = {
     params,
     reply: action,
     access: 'read',
+    isForNamespaces: true,
   }),
   change_action: endpoint({
     ...common,
@@ -174,6 +181,7 @@ export const actionEndpoints = {
     body: changed,
     reply: action,
     access: 'change',
+    isForNamespaces: true,
   }),
   remove_action: endpoint({
     ...common,
@@ -214,6 +222,7 @@ export const actionEndpoints = {
       node_metrics: Type.Array(Type.Object({ node: Type.String(), metrics })),
     }),
     access: 'read',
+    isForNamespaces: true,
   }),
   reset_action_metrics: endpoint({
     ...common,
@@ -243,6 +252,7 @@ export const actionEndpoints = {
       ),
     }),
     access: 'read',
+    isForNamespaces: true,
   }),
   remove_dead_letters: endpoint({
     ...common,
@@ -253,6 +263,7 @@ export const actionEndpoints = {
     query: letterQuery,
     reply: Type.Object({ count: number }),
     access: 'change',
+    isForNamespaces: true,
   }),
   retry_dead_letters: endpoint({
     ...common,
@@ -263,5 +274,6 @@ export const actionEndpoints = {
     query: letterQuery,
     reply: Type.Object({ count: number }),
     access: 'change',
+    isForNamespaces: true,
   }),
 }

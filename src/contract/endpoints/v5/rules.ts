@@ -73,6 +73,7 @@ export const ruleEndpoints = {
       meta: Type.Object({ page: number, limit: number, count: number, hasnext: Type.Boolean() }),
     }),
     access: 'read',
+    isForNamespaces: true,
   }),
   add_rule: endpoint({
     version: 'v5',
@@ -84,6 +85,7 @@ export const ruleEndpoints = {
     reply: ruleReply,
     reasons: ['CONFLICT'],
     access: 'change',
+    isForNamespaces: true,
   }),
   get_rule: endpoint({
     version: 'v5',
@@ -94,6 +96,7 @@ export const ruleEndpoints = {
     reply: ruleReply,
     reasons: ['NOT_FOUND'],
     access: 'read',
+    isForNamespaces: true,
   }),
   change_rule: endpoint({
     version: 'v5',
@@ -105,6 +108,7 @@ export const ruleEndpoints = {
     reply: ruleReply,
     reasons: ['NOT_FOUND'],
     access: 'change',
+    isForNamespaces: true,
   }),
   remove_rule: endpoint({
     version: 'v5',
@@ -116,6 +120,7 @@ export const ruleEndpoints = {
     reply: nothing,
     reasons: ['NOT_FOUND'],
     access: 'change',
+    isForNamespaces: true,
   }),
   get_rule_metrics: endpoint({
     version: 'v5',
@@ -130,6 +135,7 @@ export const ruleEndpoints = {
     }),
     reasons: ['NOT_FOUND'],
     access: 'read',
+    isForNamespaces: true,
   }),
   reset_rule_metrics: endpoint({
     version: 'v5',
@@ -141,6 +147,7 @@ export const ruleEndpoints = {
     reply: nothing,
     reasons: ['NOT_FOUND'],
     access: 'change',
+    isForNamespaces: true,
   }),
   test_rule: endpoint({
     version: 'v5',
@@ -151,6 +158,7 @@ export const ruleEndpoints = {
     reply: Type.Unknown(),
     reasons: ['NOT_MATCH'],
     access: 'read',
+    isForNamespaces: true,
     audit: 'never',
   }),
   test_stored_rule: endpoint({
@@ -164,6 +172,7 @@ export const ruleEndpoints = {
     reply: Type.Unknown(),
     reasons: ['NOT_FOUND', 'NOT_MATCH'],
     access: 'read',
+    isForNamespaces: true,
     audit: 'never',
   }),
   explain_rule: endpoint({
@@ -186,6 +195,7 @@ export const ruleEndpoints = {
     }),
     reasons: ['NOT_FOUND'],
     access: 'read',
+    isForNamespaces: true,
     audit: 'never',
   }),
   convert_rule: endpoint({
@@ -196,6 +206,7 @@ export const ruleEndpoints = {
     body: Type.Object({ rawsql: sql }),
     reply: Type.Object({ rawsql: Type.String(), warnings: Type.Array(Type.String()) }),
     access: 'read',
+    isForNamespaces: true,
     audit: 'never',
   }),
   get_rule_events: endpoint({
@@ -214,5 +225,6 @@ export const ruleEndpoints = {
       }),
     ),
     access: 'read',
+    isForNamespaces: true,
   }),
 }

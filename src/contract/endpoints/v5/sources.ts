@@ -29,7 +29,7 @@ const metrics = Type.Object({
   last_error: Type.String({ description: 'Empty: none.' }),
 })
 const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
-const noContent = { status: 204, reply: nothing, access: 'change' } as const
+const noContent = { status: 204, reply: nothing, access: 'change', isForNamespaces: true } as const
 
 export const sourceEndpoints = {
   get_sources: endpoint({
@@ -39,6 +39,7 @@ export const sourceEndpoints = {
     summary: 'Lists sources.',
     reply: Type.Array(source),
     access: 'read',
+    isForNamespaces: true,
   }),
   add_source: endpoint({
     version: 'v5',
@@ -50,6 +51,7 @@ export const sourceEndpoints = {
     reply: source,
     reasons: ['CONFLICT'],
     access: 'change',
+    isForNamespaces: true,
   }),
   get_source: endpoint({
     ...common,
@@ -59,6 +61,7 @@ export const sourceEndpoints = {
     params,
     reply: source,
     access: 'read',
+    isForNamespaces: true,
   }),
   change_source: endpoint({
     ...common,
@@ -69,6 +72,7 @@ export const sourceEndpoints = {
     body: changed,
     reply: source,
     access: 'change',
+    isForNamespaces: true,
   }),
   remove_source: endpoint({
     ...common,
@@ -108,6 +112,7 @@ export const sourceEndpoints = {
       node_metrics: Type.Array(Type.Object({ node: Type.String(), metrics })),
     }),
     access: 'read',
+    isForNamespaces: true,
   }),
   reset_source_metrics: endpoint({
     ...common,

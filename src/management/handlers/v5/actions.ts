@@ -33,8 +33,8 @@ export function actionHandlers(rules: RuleOperations): Handlers<Known> {
       ])
       return null
     },
-    probe_connector: ({ body }) => resources.probe('connectors', body),
-    probe_action: ({ body }) => resources.probe('actions', body),
+    probe_connector: ({ body, caller }) => resources.probe('connectors', body, caller),
+    probe_action: ({ body, caller }) => resources.probe('actions', body, caller),
     get_actions: () => resources.list('actions'),
     add_action: ({ body, caller }) => resources.add('actions', body, caller),
     get_action: ({ params: { id } }) => resources.show('actions', id),
@@ -121,8 +121,9 @@ export class Resources {
   async probe(
     kind: ResourceKind,
     { type, name = '', ...settings }: { readonly type: string; readonly name?: string },
+    by: Caller,
   ): Promise<null | ApiError> {
-    const problem = await this.#rules.probe(kind, { type, name }, withoutStatus(settings))
+    const problem = await this.#rules.probe(kind, { type, name }, withoutStatus(settings), by)
     return problem === undefined ? null : refuseFor('TEST_FAILED', problem)
   }
 

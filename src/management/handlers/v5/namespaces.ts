@@ -27,7 +27,8 @@ export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Kno
       const outcome = await namespaces.remove(name, caller)
       if (outcome === 'missing') return absent(name)
       if (outcome === 'in-use') {
-        const words = 'a listener names it or accounts are kept to it: change those first'
+        const words =
+          'a listener names it, accounts are kept to it, or it has rules, connectors, actions or sources: change those first'
         return refuseFor('CONFLICT', `the namespace ${name} is in use: ${words}`)
       }
       if ('notStored' in outcome) return refuseFor('INTERNAL_ERROR', outcome.notStored)

@@ -1,0 +1,141 @@
+// Rules, connectors, actions and sources of one namespace, or of none. In the configuration their names end in the namespace
+// (`hook@plant`); here it is put behind what comes in and taken off what goes out, so that nothing else can be named.
+
+import { type Caller } from '../../contract/index.ts'
+import { scopedName, splitScopedName } from '../../core/index.ts'
+import type { NodeDeadLetter, Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
+
+/** Types that write to files of this machine. */
+const typesOfFiles: ReadonlySet<string> = new Set(['disk_log', 'sqlite'])
+/** Ends of keys whose values are names of files. */
+const fileKey = /file$|^filepath$/
+
+/** `sqlOfNamespace`: tests of SQL that have no values of others and no environment. */
+export function scopedRuleOperations(
+  whole: RuleOperations,
+  namespace: string | undefined,
+  sqlOfNamespace: Pick<RuleOperations, 'test' | 'explain'> = whole,
+): RuleOperations {
+  const scope = new Scope(namespace)
+  const actionsOf = scope.mapKeys
+  return {
+    ...whole,
+    test: sqlOfNamespace.test,
+    explain: sqlOfNamespace.explain,
+    rules: () =>
+      whole.rules().flatMap((rule) => {
+        const id = scope.own(rule.id)
+        return id === undefined ? [] : [{ ...rule, id, actions: rule.actions.map((action) => scope.shown(action)) }]
+      }),
+    putRule: async (id, settings, by) => {
+      const actions = settings?.actions?.map((action) => (typeof action === 'string' ? scope.name(action) : action))
+      const scoped: RuleSettings | undefined =
+        settings === undefined || actions === undefined ? settings : { ...settings, actions }
+      return scope.problem(await whole.putRule(scope.name(id), scoped, by))
+    },
+    ruleMetrics: (id) => whole.ruleMetrics(scope.name(id)),
+    metricsOfRules: async () => scope.mapKeys(await whole.metricsOfRules()),
+    resetRule: (id) => whole.resetRule(scope.name(id)),
+    resources: (kind) => whole.resources(kind).flatMap((resource) => scope.resource(resource)),
+    putResource: async (kind, { type, name }, settings, by) => {
+      const refusal = settings === undefined ? undefined : refusalOf(type, settings, by)
+      if (refusal !== undefined) return { problem: refusal, isAbout: 'settings' }
+      const scoped = settings === undefined ? undefined : scope.settings(settings)
+      return scope.problem(await whole.putResource(kind, { type, name: scope.name(name) }, scoped, by))
+    },
+    probe: async (kind, { type, name }, settings, by) => {
+      const refusal = refusalOf(type, settings, by)
+      if (refusal !== undefined) return refusal
+      const problem = await whole.probe(kind, { type, name: scope.name(name) }, scope.settings(settings), by)
+      return problem === undefined ? undefined : scope.text(problem)
+    },
+    usersOf: (kind, { type, name }) =>
+      whole.usersOf(kind, { type, name: scope.name(name) }).map((user) => splitScopedName(user).name),
+    actionMetrics: async () => actionsOf(await whole.actionMetrics()),
+    sourceMetrics: async () => scope.mapKeys(await whole.sourceMetrics()),
+    resetSource: (source) => whole.resetSource(scope.name(source)),
+    controlSource: (source, what) => whole.controlSource(scope.name(source), what),
+    resetAction: (action) => whole.resetAction(scope.name(action)),
+    controlAction: (action, what) => whole.controlAction(scope.name(action), what),
+    discardAction: (action) => whole.discardAction(scope.name(action)),
+    deadLetters: async (action) => (await whole.deadLetters(scope.name(action))).map((letter) => scope.letter(letter)),
+    deleteDeadLetters: (action, letter) => whole.deleteDeadLetters(scope.name(action), letter),
+    retryDeadLetters: (action, letter) => whole.retryDeadLetters(scope.name(action), letter),
+  }
+}
+
+class Scope {
+  readonly #namespace: string | undefined
+
+  constructor(namespace: string | undefined) {
+    this.#namespace = namespace
+  }
+
+  /** In the configuration. */
+  name(own: string): string {
+    return scopedName(this.#namespace, own)
+  }
+
+  /** Undefined: it is of another namespace. */
+  own(name: string): string | undefined {
+    const split = splitScopedName(name)
+    return split.namespace === this.#namespace ? split.name : undefined
+  }
+
+  readonly mapKeys = <Value>(all: ReadonlyMap<string, Value>): ReadonlyMap<string, Value> =>
+    new Map(
+      [...all].flatMap(([name, value]) => {
+        const own = this.own(name)
+        return own === undefined ? [] : [[own, value] as const]
+      }),
+    )
+
+  shown(action: unknown): unknown {
+    return typeof action === 'string' && this.#namespace !== undefined ? splitScopedName(action).name : action
+  }
+
+  settings(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const { connector } = settings
+    return typeof connector === 'string' ? { ...settings, connector: this.name(connector) } : settings
+  }
+
+  resource({ type, name, settings }: Resource): Resource[] {
+    const own = this.own(name)
+    if (own === undefined) return []
+    const { connector } = settings
+    const shown = typeof connector === 'string' ? { ...settings, connector: splitScopedName(connector).name } : settings
+    return [{ type, name: own, settings: this.#namespace === undefined ? settings : shown }]
+  }
+
+  letter(letter: NodeDeadLetter): NodeDeadLetter {
+    return { ...letter, rule: splitScopedName(letter.rule).name }
+  }
+
+  problem(problem: RuleProblem | undefined): RuleProblem | undefined {
+    return problem === undefined ? undefined : { ...problem, problem: this.text(problem.problem) }
+  }
+
+  text(text: string): string {
+    return this.#namespace === undefined ? text : text.replaceAll(scopedName(this.#namespace, ''), '')
+  }
+}
+
+/** An account that is kept to a namespace has no files of this machine. A global administrator gives them. */
+function refusalOf(type: string, settings: unknown, by: Pick<Caller, 'namespace'>): string | undefined {
+  if (by.namespace === undefined) return undefined
+  if (typesOfFiles.has(type))
+    return `${type} writes to files of the broker: a global administrator can make it for a namespace`
+  const key = fileKeyIn(settings)
+  if (key === undefined) return undefined
+  return `${key} names a file of the broker: a global administrator can set it for a namespace`
+}
+
+function fileKeyIn(settings: unknown): string | undefined {
+  if (typeof settings !== 'object' || settings === null) return undefined
+  for (const [key, value] of Object.entries(settings)) {
+    if (fileKey.test(key) && value !== '' && value !== 'none' && value !== null) return key
+    const found = fileKeyIn(value)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,92 @@
+// A rule of a namespace sees its namespace only, with the topics that its clients see, and publishes there.
+//
+//   FROM "a/#"  ──►  $ns/plant/a/# in the match plan     message $ns/plant/a/1  ──►  column topic: a/1
+//   republish to b  ──►  $ns/plant/b
+
+import {
+  isSourceTopic,
+  namespaceOfTopic,
+  namespaceTopics,
+  scopedName,
+  splitNamespacedName,
+  splitScopedName,
+  splitSourceTopic,
+  type RulePublication,
+  type RuleTrigger,
+} from '../../core/index.ts'
+import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { EventFields, HostFunctions, RuleValue } from '../../rules/index.ts'
+
+const sourceFilter = /^(\$bridges\/[^/]+)(.*)$/s
+const delay = /^\$delayed\/\d+\//
+
+/** Returns the filter in the match plan. Undefined: it would be too long, so that no topic matches it. */
+export function filterWithin(namespace: string, filter: TopicFilter): TopicFilter | undefined {
+  const [, source, rest = ''] = sourceFilter.exec(filter) ?? []
+  const within = source === undefined ? namespaceTopics(namespace) + filter : scopedName(namespace, source) + rest
+  return parseTopicFilter(within)
+}
+
+/** Returns the publication in the namespace. */
+export function publicationWithin(namespace: string, publication: RulePublication): RulePublication {
+  const { topic } = publication
+  const [delayed = ''] = delay.exec(topic) ?? []
+  return { ...publication, topic: delayed + namespaceTopics(namespace) + topic.slice(delayed.length) }
+}
+
+/** Returns the namespace that a trigger belongs to; undefined: none. */
+export function namespaceOfTrigger(trigger: RuleTrigger): string | undefined {
+  if ('clientId' in trigger) return splitNamespacedName(trigger.clientId).namespace
+  return trigger.kind === 'message-dropped' ? namespaceOf(trigger.message.topic.name) : undefined
+}
+
+/** Returns the namespace of the topic of a message, or of its source; undefined: none. */
+export function namespaceOf(topic: string): string | undefined {
+  if (!isSourceTopic(topic)) return namespaceOfTopic(topic)
+  const from = splitSourceTopic(topic)
+  return from === undefined ? undefined : splitScopedName(from.source).namespace
+}
+
+/** The columns of an event as the rules of a namespace see them. */
+export class ColumnsWithin implements EventFields {
+  readonly event: EventFields['event']
+  readonly #columns: EventFields
+  readonly #namespace: string
+
+  constructor(columns: EventFields, namespace: string) {
+    this.event = columns.event
+    this.#columns = columns
+    this.#namespace = namespace
+  }
+
+  columnNames(): readonly string[] {
+    return this.#columns.columnNames()
+  }
+
+  column(name: string): RuleValue {
+    const value = this.#columns.column(name)
+    if (typeof value !== 'string') return value
+    if (name === 'topic' || name === 'mountpoint') return this.#topic(value)
+    const end = scopedName(this.#namespace, '')
+    return name === 'event' && value.endsWith(end) ? value.slice(0, -end.length) : value
+  }
+
+  /** A topic, or a filter with `$share/group/` in front. */
+  #topic(text: string): string {
+    const bare = bareFilter(text as TopicFilter)
+    const prefix = namespaceTopics(this.#namespace)
+    if (!bare.startsWith(prefix)) return text
+    return text.slice(0, text.length - bare.length) + bare.slice(prefix.length)
+  }
+}
+
+/** Values that rules store are those of the namespace, and the environment of the process is not theirs. */
+export function hostWithin(host: HostFunctions, namespace: string): HostFunctions {
+  const scoped = (key: string): string => scopedName(namespace, key)
+  // Limits of the host may change, so they are not copied.
+  return Object.assign(Object.create(host) as HostFunctions, {
+    environmentVariable: () => undefined,
+    storedValue: (area, key) => host.storedValue(area, scoped(key)),
+    storeValue: (area, key, value) => host.storeValue(area, scoped(key), value),
+  } satisfies Partial<HostFunctions>)
+}

@@ -1,0 +1,230 @@
+// Rules, connectors, actions and sources of namespaces: each sees and changes its own, by every endpoint, and no others.
+
+/* oxlint-disable no-template-curly-in-string -- placeholders of templates */
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import mqtt from 'mqtt'
+import { type Endpoint, endpoints } from '../../src/contract/index.ts'
+import { type Answer, type Asked, type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
+import { HttpService } from './http-service.ts'
+
+const password = 'a long password'
+const plant = `plant-keeper:${password}`
+const shop = `shop-keeper:${password}`
+
+const shared = shareBrokerWithApi({
+  set: [
+    'namespaces.enable=true',
+    'namespaces.username="${namespace}/*"',
+    'namespaces.max_rules=3',
+    'namespaces.max_actions=2',
+    'node.shards=2',
+  ],
+})
+
+let ready: Promise<BrokerWithApi> | undefined
+const prepared = (): Promise<BrokerWithApi> =>
+  (ready ??= shared().then(async (broker) => {
+    for (const namespace of ['plant', 'shop']) {
+      const role = `ns:${namespace === 'plant' ? 'plant.1' : namespace}::administrator`
+      const body = { username: `${namespace}-keeper`, password, role }
+      assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+    }
+    return broker
+  }))
+
+async function done(answer: Promise<Answer>, status = 201): Promise<Answer['json']> {
+  const { status: found, text, json } = await answer
+  assert.equal(found, status, text)
+  return json
+}
+
+/** A connector, an action and a rule of one name, with results of `in/#`. */
+async function makeAll(
+  broker: BrokerWithApi,
+  how: Pick<Asked, 'as'> & { readonly url: string; readonly path: string; readonly query?: string },
+): Promise<void> {
+  const { as, url, path, query = '' } = how
+  const post = (kind: string, body: unknown) =>
+    done(broker.ask(`/api/v5/${kind}${query}`, { method: 'POST', body, ...(as !== undefined && { as }) }))
+  const headers = { authorization: `secret of ${path}` }
+  await post('connectors', { type: 'http', name: 'hook', url, headers })
+  const parameters = { path: `/${path}`, body: '${topic} ${payload}' }
+  await post('actions', { type: 'http', name: 'hook', connector: 'hook', parameters })
+  await post('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] })
+}
+
+async function removeAll(broker: BrokerWithApi, as: string | undefined): Promise<void> {
+  for (const path of ['rules/all', 'actions/http:hook?force=true', 'connectors/http:hook'])
+    await done(broker.ask(`/api/v5/${path}`, { method: 'DELETE', ...(as !== undefined && { as }) }), 204)
+}
+
+describe('rules of namespaces', () => {
+  test('equal names are different things; messages, topics and results stay within', async (t) => {
+    const broker = await prepared()
+    const service = await HttpService.start(t)
+    const url = `http://127.0.0.1:${service.port}`
+    await makeAll(broker, { as: plant, url, path: 'plant' })
+    await makeAll(broker, { as: shop, url, path: 'shop' })
+    await makeAll(broker, { url, path: 'global' })
+    for (const [as, path] of [
+      [plant, 'plant'],
+      [shop, 'shop'],
+      [undefined, 'global'],
+    ] as const) {
+      const ask = (of: string) => broker.ask(`/api/v5/${of}`, as === undefined ? {} : { as })
+      const { data } = await done(ask('rules'), 200)
+      assert.deepEqual(
+        data.map(({ id, actions }: { id: string; actions: string[] }) => [id, actions]),
+        [['all', ['http:hook']]],
+      )
+      const [action, ...others] = await done(ask('actions'), 200)
+      assert.deepEqual([action.name, action.connector, action.parameters.path], ['hook', 'hook', `/${path}`])
+      assert.deepEqual(others, [])
+      assert.doesNotMatch((await ask('connectors')).text, /secret of|hook@/)
+    }
+    const publish = async (username: string | undefined, payload: string) => {
+      const options = {
+        clientId: 'c',
+        ...(username !== undefined && { username: `${username === 'plant' ? 'plant.1' : username}/c` }),
+      }
+      const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, options)
+      await client.publishAsync('in/x', payload, { qos: 1 })
+      await client.endAsync()
+    }
+    await publish('plant', 'p')
+    await publish('shop', 's')
+    await publish(undefined, 'g')
+    await service.until((received) => received.length >= 3)
+    assert.deepEqual(service.received.map(({ path, body }) => `${path} ${body}`).toSorted(), [
+      '/global in/x g',
+      '/plant in/x p',
+      '/shop in/x s',
+    ])
+    const { metrics } = await done(broker.ask('/api/v5/rules/all/metrics', { as: plant }), 200)
+    assert.equal(metrics.matched, 1)
+    // A global administrator names the namespace.
+    const seen = await done(broker.ask('/api/v5/actions?namespace=shop'), 200)
+    assert.equal(seen[0].parameters.path, '/shop')
+    const inUse = await broker.ask('/api/v5/namespaces/shop', { method: 'DELETE' })
+    assert.equal(inUse.status, 409)
+    for (const as of [plant, shop, undefined]) await removeAll(broker, as)
+  })
+
+  test('no endpoint shows or changes what is of others', async (t) => {
+    const broker = await prepared()
+    const service = await HttpService.start(t)
+    await makeAll(broker, { as: shop, url: `http://127.0.0.1:${service.port}`, path: 'shop' })
+    const before = await broker.ask('/api/v5/rules?namespace=shop')
+    const beforeActions = await broker.ask('/api/v5/connectors?namespace=shop')
+    const names = ['all', 'all@shop', 'http:hook', 'http:hook@shop', 'mqtt:x@shop']
+    const settings = { sql: 'SELECT 1 FROM "#"', url: 'http://127.0.0.1:1', connector: 'hook', parameters: {} }
+    for (const [name, endpoint] of Object.entries(endpoints) as [string, Endpoint][]) {
+      if (!/rule|connector|action|source|dead_letter/.test(name) || endpoint.version !== 'v5') continue
+      for (const id of names) {
+        const filled: Readonly<Record<string, string>> = { id, enable: 'false', operation: 'stop' }
+        const path = endpoint.path.replaceAll(/:(\w+)/g, (_, key: string) => encodeURIComponent(filled[key] ?? 'x'))
+        if (path === endpoint.path) continue
+        for (const query of ['', '?namespace=shop', '?force=true&namespace=shop']) {
+          const body = endpoint.method === 'GET' ? {} : { body: settings }
+          const answer = await broker.ask(`/api/v5${path}${query}`, { method: endpoint.method, as: plant, ...body })
+          assert.ok(answer.status >= 400 && answer.status < 500, `${name} ${path}: ${answer.status} ${answer.text}`)
+          assert.doesNotMatch(answer.text, /secret of/)
+        }
+      }
+    }
+    assert.equal((await broker.ask('/api/v5/rules?namespace=shop')).text, before.text)
+    assert.equal((await broker.ask('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
+    // The fourth version is about the whole broker.
+    assert.equal((await broker.ask('/api/v4/rules', { as: plant })).status, 403)
+    assert.equal((await broker.ask('/api/v4/resources', { as: plant })).status, 403)
+    await removeAll(broker, shop)
+  })
+
+  test('an account of a namespace uses no names of others, no files, and no more than its quota', async (t) => {
+    const broker = await prepared()
+    const service = await HttpService.start(t)
+    const url = `http://127.0.0.1:${service.port}`
+    await makeAll(broker, { as: shop, url, path: 'shop' })
+    await makeAll(broker, { url, path: 'global' })
+    const post = (kind: string, body: unknown, as = plant) =>
+      broker.ask(`/api/v5/${kind}`, { method: 'POST', body, as })
+    for (const action of ['http:hook', 'http:hook@shop', 'http:hook@']) {
+      const refused = await post('rules', { id: 'r', sql: 'SELECT * FROM "#"', actions: [action] })
+      assert.equal(refused.status, 400, refused.text)
+    }
+    for (const connector of ['hook', 'hook@shop']) {
+      const body = { type: 'http', name: 'a', connector, parameters: {} }
+      assert.equal((await post('actions', body)).status, 400)
+      assert.equal((await post('actions_probe', body)).status, 400)
+    }
+    const toDisk = { type: 'disk_log', name: 'd', filepath: 'x.log' }
+    for (const body of [toDisk, { type: 'sqlite', name: 'd', path: 'x.db' }])
+      for (const kind of ['connectors', 'connectors_probe']) {
+        const refused = await post(kind, body)
+        assert.equal(refused.status, 400)
+        assert.match(refused.text, /files of the broker/)
+      }
+    const withFile = { type: 'http', name: 'f', url, ssl: { enable: true, cacertfile: '/etc/passwd' } }
+    for (const kind of ['connectors', 'connectors_probe']) {
+      const refused = await post(kind, withFile)
+      assert.equal(refused.status, 400)
+      assert.match(refused.text, /cacertfile names a file/)
+    }
+    // A secret as it is shown, under the name that another namespace has.
+    const masked = (await broker.ask('/api/v5/connectors/http:hook', { as: shop })).json
+    const { url: _, ...rest } = masked
+    assert.ok(JSON.stringify(rest).includes('*'), JSON.stringify(rest))
+    assert.equal((await post('connectors', { type: 'http', name: 'hook', url, headers: masked.headers })).status, 400)
+    await done(post('connectors', { type: 'http', name: 'hook', url, headers: { authorization: '******' } }))
+    await done(post('actions', { type: 'http', name: 'hook', connector: 'hook', parameters: { body: '${payload}' } }))
+    await done(post('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] }))
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c', username: 'plant.1/c' })
+    t.after(() => client.endAsync(true))
+    await client.publishAsync('in/x', 'masked', { qos: 1 })
+    await service.until((received) => received.length > 0)
+    assert.doesNotMatch(String(service.received[0]?.headers.authorization), /secret of/)
+    for (const name of ['c2', 'c3']) {
+      const made = await post('connectors', { type: 'http', name, url })
+      assert.equal(made.status, name === 'c2' ? 201 : 400, made.text)
+      if (name === 'c3') assert.match(made.text, /namespaces\.max_actions/)
+    }
+    for (const id of ['r2', 'r3', 'r4']) {
+      const made = await post('rules', { id, sql: 'SELECT * FROM "#"' })
+      assert.equal(made.status, id === 'r4' ? 400 : 201, made.text)
+    }
+    for (const path of ['rules/r2', 'rules/r3', 'connectors/http:c2'])
+      await done(broker.ask(`/api/v5/${path}`, { method: 'DELETE', as: plant }), 204)
+    for (const as of [plant, shop, undefined]) await removeAll(broker, as)
+  })
+
+  test('a result is published within the namespace', async (t) => {
+    const broker = await prepared()
+    const republish = { function: 'republish', args: { topic: 'out/${topic}', payload: '${payload}' } }
+    const rule = { id: 'again', sql: 'SELECT * FROM "in/#"', actions: [republish] }
+    await done(broker.ask('/api/v5/rules', { method: 'POST', body: rule, as: plant }))
+    const clients = await Promise.all(
+      ['plant.1/c', 'shop/c', undefined].map((username) =>
+        mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+          clientId: 'reader',
+          ...(username !== undefined && { username }),
+        }),
+      ),
+    )
+    t.after(() => Promise.all(clients.map((client) => client.endAsync(true))))
+    const heard: string[] = []
+    const [own] = clients
+    const first = new Promise((resolve) => own?.once('message', resolve))
+    for (const [place, client] of clients.entries()) {
+      client.on('message', (topic, payload) => heard.push(`${place} ${topic} ${String(payload)}`))
+      await client.subscribeAsync('out/#')
+    }
+    await clients[1]?.publishAsync('in/x', 'of the shop', { qos: 1 })
+    await clients[2]?.publishAsync('in/x', 'of no namespace', { qos: 1 })
+    await own?.publishAsync('in/x', 'of the plant', { qos: 1 })
+    await first
+    assert.deepEqual(heard, ['0 out/in/x of the plant'])
+    await done(broker.ask('/api/v5/rules/again', { method: 'DELETE', as: plant }), 204)
+  })
+})
