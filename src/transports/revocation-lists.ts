@@ -1,5 +1,5 @@
-// Certificate revocation lists (RFC 5280, section 5) for QUIC and DTLS, whose libraries do not support them. For TLS OpenSSL checks
-// them; the results here are the same.
+// Certificate revocation lists (RFC 5280, section 5) for QUIC, whose library does not support them. For TLS OpenSSL checks them; the
+// results here are the same.
 //
 //   CertificateList { { version?, algorithm, issuer, thisUpdate, nextUpdate?, [ { serial, date, extensions? } ]?, [0]? }, algorithm, signature }
 //   Certificate     { { [0] version?, serial, algorithm, issuer, validity, subject, ... }, algorithm, signature }
