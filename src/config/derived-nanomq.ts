@@ -36,7 +36,8 @@ export function derivedNanoMq(rules: NanoMqRulesConfig, dependencies: NanoMqDepe
         const key = `rules.${database}.${name}.rules.${index}`
         const row = tableRow(rule, dependencies)
         if (row === undefined) return problemOfTable(key)
-        const id = `$${name}_${index}`
+        // An @ stands in front of a namespace.
+        const id = `$${name.replaceAll('@', '_')}_${index}`
         parts.push(pairOf(rowsOf(databaseTypes[database], conn, row, id), { key, rule }))
       }
     }

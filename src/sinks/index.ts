@@ -11,12 +11,14 @@ export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, SpoolEntry, Wr
 export { Backoff } from './backoff.ts'
 export type { ConsumedRecord, KafkaConsumer } from './kafka/kafka-library.ts'
 export {
+  checkKafka,
   kafkaConsumerOf,
   problemOfKafkaSource,
   type KafkaSourceConnector,
   type KafkaSourceSettings,
 } from './kafka/kafka-consumer.ts'
 export { problemOfKafka } from './kafka/kafka-producer-sink.ts'
+export { checkMqtt } from './mqtt/mqtt-sink.ts'
 export { problemOfServer } from './service-address.ts'
 export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'
 export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './sink-types.ts'

@@ -78,8 +78,15 @@ test('a source of Kafka shows that it does not receive while Kafka is away, and 
   }
   const { status_reason: reason } = await untilStatus('disconnected')
   assert.notEqual(reason, '')
+  const connector = { type: 'kafka_consumer', bootstrap_hosts: cluster.servers, connect_timeout: '1s' }
+  const source = { type: 'kafka_consumer', connector: 'plant', parameters: { topic: 'readings' } }
+  const probe = async (what: string, body: object): Promise<number> =>
+    (await broker.ask(`/api/v5/${what}_probe`, { method: 'POST', body })).status
+  assert.deepEqual([await probe('connectors', connector), await probe('sources', source)], [400, 400])
   await cluster.set('forwarding')
   await untilStatus('connected')
+  assert.deepEqual([await probe('connectors', connector), await probe('sources', source)], [204, 204])
+  assert.equal(await probe('sources', { ...source, parameters: { topic: 'a b' } }), 400)
   assert.equal((await broker.ask('/api/v5/sources/kafka_consumer:readings/stop', { method: 'POST' })).status, 204)
   assert.equal((await untilStatus('disconnected')).status_reason, 'stopped by an administrator')
   assert.equal((await broker.ask('/api/v5/sources/kafka_consumer:readings/start', { method: 'POST' })).status, 204)

@@ -109,6 +109,14 @@ test('the API creates a source, shows its state and counters, stops it and delet
     set: [`connectors.mqtt.plant={server="127.0.0.1:${mosquitto.port}"}`],
   })
   const settings = { type: 'mqtt', name: 'readings', connector: 'plant', parameters: { topic: 'plant/#', qos: 1 } }
+  const probe = (body: object) => broker.ask('/api/v5/sources_probe', { method: 'POST', body })
+  assert.equal((await probe(settings)).status, 204)
+  assert.match((await probe({ ...settings, parameters: {} })).text, /TEST_FAILED.*parameters\.topic/)
+  assert.match((await probe({ ...settings, connector: 'west' })).text, /there is no connector/)
+  const away = { type: 'mqtt', name: 'away', server: '127.0.0.1:1' }
+  assert.equal((await broker.ask('/api/v5/connectors', { method: 'POST', body: away })).status, 201)
+  assert.match((await probe({ ...settings, connector: 'away' })).text, /TEST_FAILED.*refused/)
+  assert.equal((await broker.ask('/api/v5/connectors/mqtt:away', { method: 'DELETE' })).status, 204)
   const created = await broker.ask('/api/v5/sources', { method: 'POST', body: settings })
   assert.equal(created.status, 201, created.text)
   const shows = async (status: string): Promise<void> => {

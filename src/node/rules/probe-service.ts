@@ -5,6 +5,7 @@ import type { ResourceKind } from '../../management/index.ts'
 import { compileTemplate } from '../../rules/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
+import { probeSource, type SourceType, sourceTypes } from './probe-source.ts'
 
 /** Timeout of the service. */
 const timeoutMs = 5_000
@@ -23,6 +24,11 @@ export async function probeService(
   probed: Probed,
 ): Promise<string | undefined> {
   const { kind, type, settings } = probed
+  const isSource = kind === 'sources' || (kind === 'connectors' && !Object.hasOwn(sinkTypes, type))
+  const sourceType = sourceTypes.find((known) => known === type)
+  if (isSource && sourceType !== undefined) return probeAsSource(configuration, probed, sourceType)
+  if (kind === 'sources')
+    return `there is no source of type ${JSON.stringify(type)}: known are ${sourceTypes.join(', ')}`
   if (!Object.hasOwn(sinkTypes, type))
     return `there is no type ${JSON.stringify(type)}: known are ${Object.keys(sinkTypes).join(', ')}`
   const read = fromPlain(settings, 'request')
@@ -40,6 +46,24 @@ export async function probeService(
   const foreseen = configuration.foresee(wanted, { texts: new Map() })
   if (!foreseen.isDone) return foreseen.message
   return ask(foreseen.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
+}
+
+async function probeAsSource(
+  configuration: LiveConfig,
+  { kind, settings }: Probed,
+  type: SourceType,
+): Promise<string | undefined> {
+  const read = fromPlain(settings, 'request')
+  if ('faults' in read) return read.faults.map(({ message }) => message).join('; ')
+  const place = { file: 'request', line: 0, column: 0 }
+  const foreseen = configuration.foresee(putValue(emptyObject(place), [kind, type, probeName], read.value), {
+    texts: new Map(),
+  })
+  if (!foreseen.isDone) return foreseen.message
+  const source = kind === 'sources' ? probeName : undefined
+  const { connector: named } = settings
+  const connector = kind === 'sources' ? (typeof named === 'string' ? named : '') : probeName
+  return await probeSource(foreseen.config, type, { source, connector, timeoutMs })
 }
 
 interface Question {

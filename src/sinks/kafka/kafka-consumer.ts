@@ -2,7 +2,8 @@
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { openKafkaConsumer, type ConsumerCallbacks, type KafkaConsumer } from './kafka-library.ts'
+import { messageOf, withTimeout } from '../service-answers.ts'
+import { openKafkaConsumer, openKafkaProducer, type ConsumerCallbacks, type KafkaConsumer } from './kafka-library.ts'
 import { kafkaClientSettings, problemOfTopic } from './kafka-producer-sink.ts'
 
 export type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
@@ -34,4 +35,24 @@ export function kafkaConsumerOf(
     sessionTimeoutMs: parameters.session_timeout,
   }
   return openKafkaConsumer(settings, callbacks)
+}
+
+/** Undefined: a broker answers, and the topic, if one is named, has a leader. Reads nothing. */
+export async function checkKafka(
+  connector: KafkaSourceConnector,
+  topic: string | undefined,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  const usual = { acks: 'all', compression: 'no_compression' } as const
+  const opening = openKafkaProducer({ ...kafkaClientSettings(connector, timeoutMs), ...usual })
+  try {
+    const client = await withTimeout(opening, timeoutMs)
+    if (topic !== undefined) await withTimeout(client.check(topic), timeoutMs)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  } finally {
+    // One that opens late is closed as well.
+    opening.then((client) => client.close()).catch(() => {})
+  }
 }

@@ -88,6 +88,18 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
   open: (connector, _, context) => new MqttSink(() => openPublisher(settingsOf(connector, context)), context),
 }
 
+/** Undefined: the remote broker accepts a connection. */
+export async function checkMqtt(connector: MqttConnector, timeoutMs: number): Promise<string | undefined> {
+  const context = { action: 'mqtt:probe', shard: 0, requestTimeoutMs: timeoutMs }
+  const settings = settingsOf({ ...connector, connect_timeout: timeoutMs }, context)
+  const sink = new MqttSink(() => openPublisher(settings), context)
+  try {
+    return await sink.check()
+  } finally {
+    sink.close()
+  }
+}
+
 function isFixed(text: string, compile: CompileTemplate): boolean {
   return compile(text).parts.every((part) => typeof part === 'string')
 }
@@ -242,7 +254,7 @@ async function confirmed(publisher: MqttConnection): ReturnType<MqttPublisher['p
   return { result: 'taken' }
 }
 
-function settingsOf(connector: MqttConnector, context: SinkContext): PublisherSettings {
+function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action' | 'shard'>): PublisherSettings {
   const { server = '', ssl, username, password, connect_timeout: connectTimeoutMs } = connector
   const version = Number(connector.proto_ver.replace('v', '')) as ProtocolVersion
   const place = hostAndPort(server, ssl.enable ? defaultTlsPort : defaultPort)
@@ -279,7 +291,7 @@ function fileOf(file: string | undefined): string | undefined {
 /** Each sink has its own, as a broker closes one of two connections with the same. */
 function clientIdOf(
   { clientid_prefix: prefix = 'godwit' }: MqttConnector,
-  { action, shard }: SinkContext,
+  { action, shard }: Pick<SinkContext, 'action' | 'shard'>,
   version: ProtocolVersion,
 ): string {
   const own = `${prefix}-${action.slice(action.indexOf(':') + 1)}-${shard}-${randomBytes(4).toString('hex')}`

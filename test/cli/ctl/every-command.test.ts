@@ -204,7 +204,9 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   assert.equal(await done('schemas show', ['number']), '"int"\n')
   await done('schemas delete', ['number'])
   const source = { connector: 'east', parameters: { topic: 'a/#' } }
-  await done('connectors create', ['mqtt:east', '--settings', JSON.stringify({ server: '127.0.0.1:1' })])
+  const east = { server: `127.0.0.1:${broker.port}` }
+  await done('connectors create', ['mqtt:east', '--settings', JSON.stringify(east)])
+  await done('sources probe', ['mqtt', '--settings', JSON.stringify(source)])
   await done('sources create', ['mqtt:in', '--settings', JSON.stringify(source)])
   assert.match(await done('sources list'), /^mqtt:in\t/m)
   assert.match(await done('sources show', ['mqtt:in']), /^connector +east$/m)

@@ -31,6 +31,16 @@ export const sourceCommands: readonly CtlCommand[] = [
       }),
   },
   {
+    name: 'sources probe',
+    description: 'ask the service of a source whether it is there; nothing is received',
+    arguments: ['<type>'],
+    options: [settingsOption],
+    run: ({ client, words: [type = ''], options }) =>
+      withJson(options['settings'], (settings) =>
+        doneAs(client.probe_source({ body: { ...settings, type } }), 'the service answers'),
+      ),
+  },
+  {
     name: 'sources delete',
     description: 'delete a source that no rule uses',
     arguments: ['<id>'],

@@ -21,6 +21,10 @@ const newOne = Type.Object(
   { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
   { additionalProperties: true, description: 'With settings as in the configuration.' },
 )
+const probed = Type.Object(
+  { type: Type.String(), name: Type.Optional(Type.String()) },
+  { additionalProperties: true, description: 'With settings as in the configuration.' },
+)
 const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
 const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
 const metrics = Type.Object({
@@ -32,6 +36,17 @@ const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
 const noContent = { status: 204, reply: nothing, access: 'change', isForNamespaces: true } as const
 
 export const sourceEndpoints = {
+  probe_source: endpoint({
+    ...noContent,
+    version: 'v5',
+    method: 'POST',
+    path: '/sources_probe',
+    summary:
+      'Checks the settings of a source, and asks the service of its connector whether it is there. Nothing is received.',
+    body: probed,
+    reasons: ['TEST_FAILED'],
+    audit: 'never',
+  }),
   get_sources: endpoint({
     version: 'v5',
     method: 'GET',

@@ -13,6 +13,7 @@ export function sourceHandlers(rules: RuleOperations): Handlers<Known> {
     return 'settings' in found ? work() : found
   }
   return {
+    probe_source: ({ body, caller }) => resources.probe('sources', body, caller),
     get_sources: () => resources.list('sources'),
     add_source: ({ body, caller }) => resources.add('sources', body, caller),
     get_source: ({ params: { id } }) => resources.show('sources', id),
