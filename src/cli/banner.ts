@@ -39,10 +39,14 @@ function isDefaults(configFile: string | undefined): boolean {
   return configFile === undefined || configFile.endsWith(' (defaults of the package)')
 }
 
-function managementLines({ address, newPassword }: RunningNode['management']): string[] {
+function originOf({ host, port }: { readonly host: string; readonly port: number }): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function managementLines({ address, pageAddress, newPassword }: RunningNode['management']): string[] {
   if (address === undefined) return []
-  const { host, port } = address
-  const lines = [`  management API  http://${host.includes(':') ? `[${host}]` : host}:${port}/api/v4`]
+  const lines = [`  management API  ${originOf(address)}/api/v4`]
+  if (pageAddress !== undefined) lines.push(`  dashboard       ${originOf(pageAddress)}/dashboard/`)
   if (newPassword === undefined) return lines
   const { username, password } = newPassword
   return [...lines, `  sign in as      ${username} with ${password} (shown this once)`]

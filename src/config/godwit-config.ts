@@ -17,6 +17,7 @@ import {
   toListeners,
   type WebSocketListenerConfig,
 } from './listener-config.ts'
+import type { Bind } from './schema/bind.ts'
 import type { NamespacePattern } from './schema/namespace.ts'
 import type { root, SettingValues } from './settings/root.ts'
 
@@ -177,6 +178,8 @@ export interface HttpServerConfig {
   readonly dashboard:
     | {
         readonly allowedOrigins: readonly string[]
+        /** Of a listener of its own for page and API; undefined: there is none. */
+        readonly bind: Bind | undefined
         /** For MQTT clients of the page. */
         readonly listener: WebSocketListenerConfig
       }
@@ -445,7 +448,7 @@ function toHttpServerConfig(values: SettingValues, keyText: string | undefined):
     password: http.password,
     authType: http.auth_type,
     dashboard: dashboard.enable
-      ? { allowedOrigins: dashboard.allow_origins, listener: toDashboardListener(values) }
+      ? { allowedOrigins: dashboard.allow_origins, bind: dashboard.bind, listener: toDashboardListener(values) }
       : undefined,
     jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }

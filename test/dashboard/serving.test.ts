@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { type Answer, type Asked, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { administrator, type Answer, type Asked, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 
 describe('the dashboard over HTTP', () => {
   const broker = shareBrokerWithApi()
@@ -107,3 +107,25 @@ function redirectOf(
       .end()
   })
 }
+
+test('`dashboard.bind` serves page and API at an address of their own, and can be changed while it runs', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['dashboard.bind="127.0.0.1:0"'] })
+  const [, url = ''] = await broker.process.until(/dashboard +(http:\/\/127\.0\.0\.1:\d+)\/dashboard\//)
+  assert.notEqual(url, broker.url)
+  const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
+  const statusOf = async (path: string): Promise<number> =>
+    (await fetch(`${url}${path}`, { headers: { authorization } })).status
+  assert.equal(await statusOf('/dashboard/'), 200)
+  assert.equal(await statusOf('/api/v4/nodes'), 200)
+  assert.equal((await fetch(`${url}/api/v4/nodes`)).status, 401)
+  const change = (bind: string): Promise<Answer> =>
+    broker.ask('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { bind } } } })
+  const taken = await change(new URL(broker.url).host)
+  assert.equal(taken.status, 400, taken.text)
+  assert.equal(await statusOf('/dashboard/'), 200, 'as before')
+})
+
+test('an API without sign-in is served to this machine only, at the address of the page as well', async (t) => {
+  const set = ['http_server.auth_type=no_auth', 'dashboard.bind="0.0.0.0:0"']
+  await assert.rejects(startBrokerWithApi(t, { set }), /no_auth is for loopback only/)
+})

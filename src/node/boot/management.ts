@@ -22,7 +22,7 @@ import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { controlSocketName, prepareSocketPlace } from '../data-dir/socket-place.ts'
-import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
+import { hostsOfApi, hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { accountOperations } from '../api/accounts.ts'
 import { apiTokens } from '../admins/api-tokens.ts'
 import { PasswordHasher } from '../admins/password-hashing.ts'
@@ -36,6 +36,8 @@ import { type HttpAddress, type HttpPlace, HttpEndpoint } from '../api/http-endp
 export interface RunningManagement {
   /** Its HTTP address; undefined: not served. */
   readonly address: HttpAddress | undefined
+  /** The address of `dashboard.bind`, if the page has one. */
+  readonly pageAddress?: HttpAddress | undefined
   /** Created at this start because none was set: must be shown once. */
   readonly newPassword: NewPassword | undefined
   /** Consumer of `http_server`. */
@@ -66,12 +68,18 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   const operations = { ...dependencies.operations, accounts: accounts.operations }
   const dashboardFiles = new DashboardFiles(join(dependencies.installationRoot, 'dist', 'dashboard'))
   const { dashboardSocket: mqttSocket } = dependencies
-  const http = new HttpEndpoint(
-    (settings) => createManagementServer({ operations, log, dashboardFiles, mqttSocket, ...settings }),
-    log,
-  )
-  const problem = (await problemOfExposure(config, log)) ?? (await http.change(placeOf(config, config), inForce))
-  if (problem !== undefined) return problem
+  const create = (settings: ManagementSettings): ManagementServer =>
+    createManagementServer({ operations, log, dashboardFiles, mqttSocket, ...settings })
+  const http = new HttpEndpoint(create, log)
+  const page = new HttpEndpoint(create, log)
+  const problem =
+    (await problemOfExposure(config, log)) ??
+    (await http.change(placeOf(config, config), inForce)) ??
+    (await page.change(placeOfPage(config, config), inForce))
+  if (problem !== undefined) {
+    await Promise.all([http.close(), page.close()])
+    return problem
+  }
   accounts.take(config)
   const socket = createManagementServer({
     operations,
@@ -86,11 +94,14 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
     get address() {
       return http.address
     },
+    get pageAddress() {
+      return page.address
+    },
     newPassword,
-    owner: ownerOf(dependencies, { accounts, http, socket }),
+    owner: ownerOf(dependencies, { accounts, http, page, socket, inForce }),
     close: async () => {
       accounts.authQueue.close()
-      await Promise.all([http.close(), closeSocket()])
+      await Promise.all([http.close(), page.close(), closeSocket()])
       // Waiting clients were disconnected; checking all of their passwords would take many seconds.
       accounts.work.close()
     },
@@ -104,12 +115,17 @@ function atSocket(settings: ManagementSettings): ManagementSettings {
 interface Parts {
   readonly accounts: AdminAccounts
   readonly http: HttpEndpoint
+  /** `dashboard.bind` */
+  readonly page: HttpEndpoint
+  readonly inForce: ManagementSettings
   readonly socket: ManagementServer
 }
 
 /** Always called: the file with the key of tokens may have changed. */
-function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, http, socket }: Parts): ConfigConsumer {
+function ownerOf({ config: atStart, log }: ManagementDependencies, parts: Parts): ConfigConsumer {
+  const { accounts, http, page, socket } = parts
   let taken = JSON.stringify(atStart.http)
+  let before = { place: placeOfPage(atStart, atStart), settings: parts.inForce }
   return {
     owns: (key) => key.startsWith('http_server.') || key.startsWith('dashboard.'),
     isAlwaysApplied: true,
@@ -120,14 +136,26 @@ function ownerOf({ config: atStart, log }: ManagementDependencies, { accounts, h
       if ('problem' in settings) return settings
       const problem = accounts.problemOfOwn(config) ?? (await problemOfExposure(config, log))
       if (problem !== undefined) return problem
-      const unserved = await http.change(placeOf(config, atStart), settings)
-      if (unserved !== undefined) return unserved
+      const place = placeOfPage(config, atStart)
+      const unserved = (await page.change(place, settings)) ?? (await http.change(placeOf(config, atStart), settings))
+      if (unserved !== undefined) {
+        await page.change(before.place, before.settings)
+        return unserved
+      }
+      before = { place, settings }
       socket.change(atSocket(settings))
       accounts.take(config)
       taken = wanted
       return undefined
     },
   }
+}
+
+/** Returns undefined if the page has no listener of its own. */
+function placeOfPage({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
+  const bind = http.dashboard?.bind
+  if (!http.isEnabled || bind === undefined) return undefined
+  return { hosts: bind.host === undefined ? hostsOfPort(atStart) : [bind.host], port: bind.port, isNamed: true }
 }
 
 /** undefined: not served over HTTP. The address for a port without a host is fixed at the start. */
@@ -223,7 +251,7 @@ function refusesOwn({ http }: GodwitConfig): boolean {
 export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 'warn'>): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
-  const hosts = http.host === undefined ? hostsOfPort(config) : [http.host]
+  const hosts = hostsOfApi(config)
   const isLoopback = (await Promise.all(hosts.map(isLoopbackHost))).every(Boolean)
   if (http.authType === 'no_auth' && !isLoopback) {
     return { problem: 'http_server.auth_type: no_auth is for loopback only: set http_server.ip_addr = "127.0.0.1"' }

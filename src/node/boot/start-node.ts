@@ -15,7 +15,7 @@ import { type AuditLog, openAuditLog, reloadWithAudit } from '../observe/audit-l
 import { type AccessRecords, type AccessRecordsDependencies, openAccessRecords } from '../records/access-records.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
 import { type DirectoryLock, lockDirectory } from '../data-dir/directory-lock.ts'
-import { hostsOfPort, type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
+import { hostsOfApi, type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
 import { exposureWarnings } from './exposure-warnings.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
@@ -72,7 +72,7 @@ export interface RunningNode {
   readonly listeners: readonly ListenerAddress[]
   readonly log: Logger
   /** The management API. */
-  readonly management: Pick<RunningManagement, 'address' | 'newPassword'>
+  readonly management: Pick<RunningManagement, 'address' | 'pageAddress' | 'newPassword'>
   /** Shared counters of all shards, for `readCounters`. */
   readonly counters: SharedArrayBuffer
   /** Resolves with an error text when the node cannot continue: then call `stop` and end the process with 1. */
@@ -163,7 +163,7 @@ async function startOnLog(
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
-  const apiHosts = config.http.host === undefined ? hostsOfPort(config) : [config.http.host]
+  const apiHosts = hostsOfApi(config)
   for (const warning of exposureWarnings(
     config,
     [...listeners, ...gated.plan.map(({ listener }) => listener)],

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { dashboardSocketName, prepareSocketPlace, type SocketPlace } from '../data-dir/socket-place.ts'
-import { hostsOfPort, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
+import { hostsOfApi, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
 
 /** One per node. */
 export class DashboardListener {
@@ -35,7 +35,7 @@ export class DashboardListener {
     const { path } = this
     if (path === undefined || !http.isEnabled || http.dashboard === undefined) return []
     const { listener, allowedOrigins } = http.dashboard
-    const hosts = http.host === undefined ? hostsOfPort({ node: this.#node }) : [http.host]
+    const hosts = hostsOfApi({ node: this.#node, http })
     // Through a reverse proxy of this machine, clients of other machines connect.
     const isLoopback = allowedOrigins.length === 0 && hosts.every(isLoopbackHost)
     return [{ ...listener, host: path, isLoopback, isOnlyReachedLocally: isLoopback }]

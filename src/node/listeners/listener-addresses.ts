@@ -126,6 +126,14 @@ export function isLoopbackAddress(address: string): boolean {
   return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
 }
 
+/** Where page and API are served. */
+export function hostsOfApi(config: Pick<GodwitConfig, 'node' | 'http'>): readonly string[] {
+  const { host, dashboard } = config.http
+  const ofApi = host === undefined ? hostsOfPort(config) : [host]
+  if (dashboard?.bind === undefined) return ofApi
+  return [...ofApi, ...(dashboard.bind.host === undefined ? hostsOfPort(config) : [dashboard.bind.host])]
+}
+
 /** Hosts to try in order: the next one only if the machine does not have the one before. */
 export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
   return listener.host === undefined ? hostsOfPort(config) : [listener.host]
