@@ -341,7 +341,11 @@ export class AccessControl {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
     const { namespace, username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
-      return this.#refuse(attempt, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
+      return this.#refuse(
+        attempt,
+        reasonCodes.notAuthorized,
+        'auth.chain has no authenticator that could accept a client',
+      )
     }
     const isOwn = connection.listener.authentication !== undefined
     // The name belongs to a SCRAM user, and rules for the name concern that user.

@@ -344,7 +344,7 @@ export class Bridge implements LinkCallbacks {
     if (refusal !== undefined) return this.#fail(refusal)
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
     if (!packet.sessionPresent && this.#connack.sessionPresent)
-      return this.#fail('the session here is gone, and that of the other side begins anew')
+      return this.#fail('the local session is lost, so the session at the remote broker is restarted')
     this.#begin({ local: this.#local, remote: this.#remote, connack: this.#connack, localConnack: packet })
   }
 

@@ -272,7 +272,7 @@ function checkJwt({ jwt }: AuthValues, complain: ReportError): void {
     complain('auth.jwt.secret', 'the secret is not base64', 'write it in base64, or set secret_encoding = text')
   } else if (secretBytes(jwt).length < minSecretBytes) {
     const message = `the secret has fewer than ${minSecretBytes} bytes`
-    complain('auth.jwt.secret', message, 'take a longer one: whoever has a token can try to guess it')
+    complain('auth.jwt.secret', message, 'use a longer one: anyone who has a token can try to guess it')
   }
 }
 

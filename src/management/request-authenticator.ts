@@ -231,7 +231,7 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
 const loginHint = 'send them as HTTP Basic, or a token as Bearer'
 
 const wellKnownPasswordText =
-  'that is a password that everybody tries first: set another one as http_server.password, or by godwit ctl admins reset'
+  'this is a well-known password: set another one as http_server.password, or by godwit ctl admins reset'
 
 function wrongCredentials(): ApiError {
   return refuseFor('BAD_API_KEY_OR_SECRET', 'user name or password is wrong')

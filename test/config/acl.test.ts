@@ -128,7 +128,7 @@ describe('an acl.conf of EMQX', () => {
     )
     assert.equal(faults.length, 3)
     assert.match(faults[0] ?? '', /^acl\.conf:2:2: auth\.acl\.file: a rule begins with allow or deny/)
-    assert.match(faults[1] ?? '', /^acl\.conf:3:8: .*whom the rule is about is all/)
+    assert.match(faults[1] ?? '', /^acl\.conf:3:8: .*the subject of a rule is all/)
     assert.match(faults[2] ?? '', /^acl\.conf:4:23: .*the list of topics is empty/)
   })
 

@@ -1,10 +1,10 @@
-// Words that the glossary replaces do not come back: in documents, in comments, in log events, in names.
+// Words that the glossary replaces do not come back: in documents, in comments, in texts for users, in log events, in names.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { parseSync } from 'oxc-parser'
+import { parseSync, Visitor } from 'oxc-parser'
 import { findLogEvents } from './log-events.ts'
 import { checkout, markdownFiles, proseLines, readPage, type Finding } from './markdown.ts'
 import { documentsToRewrite, modulesToRewrite, replacedInNames, replacedInProse } from './replaced-terms.ts'
@@ -39,6 +39,13 @@ test('no comment in src/ uses a word that the glossary replaces', () => {
   )
 })
 
+test('no text in src/ for users uses a word that the glossary replaces', () => {
+  assert.deepEqual(
+    sources.flatMap((file) => findInStrings(file, readFileSync(join(checkout, file), 'utf8'))),
+    [],
+  )
+})
+
 test('no log event uses a word that the glossary replaces', () => {
   const events = [...findLogEvents(join(checkout, 'src'))]
   assert.deepEqual(
@@ -65,6 +72,14 @@ test('a replaced word is found in prose, and not in code', () => {
   assert.deepEqual(
     findInComments('a.ts', "const nobody = 'nobody'\n/** Whoever\n * waits. */").map(({ line }) => line),
     [2],
+  )
+})
+
+test('a replaced word is found in texts, and not in values', () => {
+  const text = "say('nobody', `${n} for\\n  everybody`)\nsay('`nobody` is a value')\nsay('nobody knows')"
+  assert.deepEqual(
+    findInStrings('a.ts', text).map(({ line, text: word }) => `${line} ${word}`),
+    ['1 everybody', '3 nobody'],
   )
 })
 
@@ -99,6 +114,25 @@ function findInComments(file: string, text: string): Finding[] {
     const line = text.slice(0, start).split('\n').length
     return value.split('\n').flatMap((part, index) => findInLine(file, line + index, part))
   })
+}
+
+/** Strings with a space: messages of the API, alarms, log lines, help. Others are values and keys. */
+function findInStrings(file: string, text: string): Finding[] {
+  const { program } = parseSync(file, text)
+  const findings: Finding[] = []
+  const add = (start: number, value: string): void => {
+    if (!value.includes(' ')) return
+    findings.push(...findInLine(file, text.slice(0, start).split('\n').length, value))
+  }
+  new Visitor({
+    Literal: ({ start, value }) => {
+      if (typeof value === 'string') add(start, value)
+    },
+    TemplateElement: ({ start, value }) => {
+      add(start, value.cooked ?? '')
+    },
+  }).visit(program)
+  return findings
 }
 
 function exportedNames(text: string): string[] {

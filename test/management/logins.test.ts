@@ -101,7 +101,7 @@ test('an account whose kept password everybody tries is told so in place of a to
   const hardened = await startBrokerWithApi(t, { dataDirectory: before.dataDirectory })
   const refused = await logIn(hardened, 'ann', 'changeme')
   assert.deepEqual(said(refused), [401, 103, 'BAD_USERNAME_OR_PWD'])
-  assert.match(refused.json.message, /everybody tries first: set another one/)
+  assert.match(refused.json.message, /this is a well-known password: set another one/)
 })
 
 const kept = async (name: string, password: string) =>

@@ -155,11 +155,11 @@ test('a key file that is needed and missing, holds no key or the private one kee
 
 test('a password that everybody tries first is warned about on loopback and opens nothing beyond', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.password=public'] })
-  await broker.process.until(/everybody tries that password first/)
+  await broker.process.until(/this is a well-known password/)
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
   const change = { method: 'POST', body: { data: { msq_len: 5 } }, as: 'admin:public' } as const
   const { data } = (await broker.ask('/api/v4/reload', change)).json
-  assert.match(data.warnings.join(), /http_server\.password: everybody tries that password first; set one/)
+  assert.match(data.warnings.join(), /http_server\.password: this is a well-known password; set one/)
   const open = ['http_server.password=public', 'http_server.ip_addr="0.0.0.0"']
   const said = await failToStart(t, open)
   assert.match(said, /http_server\.password.*not opened to others/)

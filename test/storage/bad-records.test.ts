@@ -23,7 +23,7 @@ describe('a bad record', () => {
     assert.deepEqual(await readAll(store, { kind: 'queued', clientId: 'client' }), [three[0], three[2]])
     await store.close()
     const file = `${stage.directory}.damaged-records`
-    const text = `1 stored record is damaged (queued: the checksum is wrong) and set aside in ${file}: not used any more.`
+    const text = `1 stored record is damaged (queued: the checksum is wrong) and quarantined in ${file}: they are not used any more.`
     assert.deepEqual(stage.alarms, [{ alarm: 'records-damaged', text }])
     assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), {
       reason: 'the checksum is wrong',

@@ -99,7 +99,7 @@ export class ScramExchange {
     const clientKey = xor(final.proof, signature)
     const shown = hash(hashNames[algorithm], clientKey, 'buffer')
     const isRight = shown.length === record.storedKey.length && timingSafeEqual(shown, record.storedKey)
-    if (!isKnown) return failed('nobody knows this user')
+    if (!isKnown) return failed('the user is unknown')
     if (!isRight) return failed('the password is wrong')
     // The current record is used, which may differ from that at the start.
     const present = this.#dependencies.find(record.username)

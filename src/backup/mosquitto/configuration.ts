@@ -159,7 +159,7 @@ const reasons: Readonly<Record<string, string>> = {
   address: bridge,
   addresses: bridge,
   topic: bridge,
-  plugin: 'plugins are not taken over; users and rules of the dynamic security plugin have to be made anew',
+  plugin: 'plugins are not taken over; users and rules of the dynamic security plugin have to be created again',
   auth_plugin: 'plugins are not taken over',
   include_dir: 'run the import with each of its files',
   persistent_client_expiration: 'set mqtt.session_expiry_interval',

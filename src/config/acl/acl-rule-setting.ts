@@ -100,7 +100,7 @@ function subjectOf(found: Fields): AclSubject | { readonly problem: string } {
       if ('problem' in read) return { problem: `${join}: ${read.problem}` }
       conditions.push(read)
     }
-    if (conditions.length === 0) return { problem: `${join} is empty: leave it out where the rule is about everybody` }
+    if (conditions.length === 0) return { problem: `${join} is empty: leave it out if the rule applies to all clients` }
     parts.push(join === 'and' ? allOf(conditions) : anyOf(conditions))
   }
   return allOf(parts)

@@ -81,7 +81,7 @@ function subjectOf(term: Term): AclSubject {
 }
 
 const subjectWords =
-  'whom the rule is about is all, {user, "u"}, {client, "c"}, {ipaddr, "10.0.0.0/8"}, {ipaddrs, [...]}, {\'and\', [...]} or {\'or\', [...]}'
+  'the subject of a rule is all, {user, "u"}, {client, "c"}, {ipaddr, "10.0.0.0/8"}, {ipaddrs, [...]}, {\'and\', [...]} or {\'or\', [...]}'
 
 function topicsOf(term: Term): AclTopic[] {
   const items = term.kind === 'list' ? term.items : [term]

@@ -43,7 +43,7 @@ export function checkListeners(
     faults.push(...checkMountpoint(listener, places))
     if (listener.namespace !== undefined && namespaces === undefined) {
       const key = keyOf(listener, 'namespace', places)
-      const message = 'nobody is asked for a namespace'
+      const message = 'namespaces are not enabled'
       faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
     }
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
@@ -85,7 +85,8 @@ export function warnOfProxies(
     const setting = proxySettingOf(listener)
     const host = listener.host ?? node.defaultListenerAddress ?? 'localhost'
     if (setting === undefined || !/^(?:127\.|::1$|localhost$)/.test(host)) return []
-    const message = 'strangers are let in from this machine, and by the proxy others come as such'
+    const message =
+      'unauthenticated clients are accepted from this machine, and behind the proxy all clients may seem to be on it'
     const key = keyOf(listener, setting, places)
     return [
       configErrorAt(placeOf(listener, setting, places), key, message, 'set auth.allow_anonymous to true or false'),
@@ -154,15 +155,16 @@ function checkTls(
       faults.push(fault(`${below}keyfile`, 'there is a certificate without its key', 'set keyfile'))
   }
   for (const { name, serverName } of tls.byServerName) {
-    if (serverName === '') faults.push(fault(`sni.${name}.server_name`, 'nobody can ask for it', 'set server_name'))
+    if (serverName === '')
+      faults.push(fault(`sni.${name}.server_name`, 'no client can ask for an empty name', 'set server_name'))
   }
   if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name one at least'))
   if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
-    faults.push(fault('fail_if_no_peer_cert', 'nobody is asked for a certificate', 'set verify_peer = true'))
+    faults.push(fault('fail_if_no_peer_cert', 'clients are not asked for a certificate', 'set verify_peer = true'))
   }
   if (tls.verifyPeer && tls.caFile === undefined) {
     const hint = 'set cacertfile to the authorities that sign for your clients'
-    faults.push(fault('verify_peer', 'client certificates are believed by nobody', hint))
+    faults.push(fault('verify_peer', 'no client certificate can be accepted', hint))
   }
   return faults
 }

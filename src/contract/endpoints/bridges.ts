@@ -71,7 +71,10 @@ const status = Type.Object({
     Type.Number({ minimum: 0, description: 'Seconds since the oldest of them was published; null: none.' }),
   ),
   lag: Type.Number({ minimum: 0, description: 'Seconds that the remote broker is behind; 0: nothing waits for it.' }),
-  spool_dropped: Type.Integer({ minimum: 0, description: 'For which there was no room, or that were too old.' }),
+  spool_dropped: Type.Integer({
+    minimum: 0,
+    description: 'Messages that were dropped because the queue was full or they had expired.',
+  }),
   spool_drops: Type.Record(text, count, { description: 'The same by reason.' }),
   passed_on: Type.Integer({
     minimum: 0,

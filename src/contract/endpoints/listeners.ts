@@ -12,7 +12,7 @@ const listener = Type.Object({
   current_conns: Type.Integer({ minimum: 0, description: 'Connections that are open.' }),
   running: Type.Boolean({ description: 'It accepts connections; false: it was stopped.' }),
   shutdown_count: Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
-    description: 'Connections that came to nothing, by reason; `refused` are those turned away at the door.',
+    description: 'Connections that came to nothing, by reason; `refused` are those refused before the first packet.',
   }),
 })
 

@@ -56,7 +56,9 @@ const receipt = Type.Object({
   matched: count('Sessions that were to have it; one member of each shared subscription.'),
   sent: count('Those whose clients it is on its way to.'),
   queued: count('Those that it waits for: the client is away, or has as much as it takes.'),
-  dropped: count('Those that it was given up for; where the oldest message of a full queue goes, that one counts.'),
+  dropped: count(
+    'Sessions for which it was dropped; where the oldest message of a full queue is dropped, that one counts.',
+  ),
   missed: count('Those that get QoS 0 and are away.'),
   elsewhere: Type.Object(
     { matched: count('Part of `matched`.'), sent: count('Part of `sent`.'), queued: count('Part of `queued`.') },

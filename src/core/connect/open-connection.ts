@@ -130,7 +130,7 @@ function refuseQuota(state: BrokerState, connection: Connection, clientId: strin
 /** [MQTT5-3.1.2-24] Refuses a client whose Maximum Packet Size is smaller than the CONNACK that it must receive. */
 function refusePacketTooLarge(state: BrokerState, connection: Connection, clientId: string): void {
   const reason = reasonCodes.packetTooLarge
-  const text = 'the maximum packet size of the client has no room for CONNACK'
+  const text = 'the maximum packet size of the client is too small for CONNACK'
   refuseConnect(state, connection, { code: reason, reason, clientId, text })
 }
 

@@ -40,7 +40,7 @@ export function askForAuth(
     authenticationData,
   )
   if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
-    const text = 'the maximum packet size of the client has no room for AUTH'
+    const text = 'the maximum packet size of the client is too small for AUTH'
     return refuseConnection(state, connection, clientId, { reason: reasonCodes.packetTooLarge, text })
   }
   sendPacket(state, connection, packet, false)
@@ -132,7 +132,7 @@ export function handleReauthenticationResult(
   const reason = isOver ? reasonCodes.success : reasonCodes.continueAuthentication
   const packet = authPacket(reason, now.authenticationMethod, verdict.authenticationData)
   if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
-    const text = 'the maximum packet size of the client has no room for AUTH'
+    const text = 'the maximum packet size of the client is too small for AUTH'
     return endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
   }
   sendPacket(state, connection, packet, false)

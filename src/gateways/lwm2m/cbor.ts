@@ -61,7 +61,7 @@ class Reader {
 
   #take(count: number): Buffer {
     const end = this.#at + count
-    if (end > this.#bytes.length) throw new RangeError('cut off')
+    if (end > this.#bytes.length) throw new RangeError('truncated')
     const part = this.#bytes.subarray(this.#at, end)
     this.#at = end
     return part

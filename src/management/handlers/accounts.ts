@@ -126,7 +126,7 @@ export function refusalOfPassword(accounts: AccountOperations, name: string, pas
     )
   }
   if (!accounts.isWellKnown(name, password)) return undefined
-  return refuse('invalidParameter', 'that is a password that everybody tries first: take another one')
+  return refuse('invalidParameter', 'this is a well-known password: choose another one')
 }
 
 function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {

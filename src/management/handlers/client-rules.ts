@@ -64,7 +64,7 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
       if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
         return refuse('invalidParameter', 'as is clientid, username or peerhost')
       }
-      return doneOr(await rules.deleteBan({ as, who }), 'nobody is banned by this name')
+      return doneOr(await rules.deleteBan({ as, who }), 'there is no ban with this value')
     },
   }
 }

@@ -15,8 +15,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
       if (isLegal === undefined) return refuse('invalidTopic', `"${topic}" is nothing to ${action} to`)
       const doing = { clientId, action, topic, qos: qos as QoS, username, address }
       const explained = await operations.explain(doing)
-      if (explained === undefined)
-        return refuse('rpcError', 'the part of the broker that has this client did not answer')
+      if (explained === undefined) return refuse('rpcError', 'the shard of this client did not answer')
       return { code: 0, data: explanationOf(doing, explained) }
     },
     list_dropped: async ({ query }) => {
@@ -51,7 +50,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
     },
     client_timeline: async ({ params }) => {
       const moments = await operations.timelineOf(params.clientid)
-      if (moments === undefined) return refuse('rpcError', 'the part of the broker that has this client did not answer')
+      if (moments === undefined) return refuse('rpcError', 'the shard of this client did not answer')
       const data = moments.map(({ atMs, event, text, reasonCode, address, count }) => ({
         ts: atMs,
         event,

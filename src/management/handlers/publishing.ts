@@ -105,13 +105,13 @@ export function refuseFailure({ why }: OperationFailure): ApiError {
     case 'not-allowed':
       return refuse('invalidParameter', 'this is not allowed')
     case 'storage-failing':
-      return refuse('unknownError', 'the disk fails: nobody can say that this is safe; try again when it serves')
+      return refuse('unknownError', 'the disk fails: the message may not be stored; try again when the alarm has ended')
     case 'receiver-full':
       return refuse('unknownError', 'a session that is to have it holds as many messages as it may')
     case 'shard-behind':
-      return refuse('unknownError', 'a part of the broker that is to have it takes no more for now; try again later')
+      return refuse('unknownError', 'a shard that needs the message is overloaded; try again later')
     case 'no-answer':
-      return refuse('rpcError', 'the part of the broker that was asked did not answer in time')
+      return refuse('rpcError', 'a shard did not answer in time')
     default:
       return why satisfies never
   }

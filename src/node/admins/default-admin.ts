@@ -49,7 +49,7 @@ export async function generateAdminPassword(
 /** About the password in the configuration. */
 export const wellKnownPasswordText = {
   key: 'http_server.password',
-  message: 'everybody tries that password first',
+  message: 'this is a well-known password',
   hint: 'set one of your own, or none for a random one',
 } as const
 

@@ -77,13 +77,13 @@ function* ofOwnAccount({ before, after }: ConfigurationPreview): Generator<strin
   if (after.node.securityProfile !== 'hardened' || password === undefined) return
   if (password === before.http.password && username === before.http.username) return
   if (isWellKnownPassword(username, password)) {
-    yield `http_server.password: ${username} has a password that everybody tries first; with the profile hardened it opens the API on this machine only`
+    yield `http_server.password: ${username} has a well-known password; with the profile hardened it opens the API on this machine only`
   }
 }
 
 function* ofNamespaces({ before, after }: ConfigurationPreview): Generator<string> {
   if (before.namespaces === undefined && after.namespaces !== undefined) {
-    yield 'namespaces.enable: nobody is asked for a namespace before the next start; until then clients come in as those of none'
+    yield 'namespaces.enable: namespaces are required only after the next start; until then clients connect without one'
   }
 }
 
@@ -102,7 +102,7 @@ export async function wellKnownAccounts(
     for (const tried of new Set(['public', name])) {
       if (!(await work.isPassword(tried, password, ''))) continue
       found.push(
-        `the account ${JSON.stringify(name)} has a password that everybody tries first: with the profile hardened it cannot log in`,
+        `the account ${JSON.stringify(name)} has a well-known password: with the profile hardened it cannot log in`,
       )
     }
   }

@@ -25,7 +25,7 @@ export async function quarantineText(store: Store, dataDirectory: string, suspec
     return `${what}: it was taken out of the store and is in ${path}.`
   } catch (error) {
     // The shard is restarted anyway, because its other clients need it.
-    return `${what} and could not be set aside: ${error instanceof Error ? error.message : String(error)}.`
+    return `${what} and could not be quarantined: ${error instanceof Error ? error.message : String(error)}.`
   }
 }
 

@@ -111,7 +111,7 @@ function openNothing(): void {
 }
 
 function descriptorText(code: 'EMFILE' | 'ENFILE', { count }: OpenFiles): string {
-  const consequence = 'clients that are there are served, others are turned away or wait'
+  const consequence = 'connected clients are served, new ones are refused or wait'
   return code === 'EMFILE'
     ? `no file can be opened any more, ${count ?? 'as many as the system allows'} are open: ${consequence}; raise the open-file limit (ulimit -n)`
     : `the machine can open no file any more: ${consequence}; look which program has so many open`

@@ -76,11 +76,11 @@ export class ResourceMonitor {
       return alarms.raise('disk-unreadable', `the disk under ${dataDirectory}: ${(error as Error).message}`)
     }
     alarms.over('disk-unreadable', 'it can be looked at again')
-    if (this.#diskFreeBytes >= minFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
+    if (this.#diskFreeBytes >= minFreeBytes) return alarms.over('disk-full', 'the disk has enough free space again')
     const isSaid = alarms.active().some(({ name }) => name === 'disk-full')
     if (isSaid && this.#diskFreeBytes > this.#saidFreeBytes / 2) return
     this.#saidFreeBytes = this.#diskFreeBytes
-    const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: make room on it`
+    const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: free some space`
     alarms.raise('disk-full', text)
   }
 

@@ -73,7 +73,7 @@ export class ListenerFactory {
     this.#refusals = new RefusalLog(dependencies.log)
     this.#full = new TransientAlarm(dependencies, {
       name: 'connections',
-      over: 'nobody is turned away for want of room any more',
+      over: 'connections are no longer refused',
     })
     this.#failing = new TransientAlarm(dependencies, { name: 'listener', over: 'connections can be accepted again' })
   }
@@ -155,8 +155,8 @@ export class ListenerFactory {
   get #limitReached(): string {
     const { limit, isOutOfDescriptors } = this.#dependencies.budget
     if (isOutOfDescriptors)
-      return 'nearly as many files are open as may be, and more connections are turned away; raise the open-file limit'
-    return `all ${limit} connections are taken and more are turned away; raise limits.max_connections or the open-file limit`
+      return 'nearly as many files are open as the process may open, so new connections are refused; raise the open-file limit'
+    return `all ${limit} connections are in use and new ones are refused; raise limits.max_connections or the open-file limit`
   }
 
   #gateOf(listener: ShardListener): TlsUpgrade {

@@ -132,7 +132,7 @@ function entryOf(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
     case 'keep-alive-gap':
       return entry('keep-alive-gap', {
         atMs,
-        text: 'silent for longer than its keep alive, and not yet given up',
+        text: 'no packet for longer than its keep alive; the connection is not closed yet',
         connection: event.connection,
       })
     default:

@@ -89,7 +89,7 @@ export class BadRecords {
     const example = first === undefined ? '' : `${kindOfKey(first.entry[0]) ?? 'unknown'}: ${first.reason}`
     try {
       await this.#quarantine(damaged)
-      const text = `${countOf(damaged.length)} damaged (${example}) and set aside in ${file}: not used any more.`
+      const text = `${countOf(damaged.length)} damaged (${example}) and quarantined in ${file}: they are not used any more.`
       onAlarm({ alarm: 'records-damaged', text })
     } catch (error) {
       // The records remain, unused, and are found again by the next read.

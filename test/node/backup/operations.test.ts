@@ -220,7 +220,7 @@ test('one node with all operations on it', async (t) => {
       /every client is denied/,
       /salt as suffix/,
       /its own node\.shards/,
-      /namespaces\.enable: nobody is asked/,
+      /namespaces\.enable: namespaces are required/,
     ]) {
       assert.match(said, words)
     }

@@ -19,6 +19,6 @@ export const listenerCommands: readonly CtlCommand[] = [
     description: 'disconnect the clients of a listener and open it again',
     arguments: ['<identifier>'],
     run: ({ client, words: [identifier = ''] }) =>
-      doneAs(client.restart_listener({ params: { identifier } }), `${identifier} is open anew`),
+      doneAs(client.restart_listener({ params: { identifier } }), `${identifier} is restarted`),
   },
 ]

@@ -11,7 +11,7 @@ const moment = Type.Optional(
 const entry = Type.Object({
   at: Type.String({ description: 'RFC 3339.' }),
   at_ms: Type.Integer(),
-  username: Type.String({ description: 'Account, application id, whom a token is about; `local` over the socket.' }),
+  username: Type.String({ description: 'Account, API key or subject of a token; `local` over the socket.' }),
   by: Type.String({ description: '`account`, `api-key`, `token`, `socket`, `nobody`, `signal`.' }),
   role: Type.String(),
   namespace: Type.Union([Type.String(), Type.Null()], { description: 'That it was about; null: the whole broker.' }),

@@ -51,7 +51,7 @@ export const namespaceEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/namespaces',
-    summary: 'Makes a namespace known before anybody belongs to it.',
+    summary: 'Creates a namespace before a client or account belongs to it.',
     body: Type.Object({ namespace: name }),
     reply,
     access: 'change',

@@ -37,7 +37,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
     },
     remove_user: async ({ params: { username: name }, caller }) => {
       if (caller.by === 'account' && caller.name === name) {
-        return refuseFor('NOT_ALLOWED', 'nobody takes the account away that they are signed in with')
+        return refuseFor('NOT_ALLOWED', 'you cannot delete the account that you are signed in with')
       }
       return answerOf(await accounts.deleteUser(name, caller), name)
     },

@@ -1,4 +1,4 @@
-// The doors of the real program: who is let in, who is not, and what the operator hears of it.
+// Access to the listeners of the real program: which clients are accepted, and what the administrator is told.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -80,7 +80,7 @@ describe('a TLS listener', () => {
     ['listeners.ssl.keyfile = c', 'listeners.ssl.certfile: there is a key without a certificate; set certfile'],
     [
       'listeners.ssl { certfile = c, keyfile = k, sni.shop { certfile = c, keyfile = k } }',
-      'listeners.ssl.sni.shop.server_name: nobody can ask for it; set server_name',
+      'listeners.ssl.sni.shop.server_name: no client can ask for an empty name; set server_name',
     ],
     [
       'listeners.ssl { certfile = c, keyfile = k, sni.shop { server_name = a, certfile = c } }',
@@ -88,11 +88,11 @@ describe('a TLS listener', () => {
     ],
     [
       'listeners.ssl { certfile = c, keyfile = k, fail_if_no_peer_cert = true }',
-      'listeners.ssl.fail_if_no_peer_cert: nobody is asked for a certificate; set verify_peer = true',
+      'listeners.ssl.fail_if_no_peer_cert: clients are not asked for a certificate; set verify_peer = true',
     ],
     [
       'listeners.ssl { certfile = c, keyfile = k, verify_peer = true }',
-      'listeners.ssl.verify_peer: client certificates are believed by nobody; set cacertfile to the authorities that sign for your clients',
+      'listeners.ssl.verify_peer: no client certificate can be accepted; set cacertfile to the authorities that sign for your clients',
     ],
   ]
   for (const [text, message] of faulty) {
@@ -172,7 +172,10 @@ describe('the door of a listener', () => {
   ] as const) {
     test(`[bad-input 31] behind a proxy on this machine that names clients ${what}: strangers are warned about`, () => {
       const [warning, ...others] = warningsOf(text)
-      assert.match(warning ?? '', /: strangers are let in from this machine, .*; set auth\.allow_anonymous/)
+      assert.match(
+        warning ?? '',
+        /: unauthenticated clients are accepted from this machine, .*; set auth\.allow_anonymous/,
+      )
       assert.deepEqual(others, [])
       for (const more of [
         'auth.allow_anonymous = true',
