@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import type { Page } from 'playwright-core'
-import { type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 async function done(page: Page, what: RegExp | string): Promise<void> {
@@ -227,3 +227,36 @@ async function shareHostile(t: { after(end: () => unknown): void }): Promise<Bro
   await hostile.publishAsync('hostile/\u202egnp.exe', '<b onclick="alert(1)">\u202eclick</b>', { retain: true, qos: 1 })
   return broker
 }
+
+test('one list of access rules has pages', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const rules = Array.from({ length: 60 }, (_, number) => ({
+    username: `user-${String(number).padStart(2, '0')}`,
+    topic: 'a/#',
+    action: 'sub',
+    access: 'allow',
+  }))
+  assert.equal((await broker.ask('/api/v4/acl', { method: 'POST', body: rules })).status, 200)
+  const opened = await openAt(t, broker, '#/access?tab=rules')
+  const { page } = opened
+  const table = page.getByRole('table', { name: 'Rules' })
+  await table.getByText('user-59').waitFor()
+  await page.getByLabel('List').selectOption('username')
+  const pages = page.getByRole('navigation', { name: 'Pages' })
+  await pages.getByText('60 rows').waitFor()
+  const seen = new Set<string>()
+  for (;;) {
+    const rows = await table.getByRole('row').allTextContents()
+    for (const row of rows) for (const [name] of row.matchAll(/user-\d\d/g)) seen.add(name)
+    const next = pages.getByRole('button', { name: 'Next page' })
+    if (await next.isDisabled()) break
+    const [, first = ''] = rows
+    await next.click()
+    await table
+      .getByText(/user-\d\d/.exec(first)?.[0] ?? '')
+      .first()
+      .waitFor({ state: 'detached' })
+  }
+  assert.equal(seen.size, 60)
+  assertQuiet(opened)
+})

@@ -41,6 +41,6 @@ describe('the overview', () => {
     assert.ok(bytes.length >= 4 && bytes.every((size) => size > 0), String(bytes))
     const sum = bytes.reduce((one, other) => one + other)
     t.diagnostic(`${bytes.length} files, ${sum} bytes`)
-    assert.ok(sum <= 80 * 1_024, `${sum} bytes: ${bytes}`)
+    assert.ok(sum <= 80 * 1_024, `${sum} bytes: ${bytes.join()}`)
   })
 })

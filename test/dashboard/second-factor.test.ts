@@ -6,7 +6,7 @@ import { assertQuiet, openAt } from './browser.ts'
 
 /** RFC 4648 6. */
 function bytesOfBase32(text: string): Uint8Array {
-  const bits = [...text].map((letter) =>
+  const bits = Array.from(text, (letter) =>
     'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
   )
   return Uint8Array.from(bits.join('').match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2))

@@ -1,10 +1,11 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
-import { Select, TextField, Toolbar } from '../parts/fields.tsx'
+import { RouteSelect, Select, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
+import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
 import { DataTable } from '../parts/table.tsx'
-import { api, may, type Result, textOf } from '../state/api.ts'
+import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -15,6 +16,8 @@ import { queryValue } from '../state/router.ts'
 const kinds = ['all', 'username', 'clientid'] as const
 type Who = (typeof kinds)[number]
 
+const listTitles = { all: 'rulesForAll', username: 'rulesOfUsers', clientid: 'rulesOfClients' } as const
+
 interface Rule {
   readonly who: Who
   readonly name: string
@@ -23,11 +26,17 @@ interface Rule {
   readonly access: 'allow' | 'deny'
 }
 
-/** Of each of the three lists; what is beyond is reached by `godwit ctl acl`. */
+/** Of each of the three lists where all are shown together; one of them alone has pages. */
 const maxRules = 1_000
 
+interface RulePage {
+  readonly rules: readonly Rule[]
+  /** undefined: all three lists are shown. */
+  readonly meta: { readonly hasnext: boolean; readonly count?: number | undefined } | undefined
+}
+
 /** The three lists, in the order in which the broker asks them. */
-async function allRules(options: Parameters<typeof api.list_acl_all>[1]): Promise<Result<readonly Rule[]>> {
+async function allRules(options: CallOptions): Promise<Result<RulePage>> {
   const query = { limit: maxRules }
   const [byClient, byUser, all] = await Promise.all([
     api.list_acl_clientid({ query }, options),
@@ -38,12 +47,42 @@ async function allRules(options: Parameters<typeof api.list_acl_all>[1]): Promis
   if ('failure' in byUser) return byUser
   if ('failure' in all) return all
   return {
-    reply: [
-      ...byClient.reply.data.map(({ clientid: name, ...rule }) => ({ who: 'clientid' as const, name, ...rule })),
-      ...byUser.reply.data.map(({ username: name, ...rule }) => ({ who: 'username' as const, name, ...rule })),
-      ...all.reply.data.map(({ topic, action, access }) => ({ who: 'all' as const, name: '', topic, action, access })),
-    ],
+    reply: {
+      meta: undefined,
+      rules: [
+        ...byClient.reply.data.map(({ clientid: name, ...rule }) => ({ who: 'clientid' as const, name, ...rule })),
+        ...byUser.reply.data.map(({ username: name, ...rule }) => ({ who: 'username' as const, name, ...rule })),
+        ...all.reply.data.map(({ topic, action, access }) => ({
+          who: 'all' as const,
+          name: '',
+          topic,
+          action,
+          access,
+        })),
+      ],
+    },
   }
+}
+
+/** One page of one list. */
+async function rulesOf(who: Who, options: CallOptions): Promise<Result<RulePage>> {
+  const query = { page: pageNumber(), limit: rowsPerPage() }
+  if (who === 'all') {
+    const found = await api.list_acl_all({ query }, options)
+    if ('failure' in found) return found
+    const rules = found.reply.data.map(({ topic, action, access }) => ({ who, name: '', topic, action, access }))
+    return { reply: { rules, meta: found.reply.meta } }
+  }
+  if (who === 'username') {
+    const found = await api.list_acl_username({ query }, options)
+    if ('failure' in found) return found
+    const rules = found.reply.data.map(({ username: name, ...rule }) => ({ who, name, ...rule }))
+    return { reply: { rules, meta: found.reply.meta } }
+  }
+  const found = await api.list_acl_clientid({ query }, options)
+  if ('failure' in found) return found
+  const rules = found.reply.data.map(({ clientid: name, ...rule }) => ({ who, name, ...rule }))
+  return { reply: { rules, meta: found.reply.meta } }
 }
 
 function removeRule({ who, name, topic }: Rule): Promise<Result<unknown>> {
@@ -54,7 +93,9 @@ function removeRule({ who, name, topic }: Rule): Promise<Result<unknown>> {
 
 export function Rules(): JSX.Element {
   const [isAdding, setAdding] = useState(false)
-  const found = useQuery(`rules ${queryValue('namespace')}`, allRules, listMs)
+  const who = kinds.find((kind) => kind === queryValue('list'))
+  const key = JSON.stringify(['rules', who, queryValue('namespace'), pageNumber(), rowsPerPage()])
+  const found = useQuery(key, (options) => (who === undefined ? allRules(options) : rulesOf(who, options)), listMs)
   const remove = (rule: Rule): void =>
     askBefore({
       title: t('deleteTitle', { name: visible(rule.topic) }),
@@ -69,6 +110,11 @@ export function Rules(): JSX.Element {
   return (
     <>
       <Toolbar>
+        <RouteSelect
+          label={t('list')}
+          name="list"
+          options={[['', t('all')] as const, ...kinds.map((kind) => [kind, t(listTitles[kind])] as const)]}
+        />
         {may('create_acl') && (
           <button type="button" onClick={() => setAdding(true)}>
             {t('add')}
@@ -78,7 +124,7 @@ export function Rules(): JSX.Element {
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('rules')}
-        rows={found.reply}
+        rows={found.reply?.rules}
         rowKey={({ who, name, topic, action }) => JSON.stringify([who, name, topic, action])}
         rowName={({ name, topic }) => `${name} ${topic}`.trim()}
         isLoading={found.isLoading}
@@ -92,6 +138,7 @@ export function Rules(): JSX.Element {
         ]}
         actions={may('create_acl') ? [{ word: t('delete'), isDangerous: true, run: remove }] : []}
       />
+      {found.reply?.meta !== undefined && <NumberedPager meta={found.reply.meta} />}
       {isAdding && <RuleDialog onClose={() => setAdding(false)} onDone={found.reload} />}
     </>
   )
