@@ -3,30 +3,66 @@
 //   npm run fuzz:gateways -- --count 2000000 --protocol mqttsn --seed 1
 
 import { parseArgs } from 'node:util'
+import { fuzzDtls } from './fuzz-dtls.ts'
 import { fuzzedProtocols, fuzzGateway } from './fuzz-gateway.ts'
+import { fuzzStomp } from './fuzz-stomp.ts'
 
 const bytesPerMib = 1_048_576
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '2000000' },
-    /** mqttsn, coap or lwm2m; all of them where it is left out. */
+    /** mqttsn, coap, lwm2m, stomp or dtls; all of them where it is left out. */
     protocol: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
 })
 
-const wanted = fuzzedProtocols.filter((name) => values.protocol === undefined || name === values.protocol)
-if (wanted.length === 0) throw new Error(`--protocol is one of ${fuzzedProtocols.join(', ')}`)
-for (const name of wanted) {
-  const count = Number(values.count)
+interface Run {
+  readonly count: number
+  readonly seed: number
+  readonly tell: () => void
+}
+
+/** What each says of its run, by protocol. */
+const fuzzers = new Map<string, (run: Run) => string>([
+  ...fuzzedProtocols.map((name): [string, (run: Run) => string] => [name, (run) => datagramsOf(name, run)]),
+  [
+    'stomp',
+    (run) => {
+      const { errors, receipts } = fuzzStomp(run)
+      return `${run.count} frames, ${errors} answered with ERROR, ${receipts} with RECEIPT`
+    },
+  ],
+  [
+    'dtls',
+    (run) => {
+      const { opened, refused, answered, longestMs } = fuzzDtls(run)
+      return (
+        `${run.count} datagrams, ${answered} answered, none of a stranger by more than three times its length; ` +
+        `${opened} associations opened, ${refused} handshakes refused; longest ${longestMs.toFixed(1)} ms`
+      )
+    },
+  ],
+])
+
+const wanted = [...fuzzers].filter(([name]) => values.protocol === undefined || name === values.protocol)
+if (wanted.length === 0) throw new Error(`--protocol is one of ${[...fuzzers.keys()].join(', ')}`)
+for (const [name, fuzz] of wanted) {
   // From the first look on memory is warm: it may not grow with the number of datagrams.
   const heapMib: number[] = []
   const tell = (): void => void heapMib.push(process.memoryUsage().heapUsed / bytesPerMib)
-  const { malformed, answered, longestMs, slow } = fuzzGateway(name, { count, seed: Number(values.seed), tell })
+  const told = fuzz({ count: Number(values.count), seed: Number(values.seed), tell })
   const half = heapMib.slice(Math.floor(heapMib.length / 2))
   console.log(
-    `${name}: ${count} datagrams, ${malformed} malformed, ${answered} answered, none by more than three times its length; ` +
-      `longest ${longestMs.toFixed(1)} ms, ${slow} above 10 ms; heap ${Math.min(...heapMib).toFixed(1)} to ${Math.max(...heapMib).toFixed(1)} MiB, ` +
+    `${name}: ${told}; heap ${Math.min(...heapMib).toFixed(1)} to ${Math.max(...heapMib).toFixed(1)} MiB, ` +
       `at most ${Math.max(...half).toFixed(1)} MiB in the second half`,
+  )
+}
+
+function datagramsOf(name: (typeof fuzzedProtocols)[number], run: Run): string {
+  const { malformed, answered, longestMs, slow } = fuzzGateway(name, run)
+  return (
+    `${run.count} datagrams, ${malformed} malformed, ${answered} answered, none by more than three times its length; ` +
+    `longest ${longestMs.toFixed(1)} ms, ${slow} above 10 ms`
   )
 }

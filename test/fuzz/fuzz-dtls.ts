@@ -1,0 +1,82 @@
+// Mutated DTLS records and handshakes in memory: no input ends the process, is given to the gateway, or gets an answer that is
+// more than three times as long where its address has not shown itself [F8 of the gateway contract].
+
+import assert from 'node:assert/strict'
+import { DtlsWorld } from '../transports/dtls/dtls-world.ts'
+import { mutate, randomOf } from './fuzz-gateway.ts'
+
+const suites = [0xc0a8, 0xc0a4, 0x00a8, 0xd003]
+const maxSessions = 64
+/** Mutated copies of each datagram of a client. */
+const copies = 8
+const portsOfClients = 4_096
+const maxStrangerPorts = 60_000
+
+export interface FuzzedDtls {
+  readonly opened: number
+  readonly refused: number
+  readonly answered: number
+  readonly longestMs: number
+}
+
+export function fuzzDtls({
+  count,
+  seed,
+  tell,
+}: {
+  readonly count: number
+  readonly seed: number
+  readonly tell?: (done: number) => void
+}): FuzzedDtls {
+  const world = new DtlsWorld({ maxSessions, usesConnectionIds: true })
+  const random = randomOf(seed)
+  let [answered, longestMs, done, opened, refused] = [0, 0, 0, 0, 0]
+  const give = (datagram: Buffer, peer: { readonly address: string; readonly port: number }): number => {
+    const before = world.sent.length
+    const startedMs = performance.now()
+    world.server.handleDatagram(datagram, peer)
+    longestMs = Math.max(longestMs, performance.now() - startedMs)
+    const bytes = world.sent.slice(before).reduce((sum, one) => sum + one.datagram.length, 0)
+    world.sent.length = before
+    return bytes
+  }
+  const fuzz = (datagram: Buffer, port: number): void => {
+    for (let copy = 0; copy < copies && done < count; copy++, done++) {
+      if (done % 100_000 === 0) tell?.(done)
+      const mutated = mutate(datagram, random)
+      const isStranger = random(2) === 0
+      const address = isStranger ? `198.51.100.${random(250)}` : '192.0.2.1'
+      const bytes = give(mutated, { address, port: isStranger ? 1_024 + random(maxStrangerPorts) : port })
+      if (bytes > 0) answered++
+      if (isStranger)
+        assert.ok(bytes <= Math.max(64, mutated.length * 3), `${bytes} octets to ${mutated.toString('hex')}`)
+    }
+  }
+  for (let run = 0; done < count; run++) {
+    const port = 1_000 + (run % portsOfClients)
+    const client = world.client({ suite: suites[random(suites.length)] ?? 0xc0a8 })
+    client.start()
+    // Each flight of the client, whole, with mutated copies before it.
+    while (client.outbox.length > 0) {
+      for (const datagram of client.outbox.splice(0)) {
+        fuzz(datagram, port)
+        world.server.handleDatagram(datagram, { address: '192.0.2.1', port })
+      }
+      for (const { datagram } of world.sent.splice(0)) client.receive(datagram)
+    }
+    // A changed hello with a good cookie may have begun another handshake in its place.
+    if (client.isOpen) client.send('after the handshake')
+    for (const datagram of client.outbox.splice(0)) fuzz(datagram, port)
+    assert.ok(world.server.sessions <= maxSessions)
+    assert.ok(
+      world.heard.every((text) => text.endsWith('after the handshake')),
+      'what was changed on its way is given to nobody',
+    )
+    opened += world.opened.length
+    refused += world.refused.length
+    for (const list of [world.heard, world.opened, world.closed, world.refused]) list.length = 0
+    world.pass(random(1_000))
+    world.sent.length = 0
+  }
+  return { opened, refused, answered, longestMs }
+}
