@@ -1,0 +1,104 @@
+// How long an MQTT client waits for PUBACK while strangers send datagrams to the gateways of the same shard.
+//
+//   node bench/gateways/flood.ts [seconds] [datagrams per second]
+//
+// The broker, and the strangers, are processes of their own. The strangers send from many addresses of 127.0.0.0/8 what is no
+// packet, what belongs to no connection, and requests that make the gateway answer.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { connectAsync } from 'mqtt'
+
+const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+const [mqttPort, snPort, coapPort] = [28_850, 28_851, 28_852]
+const strangers = 200
+const tickMs = 10
+const pauseMs = 5
+
+async function flood(perSecond: number): Promise<void> {
+  const sockets = await Promise.all(
+    Array.from({ length: strangers }, async (_, at) => {
+      const socket = createSocket('udp4')
+      socket.bind(0, `127.0.${1 + (at >> 8)}.${1 + (at & 255)}`)
+      await once(socket, 'listening')
+      return socket
+    }),
+  )
+  const datagrams = [
+    randomBytes(40),
+    Buffer.from('0c0c0100010000313233 3435'.replaceAll(' ', ''), 'hex'),
+    Buffer.from('0a16737472616e676572', 'hex'),
+    Buffer.from('030101', 'hex'),
+    Buffer.from('40010001bb2e77656c6c2d6b6e6f776e04636f7265', 'hex'),
+  ]
+  let sent = 0
+  const beginMs = performance.now()
+  setInterval(() => {
+    const due = ((performance.now() - beginMs) * perSecond) / 1_000
+    for (; sent < due; sent++)
+      sockets[sent % strangers]?.send(
+        datagrams[sent % datagrams.length] ?? Buffer.of(0),
+        sent % 2 ? snPort : coapPort,
+        '127.0.0.1',
+      )
+  }, tickMs)
+}
+
+async function startBroker(folder: string): Promise<ChildProcess> {
+  const set = [
+    'node.shards=1',
+    `listeners.tcp.bind=127.0.0.1:${mqttPort}`,
+    'http_server.enable=false',
+    `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${snPort}`,
+    `gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`,
+  ]
+  const broker = spawn(process.execPath, [program, 'start', '--data', folder, ...set.flatMap((one) => ['--set', one])])
+  for await (const chunk of broker.stdout) if (String(chunk).includes('gateway')) break
+  return broker
+}
+
+/** In ms, of PUBLISH with QoS 1 to PUBACK. */
+async function p99During(seconds: number): Promise<number> {
+  const client = await connectAsync(`mqtt://127.0.0.1:${mqttPort}`, { clientId: 'honest' })
+  const took: number[] = []
+  const endMs = performance.now() + seconds * 1_000
+  while (performance.now() < endMs) {
+    const startMs = performance.now()
+    await client.publishAsync('a', 'x', { qos: 1 })
+    took.push(performance.now() - startMs)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+  await client.endAsync()
+  took.sort((a, b) => a - b)
+  return took[Math.floor(took.length * 0.99)] ?? 0
+}
+
+if (process.argv[2] === '--flood') await flood(Number(process.argv[3]))
+else {
+  const seconds = Number(process.argv[2] ?? 10)
+  const perSecond = Number(process.argv[3] ?? 20_000)
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
+  const broker = await startBroker(folder)
+  try {
+    await p99During(2)
+    const quiet = await p99During(seconds)
+    const attacker = spawn(process.execPath, [fileURLToPath(import.meta.url), '--flood', String(perSecond)])
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const flooded = await p99During(seconds)
+    attacker.kill()
+    const ratio = (flooded / quiet).toFixed(2)
+    console.log(
+      `PUBACK, 99th percentile: ${quiet.toFixed(2)} ms, with ${perSecond} datagrams/s ${flooded.toFixed(2)} ms (${ratio})`,
+    )
+  } finally {
+    broker.kill('SIGTERM')
+    await once(broker, 'exit')
+    await rm(folder, { recursive: true })
+  }
+}
