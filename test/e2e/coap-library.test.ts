@@ -8,6 +8,8 @@ import { connectAsync } from 'mqtt'
 import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { type Scope, startBroker } from './godwit-process.ts'
 
+const ignore = (): void => {}
+
 interface Call extends CoapRequestParams {
   readonly payload?: Buffer
   /** Size exponent of Block1. */
@@ -34,7 +36,7 @@ test('[F4] node-coap publishes, also in blocks, reads what is retained, and obse
   const subscriber = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => subscriber.endAsync(true))
   const heard: Buffer[] = []
-  let wake: () => void = () => {}
+  let wake = ignore
   subscriber.on('message', (_, payload) => {
     heard.push(payload)
     wake()
