@@ -2,6 +2,7 @@
 // npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one story, line by line
 //   --reads slowly    queues are read in steps, by the readers of real shards
 //   --story readers   stories about reconnections during such readings
+//   --story actions   stories about actions of rules and delayed messages
 
 import { parseArgs } from 'node:util'
 import { profileNamed, profiles } from './profiles.ts'
@@ -30,7 +31,7 @@ if (values.help) {
     'npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME] [--shards COUNT]',
   )
   console.log(
-    '  --reads slowly: queues are read in steps; --story readers: stories about reconnections during such readings',
+    '  --reads slowly: queues are read in steps; --story readers: stories about reconnections during such readings; --story actions: stories about actions of rules and delayed messages',
   )
   console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
@@ -46,6 +47,11 @@ async function run(seed: number, isTold: boolean): Promise<StoryEnd> {
     return values.story === 'readers'
       ? await runReaderStory(seed, options)
       : await runStoryReadingSlowly(seed, { ...options, profile })
+  }
+  if (values.story === 'actions') {
+    const { tellActionStory } = await import('./action-story.ts')
+    const { fault, story, arrived, delayed } = tellActionStory(seed, { shards: shards ?? (seed % 2) * 2 + 1, isTold })
+    return { seed, profile: 'actions', fault, story, delivered: arrived + delayed }
   }
   if (!onLevel) return runStory(seed, { profile, isTold, ...ofShards })
   const { runStoryOnLevel } = await import('./level-story.ts')
