@@ -81,7 +81,7 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
   const whole: Description = Object.create(null) as Description
   const listeners = new Set(config.listeners.map(({ kind, name }) => `${kind} ${name}`))
   for (const setting of config.held.values()) {
-    if (isUnusedListener(setting, listeners)) continue
+    if (isUnusedListener(setting, listeners) || isIgnoredOfService(setting)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
     for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
@@ -89,6 +89,11 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
     if (last !== undefined) place[last] = valueOf(setting)
   }
   return whole
+}
+
+/** Connectors, actions and sources have settings of EMQX that are ignored: they are omitted unless they are written. */
+function isIgnoredOfService({ path: [section], hasEffect, isDefault }: HeldSetting): boolean {
+  return isDefault && !hasEffect && (section === 'connectors' || section === 'actions' || section === 'sources')
 }
 
 /** Default settings of listeners that are not configured are omitted. */

@@ -81,3 +81,39 @@ test('SQL is tested on sample data', async (t) => {
   assert.equal((await run(sql, { topic: 'a/b', payload: { t: 1 } })).status, 412)
   assert.equal((await run('SELECT', {})).status, 400)
 })
+
+test('connectors and actions as EMQX writes them are taken, and what has no effect is not shown unless it was written', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
+  const resource_opts = { health_check_interval: '15s', start_timeout: '5s', start_after_created: true }
+  const connector = await post('/connectors', {
+    type: 'http',
+    name: 'local',
+    url: 'http://127.0.0.1:9',
+    pool_type: 'random',
+    pool_size: 4,
+    enable_pipelining: 100,
+    tags: [],
+    resource_opts,
+  })
+  assert.equal(connector.status, 201, connector.text)
+  assert.equal(connector.json.pool_type, 'random')
+  assert.ok(!('max_inactive' in connector.json))
+  const action = await post('/actions', {
+    type: 'http',
+    name: 'hook',
+    connector: 'local',
+    parameters: { method: 'post', path: '', headers: {} },
+    resource_opts: { worker_pool_size: 4, request_ttl: '45s', query_mode: 'async', max_buffer_bytes: '256MB' },
+  })
+  assert.equal(action.status, 201, action.text)
+  assert.equal(action.json.resource_opts.request_ttl, '45s')
+  assert.ok(!('metrics_flush_interval' in action.json.resource_opts))
+  const wrong = await post('/actions', {
+    type: 'http',
+    name: 'other',
+    connector: 'local',
+    resource_opts: { request_tll: 1 },
+  })
+  assert.equal(wrong.status, 400)
+})

@@ -7,6 +7,9 @@ const fixedByLibrary = 'the QUIC library does not have this option'
 const fixedByNode = 'Node.js does not have this socket option'
 const listenersOnly = 'only a listener can require a certificate of its peer'
 const ownStore = 'Godwit stores sessions and queues itself; see `storage`'
+const stored = 'messages wait on disk until they are sent, up to `resource_opts.max_buffer_messages`'
+const ofWorkers = 'each shard has its own connections; see `pool_size`'
+const ofHealth = 'the health is that of the actions; see `resource_opts.health_check_interval` of the action'
 const noGateway = 'Godwit has no such gateway'
 
 /** Reasons by key. `*` stands for one level, `<name>` for any name. A section includes everything in it. */
@@ -34,6 +37,20 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'bridges.aws.<name>.max_parallel_processes': 'a bridge has one connection',
   'connectors.*.<name>.ssl.fail_if_no_peer_cert': listenersOnly,
   'webhook.ssl.fail_if_no_peer_cert': listenersOnly,
+  'connectors.*.<name>.tags': 'connectors and actions have no tags',
+  'actions.*.<name>.tags': 'connectors and actions have no tags',
+  'connectors.*.<name>.resource_opts': ofHealth,
+  'connectors.http.<name>.pool_type': ofWorkers,
+  'connectors.http.<name>.enable_pipelining': 'a connection has one request at a time',
+  'connectors.http.<name>.max_inactive': 'idle connections are kept until the service closes them',
+  'actions.*.<name>.resource_opts.request_ttl': stored,
+  'actions.*.<name>.resource_opts.max_buffer_bytes': stored,
+  'actions.*.<name>.resource_opts.worker_pool_size': ofWorkers,
+  'actions.*.<name>.resource_opts.query_mode': stored,
+  'actions.*.<name>.resource_opts.metrics_flush_interval': 'metrics are read when they are asked for',
+  'actions.*.<name>.resource_opts.health_check_timeout': 'use `request_timeout`',
+  'actions.*.<name>.resource_opts.start_timeout': 'use `connect_timeout` of the connector',
+  'actions.*.<name>.resource_opts.start_after_created': 'use `enable`',
   'preset.session': 'sessions are created by clients',
   sqlite: ownStore,
   system: 'these settings describe processes of NanoMQ; see `node.shards`',

@@ -12,6 +12,7 @@ import {
   maybeText,
   namedSinks,
   poolSize,
+  ofEmqx,
   resourceOptions,
   template,
 } from './sink-parts.ts'
@@ -22,6 +23,9 @@ export const httpConnector = section('One HTTP service.', {
   headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
+  pool_type: ofEmqx,
+  enable_pipelining: ofEmqx,
+  max_inactive: ofEmqx,
   ssl: clientCertificates,
 })
 

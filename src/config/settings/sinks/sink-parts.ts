@@ -1,5 +1,6 @@
 // Settings that connectors and actions of several types share.
 
+import { listOf } from '../../schema/collections.ts'
 import { linesOfText } from '../../schema/rule-action.ts'
 import { duration } from '../../schema/quantities.ts'
 import { namedSection, section, setting, type SchemaNode, type Section } from '../../schema/setting.ts'
@@ -21,7 +22,23 @@ export function namedSinks<Named extends SchemaNode>(description: string, named:
   return namedSection(description, { entries: {}, placeholder: 'name', named, isOfNamespaces: true })
 }
 
+/** Of EMQX. Their files and requests can be used unchanged. */
+export const ofEmqx = setting(maybeText, undefined, { description: 'A setting of EMQX.' })
+
+const ignoredResourceOptions = {
+  request_ttl: ofEmqx,
+  max_buffer_bytes: ofEmqx,
+  worker_pool_size: ofEmqx,
+  query_mode: ofEmqx,
+  metrics_flush_interval: ofEmqx,
+  health_check_timeout: ofEmqx,
+  start_timeout: ofEmqx,
+  start_after_created: ofEmqx,
+}
+
 export const connectorSettings = {
+  tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
   enable: setting(boolean, true, { description: 'Whether the connector is used.' }),
   description: setting(anyText, '', { description: 'For administrators.' }),
 }
@@ -43,6 +60,7 @@ export const serverSettings = {
 }
 
 export const actionSettings = {
+  tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
   enable: setting(boolean, true, {
     description: 'Whether the action sends. A disabled action stores what its rules bring.',
   }),
@@ -57,6 +75,7 @@ export const sourceSettings = {
 }
 
 const resourceOptionEntries = {
+  ...ignoredResourceOptions,
   batch_size: setting(integer({ min: 1, max: 10_000 }), 1, { description: 'Maximum messages sent together.' }),
   batch_time: setting(duration({ minMs: 0, maxMs: 60_000, bareUnitMs: 1 }), 0, {
     description: 'How long an incomplete batch waits for more messages.',
