@@ -31,12 +31,14 @@ describe('Avro as avsc writes and reads it', () => {
   const oracle = avsc.Type.forSchema(reading as avsc.Schema, { wrapUnions: false })
 
   const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((value) => value.isWellFormed())
+  /** The other loses this key; a test of its own has it. */
+  const keys = text.filter((key) => key !== '__proto__')
   const one = fc.record({
     // avsc is exact up to here.
     id: fc.integer({ min: -(2 ** 51), max: 2 ** 51 }),
     kind: fc.constantFrom('TEMPERATURE', 'HUMIDITY'),
     values: fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }).map(withoutSign), { maxLength: 5 }),
-    tags: fc.dictionary(text, text, { maxKeys: 4 }),
+    tags: fc.dictionary(keys, text, { maxKeys: 4 }),
     note: fc.option(text),
     exact: fc.integer(),
     ok: fc.boolean(),

@@ -29,6 +29,12 @@ function verdictOf(validate: () => boolean): boolean | undefined {
   }
 }
 
+/** Beside prefixItems, and for `false`, ajv 8.20 lets an empty array pass that should contain something. */
+function withoutBoth(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { prefixItems, ...rest } = schema
+  return prefixItems === undefined || schema['contains'] === undefined ? schema : rest
+}
+
 describe('JSON Schema as ajv decides', () => {
   const small = fc.integer({ min: -2, max: 4 })
   const scalar = fc.oneof(small, fc.constantFrom(0.5, 1.5, 0.1, 0.3, 'a', 'bb', 'a1', '', 'ä😀', true, false, null))
@@ -71,31 +77,32 @@ describe('JSON Schema as ajv decides', () => {
         },
         { requiredKeys: [] },
       ),
-      fc.record(
-        {
-          allOf: tie('list'),
-          anyOf: tie('list'),
-          oneOf: tie('list'),
-          not: tie('any'),
-          if: tie('any'),
-          // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-          then: tie('any'),
-          else: tie('any'),
-          properties: tie('map'),
-          patternProperties: fc.dictionary(pattern, tie('any'), { maxKeys: 2 }),
-          additionalProperties: tie('any'),
-          propertyNames: tie('any'),
-          prefixItems: tie('list'),
-          items: tie('any'),
-          // ajv lets an empty array pass for `false`.
-          contains: tie('any').filter((one) => one !== false),
-          minContains: count,
-          maxContains: count,
-          dependentRequired: fc.dictionary(name, fc.uniqueArray(name, { maxLength: 2 }), { maxKeys: 2 }),
-          dependentSchemas: tie('map'),
-        },
-        { requiredKeys: [] },
-      ),
+      fc
+        .record(
+          {
+            allOf: tie('list'),
+            anyOf: tie('list'),
+            oneOf: tie('list'),
+            not: tie('any'),
+            if: tie('any'),
+            // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+            then: tie('any'),
+            else: tie('any'),
+            properties: tie('map'),
+            patternProperties: fc.dictionary(pattern, tie('any'), { maxKeys: 2 }),
+            additionalProperties: tie('any'),
+            propertyNames: tie('any'),
+            prefixItems: tie('list'),
+            items: tie('any'),
+            contains: tie('any').filter((one) => one !== false),
+            minContains: count,
+            maxContains: count,
+            dependentRequired: fc.dictionary(name, fc.uniqueArray(name, { maxLength: 2 }), { maxKeys: 2 }),
+            dependentSchemas: tie('map'),
+          },
+          { requiredKeys: [] },
+        )
+        .map(withoutBoth),
     ),
     list: fc.array(tie('any'), { minLength: 1, maxLength: 3 }),
     map: fc.dictionary(name, tie('any'), { maxKeys: 3 }),
@@ -104,7 +111,7 @@ describe('JSON Schema as ajv decides', () => {
   test('for random schemas and values of 2020-12', () => {
     fc.assert(
       fc.property(schema, fc.array(value, { minLength: 1, maxLength: 8 }), (one, values) => {
-        const validate = new Ajv2020({ strict: false, validateSchema: false }).compile(one as object)
+        const validate = new Ajv2020({ strict: false, validateSchema: false }).compile(JSON.parse(JSON.stringify(one)))
         for (const each of values) {
           const json = JSON.stringify(each)
           const expected = verdictOf(() => validate(JSON.parse(json)))
@@ -131,7 +138,7 @@ describe('JSON Schema as ajv decides', () => {
       fc.property(old, value, (one, each) => {
         fc.pre(!unknown.test(JSON.stringify(one)))
         const json = JSON.stringify(each)
-        const validate = new Ajv({ strict: false, validateSchema: false }).compile(one)
+        const validate = new Ajv({ strict: false, validateSchema: false }).compile(JSON.parse(JSON.stringify(one)))
         assert.equal(
           passes({ $schema: 'http://json-schema.org/draft-07/schema#', ...one }, json),
           validate(JSON.parse(json)),

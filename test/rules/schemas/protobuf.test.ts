@@ -63,6 +63,8 @@ describe('Protobuf as protobufjs writes and reads it', () => {
   const { root } = protobuf.parse(source, { keepCase: true })
   const oracle = root.lookupType('plant.v1.All')
   const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((value) => value.isWellFormed())
+  /** The other loses this key; a test of its own has it. */
+  const keys = text.filter((key) => key !== '__proto__')
   const inner = fc.record({ n: fc.integer() })
   const value = fc.record({
     d: fc.double({ noNaN: true, noDefaultInfinity: true }).map(withoutSign),
@@ -84,7 +86,7 @@ describe('Protobuf as protobufjs writes and reads it', () => {
     packed: fc.array(fc.integer(), { maxLength: 5 }),
     loose: fc.array(bigint(-(1n << 63n), (1n << 63n) - 1n), { maxLength: 5 }),
     names: fc.array(text, { maxLength: 3 }),
-    counts: fc.dictionary(text, bigint(-(1n << 63n), (1n << 63n) - 1n), { maxKeys: 3 }),
+    counts: fc.dictionary(keys, bigint(-(1n << 63n), (1n << 63n) - 1n), { maxKeys: 3 }),
     inner,
     list: fc.array(inner, { maxLength: 3 }),
   })
