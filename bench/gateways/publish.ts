@@ -25,6 +25,7 @@ const snBurst = 64
 interface Gateway {
   readonly name: string
   readonly metrics: Readonly<Record<string, number>>
+  readonly listeners: readonly { readonly running: boolean }[]
 }
 
 async function startBroker(folder: string): Promise<ChildProcess> {
@@ -42,11 +43,22 @@ async function startBroker(folder: string): Promise<ChildProcess> {
   return broker
 }
 
-async function received(name: string): Promise<number> {
+async function gateways(): Promise<readonly Gateway[]> {
   const authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
   const response = await fetch(`http://127.0.0.1:${apiPort}/api/v5/gateways`, { headers: { authorization } })
-  const gateways = (await response.json()) as readonly Gateway[]
-  return gateways.find((gateway) => gateway.name === name)?.metrics['received'] ?? 0
+  return (await response.json()) as readonly Gateway[]
+}
+
+async function received(name: string): Promise<number> {
+  return (await gateways()).find((gateway) => gateway.name === name)?.metrics['received'] ?? 0
+}
+
+/** What is sent before a socket is open is lost. */
+async function gatewaysRun(): Promise<void> {
+  for (;;) {
+    const listeners = (await gateways()).flatMap((gateway) => gateway.listeners)
+    if (listeners.length > 0 && listeners.every(({ running }) => running)) return
+  }
 }
 
 async function openSocket(port: number): Promise<Socket> {
@@ -108,6 +120,7 @@ async function measureCoap(): Promise<number> {
 const folder = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
 const broker = await startBroker(folder)
 try {
+  await gatewaysRun()
   const sn = await measureMqttSn()
   console.log(`MQTT-SN QoS 0: ${Math.round(sn).toLocaleString('en')} publications/s`)
   const coap = await measureCoap()
