@@ -146,7 +146,7 @@ test('more silent connections than there are descriptors: an alarm, then room ag
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   const silent: Socket[] = []
   t.after(() => silent.forEach((socket) => socket.destroy()))
-  const alarm = godwit.until(/"name":"connections","message":"all \d+ connections are taken/)
+  const alarm = godwit.until(/"name":"connections","message":"all \d+ connections are in use/)
   for (let number = 0; number < 800; number += 1) {
     const socket = connect(Number(port), '127.0.0.1')
     socket.on('error', () => {})
