@@ -48,7 +48,7 @@ test('the commands of the page make a user that reaches its own topics and nothi
 test('each configuration of the pages about users and TLS is read without a fault', async (t) => {
   const folder = await temporaryFolder(t)
   const others = readFileSync(new URL('../../docs/TLS.md', import.meta.url), 'utf8')
-  const all = [...`${page}\n${others}`.matchAll(/^```hocon\n(.*?)^```$/gms)].map(([, text = '']) => text)
+  const all = [...`${page}\n${others}`.matchAll(/^```(?:hocon|conf)\n(.*?)^```$/gms)].map(([, text = '']) => text)
   assert.ok(all.length >= 5)
   await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
   for (const [index, text] of all.entries()) {

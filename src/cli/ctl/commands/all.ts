@@ -64,6 +64,8 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   delayed: 'messages that are published later',
   rewrite: 'topics of clients that are replaced',
   'auto-subscribe': 'subscriptions that the broker makes',
+  sources: 'services that messages come from',
+  'topic-metrics': 'counters of single topics',
   gateways: 'clients that speak something else than MQTT',
   user: 'passwords that clients show, by user name',
   clientid: 'passwords that clients show, by client id',
