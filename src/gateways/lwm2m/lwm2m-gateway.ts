@@ -183,8 +183,11 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       if (this.#mayAnswerStranger(peer)) this.#exchanges.reset(message.messageId, peer)
       return
     }
-    this.#byPeer.get(peerKey(peer))?.noteHeard(peer)
+    const device = this.#byPeer.get(peerKey(peer))
+    device?.noteHeard(peer)
     if (message.type === coapTypes.con) this.#exchanges.acknowledge(message.messageId, peer)
+    // A device in queue mode that sends a notification is awake.
+    device?.sendWaiting()
   }
 
   // Registration
