@@ -10,11 +10,13 @@ import { accessKinds, allKinds, put, readEverything } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures')
-const versions = readdirSync(fixtures).filter((name) => /^v\d+$/.test(name))
+const versions = readdirSync(fixtures)
+  .filter((name) => /^v\d+$/.test(name))
+  .sort((a, b) => numberOf(a) - numberOf(b))
 
 describe('the data directory of an older version', () => {
   test('is there for every version that a release has written', () => {
-    assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8', 'v9'])
+    assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8', 'v9', 'v10'])
   })
 
   for (const version of versions) {
@@ -41,11 +43,16 @@ const since: ReadonlyMap<RecordKind, string> = new Map([
   ['api-key', 'v4'],
   ['namespace', 'v5'],
   ['moving', 'v7'],
+  ['gateway-user', 'v10'],
 ])
+
+function numberOf(version: string): number {
+  return Number(version.slice(1))
+}
 
 /** What that version knew. */
 function kindsOf(version: string): readonly RecordKind[] {
-  return allKinds.filter((kind) => (since.get(kind) ?? 'v1') <= version)
+  return allKinds.filter((kind) => numberOf(since.get(kind) ?? 'v1') <= numberOf(version))
 }
 
 /** What older versions did not keep. */
