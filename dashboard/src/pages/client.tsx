@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { Select, TextField } from '../parts/fields.tsx'
+import { qosOptions, Select, TextField } from '../parts/fields.tsx'
 import { Facts, FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
@@ -119,12 +119,6 @@ function SessionFacts({ client }: { readonly client: ClientRow | undefined }): J
     />
   )
 }
-
-const qosOptions = [
-  ['0', '0'],
-  ['1', '1'],
-  ['2', '2'],
-] as const
 
 function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element {
   const params = { clientid: clientId }

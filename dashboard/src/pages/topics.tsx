@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Checkbox, Search, Select, TextArea, TextField } from '../parts/fields.tsx'
+import { Checkbox, qosOptions, Search, Select, TextArea, TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { TopicTree } from '../parts/topic-tree.tsx'
 import { api, type Failure } from '../state/api.ts'
@@ -152,16 +152,7 @@ function PublishForm({ topic: preset }: { readonly topic: string }): JSX.Element
       <form onSubmit={(event) => void publish(event)}>
         <div class="toolbar">
           <TextField label={t('topic')} value={topic} onInput={setTopic} isRequired={true} />
-          <Select
-            label={t('qos')}
-            value={qos}
-            options={[
-              ['0', '0'],
-              ['1', '1'],
-              ['2', '2'],
-            ]}
-            onChange={setQos}
-          />
+          <Select label={t('qos')} value={qos} options={qosOptions} onChange={setQos} />
           <Checkbox label={t('retain')} isChecked={isRetained} onChange={setRetained} />
         </div>
         <TextArea label={t('payload')} value={payload} onInput={setPayload} rows={3} />

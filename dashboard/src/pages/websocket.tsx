@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Checkbox, Select, TextArea, TextField } from '../parts/fields.tsx'
+import { Checkbox, qosOptions, Select, TextArea, TextField } from '../parts/fields.tsx'
 import { Page } from '../parts/page.tsx'
 import { bestForm, payloadText } from '../parts/payload.tsx'
 import { Name, Time } from '../parts/values.tsx'
@@ -173,16 +173,7 @@ function PublishForm({ connection, isConnected }: FormProps): JSX.Element {
       <form onSubmit={submit}>
         <div class="toolbar">
           <TextField label={t('publishTopic')} value={topic} onInput={setTopic} isRequired={true} />
-          <Select
-            label={t('qos')}
-            value={qos}
-            options={[
-              ['0', '0'],
-              ['1', '1'],
-              ['2', '2'],
-            ]}
-            onChange={setQos}
-          />
+          <Select label={t('qos')} value={qos} options={qosOptions} onChange={setQos} />
           <Checkbox label={t('retain')} isChecked={retain} onChange={setRetain} />
         </div>
         <TextArea label={t('payload')} value={payload} onInput={setPayload} rows={3} />

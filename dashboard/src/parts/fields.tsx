@@ -114,6 +114,13 @@ export function Select<Value extends string>(props: SelectProps<Value>): JSX.Ele
   )
 }
 
+/** Levels of QoS, for a `Select`. */
+export const qosOptions = [
+  ['0', '0'],
+  ['1', '1'],
+  ['2', '2'],
+] as const
+
 interface CheckboxProps {
   readonly label: string
   readonly isChecked: boolean

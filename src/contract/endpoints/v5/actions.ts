@@ -2,15 +2,10 @@
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
+import { changed, newOne, params, probed, stateful } from './services.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()
-const status = Type.String({ description: '`connected`, `connecting`, `disconnected` or `inconsistent`.' })
-const stateful = {
-  status,
-  status_reason: Type.String({ description: 'Empty: none.' }),
-  node_status: Type.Array(Type.Object({ node: Type.String(), status, status_reason: Type.String() })),
-}
 const connector = Type.Object(
   { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...stateful },
   { additionalProperties: true, description: 'With the settings of `connectors.TYPE.NAME`. Secrets are masked.' },
@@ -19,16 +14,6 @@ const action = Type.Object(
   { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...stateful },
   { additionalProperties: true, description: 'With the settings of `actions.TYPE.NAME`. Secrets are masked.' },
 )
-const newOne = Type.Object(
-  { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
-  { additionalProperties: true, description: 'With settings as in the configuration.' },
-)
-const probed = Type.Object(
-  { type: Type.String(), name: Type.Optional(Type.String()) },
-  { additionalProperties: true, description: 'With settings as in the configuration.' },
-)
-const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
-const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
 const letterQuery = Type.Object({ letter: Type.Optional(Type.String({ description: 'One of them; unsaid: all.' })) })
 const metrics = Type.Object({
   matched: number,

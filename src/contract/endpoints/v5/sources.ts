@@ -2,31 +2,19 @@
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
+import { changed, newOne, params, probed, stateful } from './services.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()
-const status = Type.String({ description: '`connected`, `connecting` or `disconnected`.' })
 const source = Type.Object(
   {
     type: Type.String(),
     name: Type.String(),
     enable: Type.Boolean(),
-    status,
-    status_reason: Type.String({ description: 'Empty: none.' }),
-    node_status: Type.Array(Type.Object({ node: Type.String(), status, status_reason: Type.String() })),
+    ...stateful,
   },
   { additionalProperties: true, description: 'With the settings of `sources.TYPE.NAME`. Secrets are masked.' },
 )
-const newOne = Type.Object(
-  { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
-  { additionalProperties: true, description: 'With settings as in the configuration.' },
-)
-const probed = Type.Object(
-  { type: Type.String(), name: Type.Optional(Type.String()) },
-  { additionalProperties: true, description: 'With settings as in the configuration.' },
-)
-const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
-const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
 const metrics = Type.Object({
   received: number,
   dropped: Type.Number({ minimum: 0, description: 'Messages that this broker cannot take, such as too large ones.' }),

@@ -1,0 +1,24 @@
+// What connectors, actions and sources have in common in requests and replies.
+
+import { Type } from '../../schema.ts'
+
+const status = Type.String({ description: '`connected`, `connecting`, `disconnected` or `inconsistent`.' })
+/** How one is, in the node and as a whole. */
+export const stateful = {
+  status,
+  status_reason: Type.String({ description: 'Empty: none.' }),
+  node_status: Type.Array(Type.Object({ node: Type.String(), status, status_reason: Type.String() })),
+}
+/** A new one. */
+export const newOne = Type.Object(
+  { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },
+  { additionalProperties: true, description: 'With settings as in the configuration.' },
+)
+/** One that is not stored. */
+export const probed = Type.Object(
+  { type: Type.String(), name: Type.Optional(Type.String()) },
+  { additionalProperties: true, description: 'With settings as in the configuration.' },
+)
+/** All settings of one that exists. */
+export const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
+export const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
