@@ -6,12 +6,13 @@ import { changed, newOne, params, probed, stateful } from './services.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()
+const state = stateful('`connected`, `connecting`, `disconnected` or `inconsistent`.')
 const connector = Type.Object(
-  { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...stateful },
+  { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...state },
   { additionalProperties: true, description: 'With the settings of `connectors.TYPE.NAME`. Secrets are masked.' },
 )
 const action = Type.Object(
-  { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...stateful },
+  { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...state },
   { additionalProperties: true, description: 'With the settings of `actions.TYPE.NAME`. Secrets are masked.' },
 )
 const letterQuery = Type.Object({ letter: Type.Optional(Type.String({ description: 'One of them; unsaid: all.' })) })

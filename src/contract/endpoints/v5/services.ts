@@ -2,13 +2,14 @@
 
 import { Type } from '../../schema.ts'
 
-const status = Type.String({ description: '`connected`, `connecting`, `disconnected` or `inconsistent`.' })
-/** How one is, in the node and as a whole. */
-export const stateful = {
-  status,
-  status_reason: Type.String({ description: 'Empty: none.' }),
-  node_status: Type.Array(Type.Object({ node: Type.String(), status, status_reason: Type.String() })),
+/** How one is, as a whole and in the node. `states`: the words that `status` can have. */
+export function stateful(states: string) {
+  const status = Type.String({ description: states })
+  const status_reason = Type.String({ description: 'Empty: none.' })
+  const node = Type.Object({ node: Type.String(), status, status_reason: Type.String() })
+  return { status, status_reason, node_status: Type.Array(node) }
 }
+
 /** A new one. */
 export const newOne = Type.Object(
   { type: Type.String(), name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }) },

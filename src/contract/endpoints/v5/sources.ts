@@ -11,7 +11,7 @@ const source = Type.Object(
     type: Type.String(),
     name: Type.String(),
     enable: Type.Boolean(),
-    ...stateful,
+    ...stateful('`connected`, `connecting` or `disconnected`.'),
   },
   { additionalProperties: true, description: 'With the settings of `sources.TYPE.NAME`. Secrets are masked.' },
 )
