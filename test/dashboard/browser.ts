@@ -61,7 +61,7 @@ export async function signIn(page: Page, credentials = administrator): Promise<v
   await page.getByLabel('User name').fill(username)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('button', { name: 'Account' }).waitFor()
+  await page.getByRole('button', { name: 'Account', exact: true }).waitFor()
 }
 
 /** Signed in, at a page. */

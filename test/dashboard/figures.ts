@@ -78,7 +78,7 @@ async function signIn(page: Page, broker: BrokerWithApi, route: string): Promise
   await page.getByLabel('User name').fill(username)
   await page.getByLabel('Password').fill(password)
   await page.keyboard.press('Enter')
-  await page.getByRole('button', { name: 'Account' }).waitFor()
+  await page.getByRole('button', { name: 'Account', exact: true }).waitFor()
 }
 
 async function connectClients(port: number): Promise<void> {

@@ -56,7 +56,7 @@ async function signIn(page: Page, broker: BrokerWithApi): Promise<void> {
   await page.getByLabel('User name').fill(username)
   await page.getByLabel('Password').fill(password)
   await page.keyboard.press('Enter')
-  await page.getByRole('button', { name: 'Account' }).waitFor()
+  await page.getByRole('button', { name: 'Account', exact: true }).waitFor()
 }
 
 async function takeView(broker: BrokerWithApi, browser: Browser, view: (typeof views)[number]): Promise<void> {

@@ -19,7 +19,7 @@ test('an account enrols for one-time codes, signs in with them, and an administr
   const as = 'ann:a-long-password'
   const opened = await openAt(t, broker, '#/overview', { as })
   const { page } = opened
-  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('button', { name: 'Account', exact: true }).click()
   await page.getByRole('button', { name: 'Require second factor' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Require second factor' }).click()
   await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()

@@ -44,7 +44,7 @@ describe('signing in to the dashboard', () => {
     const token = await page.evaluate(
       () => (JSON.parse(sessionStorage.getItem('godwit.session') ?? '{}') as { token: string }).token,
     )
-    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('button', { name: 'Account', exact: true }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
     const after = await (
@@ -55,7 +55,7 @@ describe('signing in to the dashboard', () => {
 
   test('theme and language hold from then on, and the page says which language it is in', async (t) => {
     const { page } = await openAt(t, await broker(), '#/overview')
-    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('button', { name: 'Account', exact: true }).click()
     await page.getByRole('combobox', { name: 'Theme' }).selectOption('dark')
     await page.getByRole('combobox', { name: 'Language' }).selectOption('de')
     await page.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
