@@ -1,6 +1,6 @@
 // How much memory a connected client of MQTT-SN takes: all of them behind one forwarder, each with a wireless node of its own.
 //
-//   ulimit -n 500000 && node bench/gateways/clients.ts [clients]
+//   node bench/gateways/clients.ts [clients]
 //
 // The broker is a process of its own; its resident memory is read before and after, each time once it has been idle for a while.
 
@@ -43,7 +43,7 @@ async function connectAll(): Promise<void> {
   const open = new Set<number>()
   let next = 0
   let connected = 0
-  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
   const send = (): void => {
     while (open.size < window && next < clients) {
       open.add(next)
@@ -51,7 +51,7 @@ async function connectAll(): Promise<void> {
     }
   }
   socket.on('message', (bytes) => {
-    if (bytes[8] !== 5 || bytes[9] !== 0) throw new Error(`no CONNACK that accepts: ${bytes.toString('hex')}`)
+    if (bytes[8] !== 5 || bytes[9] !== 0) return reject(new Error(`no CONNACK that accepts: ${bytes.toString('hex')}`))
     if (!open.delete(bytes.readUInt32BE(3))) return
     connected++
     if (connected === clients) resolve()
@@ -60,10 +60,14 @@ async function connectAll(): Promise<void> {
   const again = setInterval(() => {
     for (const client of open) socket.send(connectOf(client))
   }, againMs)
+  socket.on('error', reject)
   send()
-  await done
-  clearInterval(again)
-  socket.close()
+  try {
+    await done
+  } finally {
+    clearInterval(again)
+    socket.close()
+  }
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
@@ -76,19 +80,24 @@ const set = [
   `${socketKey}.max_conn_rate="999999/s"`,
 ]
 const words = ['start', '--data', folder, ...set.flatMap((one) => ['--set', one])]
-const broker = spawn(process.execPath, [program, ...words])
+const broker = spawn(process.execPath, [program, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
+const isOver = once(broker, 'exit')
+const ended = isOver.then(([code]) => Promise.reject(new Error(`the broker has ended with ${code}`)))
+ended.catch(() => {})
+// Neither an error nor an interruption of this script leaves the broker running.
+process.on('exit', () => broker.kill('SIGKILL'))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 try {
   for await (const chunk of broker.stdout) if (String(chunk).includes('management API')) break
   const pid = broker.pid ?? 0
   await pause(idleMs)
   const before = await residentKib(pid)
-  await connectAll()
+  await Promise.race([connectAll(), ended])
   await pause(idleMs)
   const after = await residentKib(pid)
   const each = ((after - before) * bytesPerKib) / clients
   console.log(`${clients} clients of MQTT-SN: ${before} KiB before, ${after} KiB after, ${each.toFixed(0)} bytes each`)
 } finally {
-  const isOver = once(broker, 'exit')
   broker.kill('SIGKILL')
   await isOver
   await rm(folder, { recursive: true, force: true })

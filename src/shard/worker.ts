@@ -178,7 +178,7 @@ function gatewaysOf(
     accept: (stream, listener) => running().accept(stream, listener),
     openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
     storedKey,
-    budget: doors.budget,
+    connections: doors.connections,
     ...keptFacts(running, store),
     alarm,
     alarmOver,
@@ -253,14 +253,17 @@ function autoSubscriberOf({ core, commands }: Shard): AutoSubscriber {
 }
 
 /** What all listeners of the shard share. */
-type Doors = Pick<ListenerDependencies, 'budget' | 'rate'>
+interface Doors extends Pick<ListenerDependencies, 'budget' | 'rate'> {
+  /** Of all connections; `budget` is of those that take a file each, and they count here as well. */
+  readonly connections: ConnectionLimit
+}
 
 function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rules, gateways }: Running): void {
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
     shard.eventLog.autoSubscriber?.change(settings.autoSubscriptions)
-    doors.budget.limit = settings.maxConnections
+    doors.connections.limit = settings.maxConnections
     doors.rate.change(settings.maxConnectionRate)
     log.changeThreshold(message.settings.logLevel)
     post({ kind: 'changed', change: message.change })
@@ -356,14 +359,19 @@ function doorsOf({
   maxConnectionRate,
   maxConnections,
   connectionSlots,
+  maxFileConnections = Number.POSITIVE_INFINITY,
+  fileConnectionSlots,
   descriptorRoom,
   shardNumber: own,
 }: ShardStart): Doors {
-  const shared = {
-    ...(connectionSlots !== undefined && { places: { cells: connectionSlots, own } }),
+  const placesIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
+  const connections = new ConnectionLimit(maxConnections, { ...placesIn(connectionSlots) })
+  const budget = new ConnectionLimit(maxFileConnections, {
+    ...placesIn(fileConnectionSlots),
     ...(descriptorRoom !== undefined && { descriptorRoom }),
-  }
-  return { budget: new ConnectionLimit(maxConnections, shared), rate: new ConnectionRate(maxConnectionRate) }
+    parent: connections,
+  })
+  return { connections, budget, rate: new ConnectionRate(maxConnectionRate) }
 }
 
 function porterOf(doors: Doors, within: Pick<ListenerDependencies, 'accept' | 'storedKey'>): ListenerFactory {

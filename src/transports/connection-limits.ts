@@ -85,6 +85,11 @@ export class ConnectionLimit {
     return used >= this.limit || this.isOutOfDescriptors ? this.#refusal : this.#parent?.reasonToRefuse
   }
 
+  /** With the limits of its parents. */
+  get effectiveLimit(): number {
+    return Math.min(this.limit, this.#parent?.effectiveLimit ?? Number.POSITIVE_INFINITY)
+  }
+
   get isOutOfDescriptors(): boolean {
     return this.#descriptors !== undefined && Atomics.load(this.#descriptors, 0) <= 0
   }

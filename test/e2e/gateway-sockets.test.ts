@@ -9,6 +9,7 @@ import mqtt from 'mqtt'
 import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi } from '../management/api.ts'
+import { endWith, godwitProgram, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
 const devices = 40
 
@@ -94,3 +95,40 @@ test('[F2] clients beyond max_conn_rate and max_connections are told about conge
     assert.deepEqual(codes, [0, 0, 1], limit)
   }
 })
+
+const openFileLimit = 300
+
+/** CONNECT of the wireless node `number` behind a forwarder [MQTT-SN 5.4.20]. */
+function connectOfNode(number: number): Buffer {
+  const name = Buffer.from(`node-${number}`)
+  const head = Buffer.from([7, 0xfe, 0, 0, 0, 0, 0, name.length + 6, 4, 4, 1, 0, 60])
+  head.writeUInt32BE(number, 3)
+  return Buffer.concat([head, name])
+}
+
+for (const shards of [1, 2]) {
+  test(`[F8] clients over UDP are more than the files that the process may open (${shards} shards)`, async (t) => {
+    const port = await freeUdpPort()
+    const settings = [
+      'listeners.tcp.bind="127.0.0.1:0"',
+      'http_server.port=0',
+      `node.shards=${shards}`,
+      `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${port}`,
+    ]
+    const words = ['start', '--data', await temporaryFolder(t), ...settings.flatMap((setting) => ['--set', setting])]
+    const limited = ['-c', `ulimit -n ${openFileLimit}; exec "$0" "$@"`, process.execPath, godwitProgram, ...words]
+    const godwit = new WatchedProcess('sh', limited)
+    endWith(t, godwit)
+    const [, mqttPort] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+    const socket = createSocket('udp4')
+    t.after(() => socket.close())
+    for (let node = 0; node < openFileLimit * 2; node++) {
+      socket.send(connectOfNode(node), port, '127.0.0.1')
+      const [answer] = (await once(socket, 'message')) as [Buffer]
+      assert.equal(answer.toString('hex', 7), '030500', `node ${node}`)
+    }
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${mqttPort}`, { reconnectPeriod: 0 })
+    t.after(() => client.end(true))
+    await client.publishAsync('still', 'served', { qos: 1 })
+  })
+}

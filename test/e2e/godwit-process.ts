@@ -68,8 +68,16 @@ export interface Scope {
 /** `godwit` with these arguments. It is ended with the test at the latest. */
 export function runGodwit(t: Scope, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
   const godwit = new WatchedProcess(process.execPath, [godwitProgram, ...words], environment)
-  t.after(() => godwit.stop('SIGKILL'))
+  endWith(t, godwit)
   return godwit
+}
+
+const processes = new WeakMap<Scope, WatchedProcess[]>()
+
+/** The process ends with the test, before its folder is removed: node runs what a test has registered in that order. */
+export function endWith(t: Scope, godwit: WatchedProcess): void {
+  processes.set(t, [...(processes.get(t) ?? []), godwit])
+  t.after(() => godwit.stop('SIGKILL'))
 }
 
 export interface Broker {
@@ -116,6 +124,9 @@ export function portOf(broker: Broker, kind: string, name = 'default'): number {
 
 export async function temporaryFolder(t: Scope): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-e2e-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  t.after(async () => {
+    for (const godwit of processes.get(t) ?? []) await godwit.stop('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  })
   return folder
 }

@@ -306,6 +306,28 @@ describe('[F5] a command', () => {
     assert.deepEqual(stage.acknowledged, [1, 2])
   })
 
+  test('that meets a message ID which the device remembers is sent again under another one', () => {
+    const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/9' } })
+    device.answer({ ...request, token: 'ffff' }, '2.05', { format: 0, payload: 'of another request' })
+    const again = device.heard()
+    assert.ok(again !== undefined)
+    assert.equal(again.path, '/3/0/9')
+    assert.notEqual(again.messageId, request.messageId)
+    assert.deepEqual(stage.published(), [])
+    device.answer(again, '2.05', { format: 0, payload: '1' })
+    assert.equal(stage.told()['code'], '2.05')
+  })
+
+  test('that is answered with tokens of others only is told as coap_timeout', () => {
+    const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
+    const [stage, device, request] = asked(command)
+    let next: Heard | undefined = request
+    let sent = 0
+    for (; next !== undefined; sent++, next = device.heard()) device.answer({ ...next, token: 'ffff' }, '2.05')
+    assert.equal(sent, 4)
+    assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_timeout' })
+  })
+
   test('waits until the one before is done', () => {
     const [stage, device, first] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } })
     stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)

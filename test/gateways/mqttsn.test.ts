@@ -290,6 +290,28 @@ describe('[F3] a client with a session', () => {
     assert.deepEqual(stage.taken(), ['0217'])
   })
 
+  test('that a late copy of DISCONNECT has sent to sleep is told to connect when it asks, at most once in 5 s', () => {
+    const stage = new Stage()
+    stage.connected(60, 0)
+    stage.receive(0x18, 0, 60)
+    stage.receive(0x04, 0, 1, 0, 60, 'dev')
+    stage.receive(0x18, 0, 60)
+    assert.deepEqual(stage.taken(), ['0218', '030500', '0218'])
+    stage.deliver('ab', 1, 7)
+    const ask = (): void => stage.receive(0x0a, 0, 0, 0, 1, 'up/dev')
+    ask()
+    ask()
+    stage.receive(0x0d, 0, 1, 0, 7, 0)
+    assert.deepEqual(stage.taken(), ['0218'])
+    stage.wait(5_000)
+    ask()
+    assert.deepEqual(stage.taken(), ['0218'])
+    stage.receive(0x04, 0, 1, 0, 60, 'dev')
+    assert.deepEqual(stage.taken(), ['030500', '080c226162000778'], 'its messages have waited')
+    ask()
+    assert.deepEqual(stage.taken(), ['070b0001000100'])
+  })
+
   test('hears of its new will when the broker has it', () => {
     const stage = new Stage()
     stage.connected(60, 0)

@@ -84,7 +84,8 @@ const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 /** Limits of the node, and of each listener if set there. */
 export const limits = section('Limits for the whole node. Listeners have the same settings, each for itself.', {
   max_connections: setting(perSecond, undefined, {
-    description: 'Connections at one time. One more is closed at once; who is in stays in where it becomes smaller.',
+    description:
+      'Connections at one time, with the clients of gateways. One more is closed at once; who is in stays in where it becomes smaller.',
     takes: 'at-once',
   }),
   max_connection_rate: setting(perSecond, undefined, {

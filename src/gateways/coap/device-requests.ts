@@ -13,6 +13,8 @@ const tokenBytes = 8
 const answerTimeoutMs = 60_000
 const blockBytes = 1_024
 const maxBodyBytes = 1_048_576
+/** Maximum repetitions under another message ID. */
+const maxRenumbered = 3
 
 export interface Asked {
   readonly peer: PeerAddress
@@ -38,6 +40,7 @@ interface Pending {
   bytes: number
   /** Bytes of the payload that the device has received. */
   sent: number
+  renumbered: number
 }
 
 export class DeviceRequests {
@@ -60,7 +63,7 @@ export class DeviceRequests {
   /** Returns what withdraws it: nothing is sent or told of it any more. */
   ask(asked: Asked): () => void {
     const token = asked.token ?? this.#newToken()
-    const pending = { asked, token, blocks: [], bytes: 0, sent: 0 }
+    const pending = { asked, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
     const key = token.toString('hex')
     const before = this.#pending.get(key)
     if (before !== undefined) this.#settle(before, { outcome: 'timeout' })
@@ -124,10 +127,22 @@ export class DeviceRequests {
           if (outcome === 'timeout' || outcome === 'reset') return this.#settle(pending, { outcome })
           if (answer === undefined || answer.code === 0) return this.#awaitAnswer(pending)
           if (answer.token.equals(token)) this.#take(pending, answer)
+          else this.#sendRenumbered(pending, more)
         },
       },
       peer,
     )
+  }
+
+  /**
+   * [RFC 7252 4.2, 5.3.2] The device has repeated its answer to an earlier request with the same message ID, which another life of
+   * the broker has sent: it has not taken this request.
+   */
+  #sendRenumbered(pending: Pending, more: Block | undefined): void {
+    if (this.#pending.get(pending.token.toString('hex')) !== pending) return
+    if (pending.renumbered++ >= maxRenumbered) return this.#settle(pending, { outcome: 'timeout' })
+    this.#exchanges.renumber()
+    this.#send(pending, more)
   }
 
   #awaitAnswer(pending: Pending): void {

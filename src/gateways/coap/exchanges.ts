@@ -58,11 +58,16 @@ export class Exchanges {
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
   /** By message ID: callback for a reset of a non-confirmable message. */
   readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
-  #messages: number
+  #messages = 0
 
   constructor(dependencies: GatewayDependencies) {
     this.#dependencies = dependencies
-    this.#messages = Math.floor(dependencies.random() * messageIds)
+    this.renumber()
+  }
+
+  /** Goes on with other message IDs: a peer still remembers those that an earlier life of the broker has used. */
+  renumber(): void {
+    this.#messages = Math.floor(this.#dependencies.random() * messageIds)
   }
 
   /** When `tick` must be called. */

@@ -13,6 +13,7 @@ import {
   reasonCodes,
 } from '../../protocol/index.ts'
 import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
+import { AsleepNotice } from './asleep-notice.ts'
 import { ClientRequests, isCongestion } from './client-requests.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import { connectPacketOf, isRepeated, lostAfterMs } from './connect-packet.ts'
@@ -46,6 +47,7 @@ export class SnClient {
   #hasSpoken = false
   readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
+  readonly #asleepNotice = new AsleepNotice()
   /** Its sleep is stored. */
   #sleepIsKept = false
   /** Its end does not end its session: stored state remains. */
@@ -117,6 +119,8 @@ export class SnClient {
         return this.#handlePing(request.clientId)
       default:
         if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
+        else if (this.#state === 'asleep' && this.#asleepNotice.isDueFor(request, this.#dependencies.nowMs()))
+          this.#dependencies.send(writeBare('disconnect'))
     }
   }
 
@@ -134,10 +138,8 @@ export class SnClient {
 
   /** Publishes the will of a lost client. That of a persistent session would be delayed. */
   lose(): void {
-    if (this.isCleanSession) {
-      const properties = { sessionExpiryIntervalSeconds: 0 }
-      return this.#end({ type: 'disconnect', reasonCode: reasonCodes.disconnectWithWill, properties })
-    }
+    const properties = { sessionExpiryIntervalSeconds: 0 }
+    if (this.isCleanSession) return this.#end({ ...goodbye, reasonCode: reasonCodes.disconnectWithWill, properties })
     const isConnected = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
     const will = isConnected ? this.#will.toPublication() : undefined
     if (will !== undefined) this.#mqtt?.publish(publishFieldsOf(will))
@@ -411,9 +413,7 @@ export class SnClient {
     const maySleep = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
     if (durationSeconds !== undefined && durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
     this.#dependencies.send(writeBare('disconnect'))
-    const isKept = !this.#connect.flags.cleanSession
-    const properties = isKept ? undefined : { sessionExpiryIntervalSeconds: 0 }
-    this.#end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties })
+    this.#end(this.isCleanSession ? { ...goodbye, properties: { sessionExpiryIntervalSeconds: 0 } } : goodbye)
   }
 
   #fallAsleep(durationSeconds: number): void {

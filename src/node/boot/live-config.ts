@@ -25,8 +25,6 @@ export interface LiveConfigDependencies {
   /** Of this node: values derived from it look random and stay the same. */
   readonly secret: Uint8Array
   readonly supervisor: ShardSupervisor
-  /** Maximum connections of the machine. */
-  readonly room: number
   readonly sysTopics: SysTopics
   readonly log: Logger
   /** Further consumers, called before those that cannot fail. */
@@ -104,11 +102,7 @@ const shardSections = [
 ]
 
 /** Always called: files of rules and keys may have changed, too. */
-function shardsConsumer({
-  secret,
-  supervisor,
-  room,
-}: Pick<LiveConfigDependencies, 'secret' | 'supervisor' | 'room'>): ConfigConsumer {
+function shardsConsumer({ secret, supervisor }: Pick<LiveConfigDependencies, 'secret' | 'supervisor'>): ConfigConsumer {
   return {
     owns: (key) => shardSections.some((section) => key.startsWith(section)),
     isAlwaysApplied: true,
@@ -117,7 +111,7 @@ function shardsConsumer({
       if ('problem' in admission) return admission
       const { autoSubscriptions, core, maxPropertyBytes, log } = config
       const { access } = admission
-      const limits = connectionLimitsOf(config, room, supervisor.size)
+      const limits = connectionLimitsOf(config, supervisor.size)
       const settings: ShardSettings = {
         autoSubscriptions,
         core,

@@ -235,7 +235,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   })
   const hiddenPresets = new ShadowedCredentials({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, rules, gateways, hiddenPresets }
-  const configuration = await configurationOf(options, foundation, { ...owners, supervisor, room, sysTopics })
+  const configuration = await configurationOf(options, foundation, { ...owners, supervisor, sysTopics })
   const outcome = await supervisor.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
@@ -402,7 +402,6 @@ function configurationOf(
   { directory, accessSecret: secret, log, dashboard }: Foundation,
   parts: {
     readonly supervisor: ShardSupervisor
-    readonly room: number
     readonly sysTopics: SysTopics
     readonly listeners: ListenerManager
     readonly bridges: BridgeConfig

@@ -14,12 +14,17 @@ export function freeConnectionSlots({
   shardNumber,
   shards = 1,
   connectionSlots,
+  fileConnectionSlots,
   listeners,
   namespaceTable,
   gateways = [],
 }: ShardStart): void {
   if (namespaceTable !== undefined) new NamespaceTable(namespaceTable, { shards }).freeShard(shardNumber)
-  for (const cells of [connectionSlots, ...listeners.map((listener) => listener.connectionSlots)]) {
+  for (const cells of [
+    connectionSlots,
+    fileConnectionSlots,
+    ...listeners.map((listener) => listener.connectionSlots),
+  ]) {
     if (cells !== undefined) freeSharedSlots({ cells, own: shardNumber })
   }
   for (const { addresses, listener } of gateways) {

@@ -23,11 +23,11 @@ import { logLevelOf } from '../observe/log-config.ts'
 /** For all listeners of a shard together. */
 export type ConnectionLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
 
-/** The limits of `limits` and of the machine (`room`); each shard has its part of the connection rate. */
-export function connectionLimitsOf({ limits }: GodwitConfig, room: number, shards: number): ConnectionLimits {
+/** The limits of `limits`; each shard has its part of the connection rate. */
+export function connectionLimitsOf({ limits }: GodwitConfig, shards: number): ConnectionLimits {
   const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
   return {
-    maxConnections: Math.min(maxConnections, room),
+    maxConnections,
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
   }
 }
@@ -44,7 +44,7 @@ export interface MemoryPlan {
 export interface ShardPlan {
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
-  /** Maximum connections of the machine. */
+  /** Maximum connections of the machine that take a file each. */
   readonly room: number
   readonly memory: MemoryPlan
   /** Shared counters of all shards. */
@@ -94,7 +94,6 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
-  const connectionSlots = createConnectionSlots(shards)
   const descriptorRoom = createDescriptorCounter()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const starts = Array.from({ length: shards }, (_, shardNumber): ShardStart => ({
@@ -107,7 +106,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     brokerName,
     rules,
     gateways,
-    ...connectionLimitsOf(config, room, shards),
+    ...connectionLimitsOf(config, shards),
     core: config.core,
     autoSubscriptions: config.autoSubscriptions,
     namespaces: config.namespaces,
@@ -120,7 +119,9 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
     memoryTable: memory.table,
     memoryPartBytes: Math.floor(memory.limitBytes / shards),
-    connectionSlots,
+    connectionSlots: createConnectionSlots(shards),
+    maxFileConnections: room,
+    fileConnectionSlots: createConnectionSlots(shards),
     descriptorRoom,
     counters,
     histograms: meters,

@@ -13,11 +13,15 @@ export interface DatagramLimits {
 
 export function datagramLimitsOf(
   { maxConnections, connectionSlots, maxConnectionRate = Number.POSITIVE_INFINITY }: ShardListener,
-  { own, budget, nowMs }: { readonly own: number; readonly budget: ConnectionLimit; readonly nowMs: () => number },
+  {
+    own,
+    connections: parent,
+    nowMs,
+  }: { readonly own: number; readonly connections: ConnectionLimit; readonly nowMs: () => number },
 ): DatagramLimits {
   const connections = new ConnectionLimit(maxConnections ?? Number.POSITIVE_INFINITY, {
     ...(connectionSlots !== undefined && { places: { cells: connectionSlots, own } }),
-    parent: budget,
+    parent,
     refusal: 'listener-full',
   })
   const most = Math.max(1, maxConnectionRate)

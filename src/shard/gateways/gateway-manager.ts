@@ -66,8 +66,8 @@ export interface GatewayManagerDependencies {
   storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
   /** Accepts a client of this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
-  /** Limit of all connections of the node: gateway clients count, too. */
-  readonly budget: ConnectionLimit
+  /** Limit of all connections of the node: gateway clients count, too. Those over datagrams take no file each. */
+  readonly connections: ConnectionLimit
   /** Stores a value of a gateway by name; undefined deletes it. */
   keep(name: string, value: string | undefined): void
   /** Calls `done` when all stored values are durable. Not called if the disk fails. */
@@ -156,8 +156,8 @@ export class GatewayManager {
 
   async #open(assignment: GatewayAssignment): Promise<void> {
     const timer = new DeadlineTimer(() => this.#guarded(() => this.#tick(assignment.listener.number)))
-    const { own, shards, budget } = this.#dependencies
-    const limits = datagramLimitsOf(assignment.listener, { own, budget, nowMs: () => this.#dependencies.nowMs() })
+    const { own, shards, connections } = this.#dependencies
+    const limits = datagramLimitsOf(assignment.listener, { own, connections, nowMs: () => this.#dependencies.nowMs() })
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
       random: Math.random,

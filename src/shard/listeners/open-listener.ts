@@ -153,10 +153,10 @@ export class ListenerFactory {
   }
 
   get #limitReached(): string {
-    const { limit, isOutOfDescriptors } = this.#dependencies.budget
+    const { effectiveLimit, isOutOfDescriptors } = this.#dependencies.budget
     if (isOutOfDescriptors)
       return 'nearly as many files are open as the process may open, so new connections are refused; raise the open-file limit'
-    return `all ${limit} connections are in use and new ones are refused; raise limits.max_connections or the open-file limit`
+    return `all ${effectiveLimit} connections are in use and new ones are refused; raise limits.max_connections or the open-file limit`
   }
 
   #gateOf(listener: ShardListener): TlsUpgrade {

@@ -128,6 +128,10 @@ export interface ShardStart extends ShardSettings {
   readonly maxUnfinishedBytesTotal: number
   /** From `createSharedPlaces`: the shards' parts of `maxConnections`. Undefined: this is the only shard. */
   readonly connectionSlots?: SharedArrayBuffer | undefined
+  /** Maximum connections of the node that take a file each: all but those of gateways over UDP and DTLS. Undefined: no limit. */
+  readonly maxFileConnections?: number
+  /** As `connectionSlots`, for `maxFileConnections`. */
+  readonly fileConnectionSlots?: SharedArrayBuffer | undefined
   /** File descriptors that connections of all shards may still use: see `ConnectionLimit`. */
   readonly descriptorRoom?: SharedArrayBuffer | undefined
   /** From `createCounterTable`; the shard writes its own row. */

@@ -9,9 +9,11 @@ export interface DatagramTraits {
   readonly repetition: number
   /** Each takes up to so long by itself: later ones overtake it. */
   readonly maxDelayMs: number
-  /** Of two in a row for the same receiver one arrives: what is sent again arrives in the end. */
+  /** Of two copies of a message of CoAP one arrives: what is sent again arrives in the end. */
   readonly losesNoTwo?: boolean
 }
+
+const coapHeaderBytes = 4
 
 export const reliable: DatagramTraits = { loss: 0, repetition: 0, maxDelayMs: 1 }
 
@@ -20,7 +22,7 @@ export class LossyNetwork {
   readonly #devices = new Map<number, (bytes: Buffer) => void>()
   traits: DatagramTraits
   onGateway: (bytes: Buffer, peer: PeerAddress) => void = () => {}
-  /** Receivers whose last datagram was lost. */
+  /** Messages whose last copy was lost, by receiver, type, code and message ID of CoAP. */
   readonly #unlucky = new Set<string>()
   lost = 0
   repeated = 0
@@ -50,9 +52,10 @@ export class LossyNetwork {
   #carry(bytes: Buffer, way: string, arrive: (copy: Buffer) => void): void {
     const { random } = this.#stage
     const { loss, repetition, maxDelayMs, losesNoTwo = false } = this.traits
-    const wasUnlucky = this.#unlucky.delete(way)
-    if (random.chance(loss) && !(losesNoTwo && wasUnlucky)) {
-      this.#unlucky.add(way)
+    const message = `${way} ${bytes.toString('hex', 0, coapHeaderBytes)}`
+    const wasUnlucky = losesNoTwo && this.#unlucky.delete(message)
+    if (random.chance(loss) && !wasUnlucky) {
+      if (losesNoTwo) this.#unlucky.add(message)
       this.lost++
       return
     }
