@@ -101,7 +101,7 @@ export class BrokerCore {
 
   /** The filters that clients are subscribed to; undefined unless the input `client-filters` requested them. */
   get clientFilters(): Pick<ClientFilters, 'isComplete' | 'unreported' | 'take' | 'all'> | undefined {
-    return this.#state.clientFilters
+    return this.#state.bridges.clientFilters
   }
 
   /** Returns the latest time for the next `tick`; Infinity if there is none. */
@@ -169,7 +169,7 @@ function handleRare(
       state.settings = input.settings
       return
     case 'client-filters':
-      state.clientFilters = input.areWanted ? (state.clientFilters ?? new ClientFilters()) : undefined
+      state.bridges.clientFilters = input.areWanted ? (state.bridges.clientFilters ?? new ClientFilters()) : undefined
       return
     case 'rules':
     case 'rule-trigger':
@@ -205,8 +205,7 @@ function handleAnswer(
   state: BrokerState,
   input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
-  const asked = state.pendingRequests.get(input.question)
-  state.pendingRequests.delete(input.question)
+  const asked = state.requests.take(input.question)
   if (asked === undefined) return // The connection or command was closed meanwhile.
   if (input.kind === 'connect-verdict' && asked.for === 'connect') {
     handleAuthenticationResult(state, asked.connection, input.verdict, handlePacket)
@@ -224,7 +223,7 @@ function handleAnswer(
     handleWillLoaded(state, asked.will, input.message)
     wakeAfterWill(state, asked.will.clientId)
   } else if (input.kind === 'message-loaded' && asked.for === 'retained') {
-    handleRetainedRead(state, asked.retained, input.message)
+    handleRetainedRead(state.retained, asked.retained, input.message)
   }
 }
 
@@ -268,11 +267,11 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
 
 function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: 'bodies-counted' }>): void {
   for (const [bodyId, references] of input.counts) {
-    state.payloadRefcounts.addSwept(bodyId, references)
-    state.bodyIdsUsedUpTo(bodyId)
+    state.payloads.refcounts.addSwept(bodyId, references)
+    state.payloads.noteIdsUsedUpTo(bodyId)
   }
   if (!input.isEnd) return
-  for (const id of state.payloadRefcounts.takeUnreferenced()) deleteRecord(state, { kind: 'body', id })
+  for (const id of state.payloads.refcounts.takeUnreferenced()) deleteRecord(state, { kind: 'body', id })
   resumeHandoffs(state)
 }
 

@@ -45,7 +45,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
   // The shard of the registry is restarting, so nothing says whether the filter is free.
   if (peerTable.peer(owner).link === undefined)
     return completeCommand(state, question, { done: false, why: 'shard-behind' })
-  const asked = state.nextSerial()
+  const asked = state.ids.nextSerial()
   peerTable.exclusiveCommands.set(asked, wanted)
   state.peerSends.push({
     to: owner,

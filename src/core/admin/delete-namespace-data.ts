@@ -24,10 +24,10 @@ export function endNamespaceSessions(
 ): void {
   if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
-  for (const [key, orphan] of state.delayedWills) if (isOf(key)) dropOrphanWill(state, key, orphan)
-  for (const name of state.pendingWills.keys()) if (isOf(name)) deleteWill(state, name)
+  for (const [key, orphan] of state.wills.orphans) if (isOf(key)) dropOrphanWill(state, key, orphan)
+  for (const name of state.wills.pending.keys()) if (isOf(name)) deleteWill(state, name)
   dropDueWills(state, isOf)
-  for (const [id, { publisher }] of state.delayedMessages) if (isOf(publisher)) dropDelayed(state, id)
+  for (const [id, { publisher }] of state.wills.delayedMessages) if (isOf(publisher)) dropDelayed(state, id)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)

@@ -54,7 +54,7 @@ function importOne(state: BrokerState, stored: StoredMessage): ImportOutcome {
     return 'refused'
   const message = fromStored(stored, state.topics.named(name))
   if (message.expiresAtMs <= state.nowMs || message.payloadBytes === 0) return 'expired'
-  const before = state.retained.get(name)
+  const before = state.retained.tree.get(name)
   if (before !== undefined && isSame(before, message)) return 'unchanged'
   if (setRetained(state, message) !== undefined) return 'refused'
   return before === undefined ? 'inserted' : 'updated'

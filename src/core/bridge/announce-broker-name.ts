@@ -14,7 +14,7 @@ const head = publishHead(0, { retain: false, dup: false }, 0)
 
 /** Must be called directly after CONNACK was sent. The message uses no queue, no rule and no counter of messages. */
 export function announceBrokerName(state: BrokerState, connection: Connection): void {
-  const { brokerName: name } = state
+  const { brokerName: name } = state.bridges
   if (name === undefined || !connection.hasNoLocal || connection.listener.isBridge === true) return
   const payload = Buffer.from(name)
   const message = new Message(state.topics.named(brokerNameTopic as TopicName), {

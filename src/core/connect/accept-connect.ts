@@ -58,8 +58,8 @@ export function acceptAfterWait(state: BrokerState, connection: Connection, isAn
  * The client may have been banned since it was authenticated. A ban disconnects only clients that have a session, so it
  * is checked again here.
  */
-function refuseUnwanted({ permissions }: BrokerState, { identity }: GrantedAccess): Refusal | undefined {
-  if (permissions.canStay(identity)) return undefined
+function refuseUnwanted({ access }: BrokerState, { identity }: GrantedAccess): Refusal | undefined {
+  if (access.permissions.canStay(identity)) return undefined
   return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
 }
 
@@ -125,14 +125,14 @@ function openAccepted(
 
 /** Refuses a client whose authenticated identity names another namespace than the one found at CONNECT. */
 function refuseForeignNamespace(
-  { namespaces }: BrokerState,
+  { namespaces: { settings } }: BrokerState,
   { listener, origin }: Connection,
   { clientId }: AwaitingAuthentication,
   { identity: { username } }: GrantedAccess,
 ): Refusal | undefined {
-  if (namespaces === undefined) return undefined
+  if (settings === undefined) return undefined
   const { namespace } = splitNamespacedName(clientId)
-  if (resolveNamespace(namespaces, { listener, arrival: origin, username }) === namespace) return undefined
+  if (resolveNamespace(settings, { listener, arrival: origin, username }) === namespace) return undefined
   return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
 }
 
@@ -177,7 +177,7 @@ function authorizeWill(
   const whole = connection.mountpoint + will.topic
   if (isBrokerTopic(whole) || isSourceTopic(whole)) return 'deny'
   if (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId)) return 'deny'
-  if (state.permissions.allowsEverything) return 'allow'
+  if (state.access.permissions.allowsEverything) return 'allow'
   return authorizePublish(state, connection, identity, state.topics.named(will.topic), will)
 }
 
@@ -189,9 +189,9 @@ function requestWillAuthorization(
 ): void {
   const { will } = awaiting.connect
   if (will === undefined) return
-  const question = state.request({ for: 'permission', connection })
+  const question = state.requests.add({ for: 'permission', connection })
   moveTo(connection, { ...awaiting, question, granted })
   const { topic, qos, retain } = will
   const { identity } = granted
-  state.requests.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
+  state.outputs.requests.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
 }

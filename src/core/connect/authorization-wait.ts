@@ -38,11 +38,11 @@ export function waitForAuthorization(
   if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), requested: new Set() }
   const { questions, requested } = open.waiting
   for (const { action, topic, qos, retain } of wanted.slice(0, maxRequestsAtOnce)) {
-    const question = state.request({ for: 'permission', connection })
+    const question = state.requests.add({ for: 'permission', connection })
     questions.add(question)
     requested.add(topic)
     const { identity } = open.session
-    state.requests.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
+    state.outputs.requests.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
   }
   open.parked.push(packet)
   pauseReading(state, connection, readPauseReasons.permission)
@@ -63,6 +63,6 @@ export function dropAuthorizationResponses({ waiting }: Open): void {
 
 /** Cancels all requests of a closed connection. */
 export function cancelAuthorizationWait(state: BrokerState, open: Open): void {
-  for (const question of open.waiting?.questions ?? []) state.pendingRequests.delete(question)
+  for (const question of open.waiting?.questions ?? []) state.requests.cancel(question)
   open.waiting = undefined
 }

@@ -18,7 +18,7 @@ export function deniedFilters(
   open: Open,
   packet: SubscribePacket,
 ): ReadonlySet<number> | undefined {
-  const { permissions } = state
+  const { permissions } = state.access
   const { identity } = open.session
   if (identity.isSuperuser || (permissions.allowsEverything && !targetsNamespaces(packet))) {
     if (state.ruleTriggers.wanted.authorization) recordAll(state, connection, open, { packet, denied: nothing })

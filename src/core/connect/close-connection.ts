@@ -152,9 +152,9 @@ export function handleConnectionClosed(state: BrokerState, connection: Connectio
 export function detachConnection(state: BrokerState, connection: Connection, ending: Ending): void {
   const now = stateOf(connection)
   if (now.state !== 'open') return
-  state.waitingForStorage.delete(connection)
-  state.waitingForMemory.delete(connection)
-  state.waitingForActions.delete(connection)
+  state.waiting.forStorage.delete(connection)
+  state.waiting.forMemory.delete(connection)
+  state.waiting.forActions.delete(connection)
   state.peerTable?.waitingForPeers.delete(connection)
   if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const { session } = now
@@ -163,8 +163,8 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
   cancelAuthorizationWait(state, now)
-  if (now.reauthentication?.question !== undefined) state.pendingRequests.delete(now.reauthentication.question)
-  if (connection.namespace !== undefined) state.quotas?.giveBackClient(connection.namespace)
+  if (now.reauthentication?.question !== undefined) state.requests.cancel(now.reauthentication.question)
+  if (connection.namespace !== undefined) state.namespaces.quotas?.giveBackClient(connection.namespace)
   // The event comes before the events about the session.
   state.events.push({
     event: 'client-disconnected',
@@ -193,6 +193,6 @@ function recordDisconnected(
 function cancelRequest(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
-  state.pendingRequests.delete(now.question)
+  state.requests.cancel(now.question)
   endTakeoverWait(state, connection)
 }

@@ -120,7 +120,7 @@ function requestExclusive(
     wait.refused.add(filter)
     return
   }
-  const question = state.nextSerial()
+  const question = state.ids.nextSerial()
   wait.missing.set(question, filter)
   peerTable.exclusiveRequests.set(question, connection)
   state.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })

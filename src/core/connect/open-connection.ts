@@ -80,7 +80,7 @@ export function openConnection(
     reauthentication: undefined,
     asksForExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,
   })
-  state.openConnections++
+  state.sessions.connected++
   // CONNACK confirms stored state, which a crash must not undo. If CONNECT waited, this state may be in an earlier
   // batch.
   const hasWaited = awaiting.waitsUntilMs !== undefined
@@ -111,7 +111,12 @@ function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): bo
 }
 
 /** Reserves a connection of the namespace if it has limits. `leave` returns it. */
-function reserveNamespaceSlot({ quotas, sessions }: BrokerState, { namespace }: Connection, clientId: string): boolean {
+function reserveNamespaceSlot(
+  { sessions, namespaces }: BrokerState,
+  { namespace }: Connection,
+  clientId: string,
+): boolean {
+  const { quotas } = namespaces
   if (quotas === undefined || namespace === undefined) return true
   return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
 }
@@ -138,9 +143,9 @@ function refusePacketTooLarge(state: BrokerState, connection: Connection, client
  * The will of this session, or of an earlier session of the client, may have to be read from disk before it is
  * published.
  */
-function hasWillOnDisk({ sessions, delayedWills, willLoads }: BrokerState, clientId: string): boolean {
-  const will = sessions.get(clientId)?.will ?? delayedWills.get(clientId)?.will
-  return (will !== undefined && will.message === undefined) || willLoads.has(clientId)
+function hasWillOnDisk({ sessions, wills }: BrokerState, clientId: string): boolean {
+  const will = sessions.get(clientId)?.will ?? wills.orphans.get(clientId)?.will
+  return (will !== undefined && will.message === undefined) || wills.loads.has(clientId)
 }
 
 /** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] A client ID has one connection: the older connection is closed. */
@@ -183,7 +188,7 @@ function cancelOrPublishWill(state: BrokerState, session: Session): void {
 }
 
 function settleDelayedWill(state: BrokerState, clientId: string): void {
-  const orphan = state.delayedWills.get(clientId)
+  const orphan = state.wills.orphans.get(clientId)
   if (orphan === undefined) return
   if (orphan.dueAtMs <= state.nowMs) return publishDelayedWill(state, clientId, orphan)
   dropOrphanWill(state, clientId, orphan)
@@ -222,7 +227,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
   session.ackLatency ??= new AckLatency()
-  if (state.fullSessions.delete(session)) state.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.hasActionRoom = true
   const { stored } = session
   if (stored?.isFullAnnounced === true) announceRoom(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)
@@ -313,7 +318,8 @@ function connackProperties(
     if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
   }
   const asksForName = asked?.userProperties?.some(([word]) => word === loopMarkerName) === true
-  if (asksForName && state.brokerName !== undefined) properties.userProperties = [[loopMarkerName, state.brokerName]]
+  if (asksForName && state.bridges.brokerName !== undefined)
+    properties.userProperties = [[loopMarkerName, state.bridges.brokerName]]
   // [MQTT5-3.1.2-28] Only for clients that requested it.
   if (asked?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
   return properties

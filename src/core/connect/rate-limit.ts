@@ -14,7 +14,7 @@ import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-
 export function countPublish(state: BrokerState, connection: Connection, packet: PublishPacket): void {
   const { rateLimiter, namespace } = connection
   const ownMs = rateLimiter?.take(packet.frameEnd - packet.frameStart, state.nowMs) ?? 0
-  const sharedMs = namespace === undefined ? 0 : (state.quotas?.takeMessage(namespace, state.nowMs) ?? 0)
+  const sharedMs = namespace === undefined ? 0 : (state.namespaces.quotas?.takeMessage(namespace, state.nowMs) ?? 0)
   const waitMs = Math.max(ownMs, sharedMs)
   if (waitMs === 0 || hasClosed(connection)) return
   pauseReading(state, connection, readPauseReasons.rate)

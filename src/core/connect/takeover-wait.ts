@@ -37,7 +37,7 @@ export function waitsForWill(
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,
 ): boolean {
-  if (!state.willLoads.has(awaiting.clientId)) return false
+  if (!state.wills.loads.has(awaiting.clientId)) return false
   wait(state, connection, awaiting, { granted, waitsUntilMs: state.nowMs + takeoverWaitMs })
   return true
 }
@@ -50,8 +50,8 @@ function wait(
 ): void {
   const { clientId } = awaiting
   moveTo(connection, { ...awaiting, granted, waitsUntilMs })
-  const waiting = state.waitingForTakeover.get(clientId)
-  if (waiting === undefined) state.waitingForTakeover.set(clientId, new Set([connection]))
+  const waiting = state.waiting.forTakeover.get(clientId)
+  if (waiting === undefined) state.waiting.forTakeover.set(clientId, new Set([connection]))
   else waiting.add(connection)
   state.deadlines.set('comes-again', connection, waitsUntilMs)
   // The broker, not the client, causes the silence, and this wait has its own deadline.
@@ -73,13 +73,13 @@ export function continueTakeoverWait(state: BrokerState, connection: Connection)
   return false
 }
 
-function mustWaitForTakeover({ sessions, willLoads, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
-  return nowMs < untilMs && (willLoads.has(clientId) || sessions.get(clientId)?.connection?.isPaused === true)
+function mustWaitForTakeover({ sessions, wills, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
+  return nowMs < untilMs && (wills.loads.has(clientId) || sessions.get(clientId)?.connection?.isPaused === true)
 }
 
 /** A will was read and published: the next connection of the client may proceed, unless another will must be read. */
 export function wakeAfterWill(state: BrokerState, clientId: string): void {
-  if (!state.willLoads.has(clientId)) wakeFirstWaiting(state, clientId)
+  if (!state.wills.loads.has(clientId)) wakeFirstWaiting(state, clientId)
 }
 
 /** Ends the wait for any reason. Connections that wait for this one no longer do. */
@@ -87,10 +87,10 @@ export function endTakeoverWait(state: BrokerState, connection: Connection): voi
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return
   const { clientId } = now
-  const waiting = state.waitingForTakeover.get(clientId)
+  const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting?.delete(connection) !== true) return
   state.deadlines.cancel('comes-again', connection)
-  if (waiting.size === 0) state.waitingForTakeover.delete(clientId)
+  if (waiting.size === 0) state.waiting.forTakeover.delete(clientId)
   else wakeFirstWaiting(state, clientId)
 }
 
@@ -99,6 +99,6 @@ export function endTakeoverWait(state: BrokerState, connection: Connection): voi
  * would be quadratic.
  */
 export function wakeFirstWaiting(state: BrokerState, clientId: string): void {
-  const [first] = state.waitingForTakeover.get(clientId) ?? []
+  const [first] = state.waiting.forTakeover.get(clientId) ?? []
   if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)
 }

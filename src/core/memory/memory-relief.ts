@@ -35,21 +35,21 @@ export type EndGreedy = (state: BrokerState, connection: Connection) => void
 /** The level changed or was reported again: paused clients may continue, and the visit of all sessions starts. */
 export function startRelief(state: BrokerState, found: { readonly level: MemoryLevel; readonly step: number }): void {
   state.memory.setLevel(found.level, found.step)
-  for (const connection of state.waitingForMemory) resumeReading(state, connection, readPauseReasons.memory)
-  state.waitingForMemory.clear()
-  state.reliefFrom = state.memory.level === 'normal' ? undefined : 0
+  for (const connection of state.waiting.forMemory) resumeReading(state, connection, readPauseReasons.memory)
+  state.waiting.forMemory.clear()
+  state.sessions.reliefFrom = state.memory.level === 'normal' ? undefined : 0
 }
 
 /** Visits the next slice. */
 export function continueRelief(state: BrokerState, endGreedy: EndGreedy): void {
-  const from = state.reliefFrom
+  const from = state.sessions.reliefFrom
   if (from === undefined) return
   const end = Math.min(from + placesInSlice, state.sessions.places)
   for (let place = from; place < end; place++) {
     const session = state.sessions.at(place)
     if (session !== undefined) relieve(state, session, endGreedy)
   }
-  state.reliefFrom = end < state.sessions.places ? end : undefined
+  state.sessions.reliefFrom = end < state.sessions.places ? end : undefined
 }
 
 function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): void {
@@ -117,6 +117,6 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
 }
 
 function waitForMemory(state: BrokerState, connection: Connection): void {
-  state.waitingForMemory.add(connection)
+  state.waiting.forMemory.add(connection)
   pauseReading(state, connection, readPauseReasons.memory)
 }

@@ -12,8 +12,8 @@ const delayedMark = '+'
 
 /** A shard since one start of the broker. */
 export interface InternalNameSource {
-  readonly identity: string
-  nextSerial(): number
+  /** Returns a name that was never used before, on any shard. */
+  nextName(): string
   /** Returns whether this shard owns the records under this name. */
   isOwn(name: string): boolean
 }
@@ -21,7 +21,7 @@ export interface InternalNameSource {
 /** Returns a name that this shard owns and that was never used before, also before restarts. */
 export function reserveInternalName(giver: InternalNameSource, clientId: string): string {
   let name
-  do name = `${mark}${giver.identity}.${giver.nextSerial().toString(36)} ${clientId}`
+  do name = `${mark}${giver.nextName()} ${clientId}`
   while (!giver.isOwn(name))
   return name
 }
@@ -29,7 +29,7 @@ export function reserveInternalName(giver: InternalNameSource, clientId: string)
 /** Does the same for a delayed message. */
 export function reserveDelayedName(giver: InternalNameSource, clientId: string): string {
   let name
-  do name = `${mark}${giver.identity}.${giver.nextSerial().toString(36)}${delayedMark} ${clientId}`
+  do name = `${mark}${giver.nextName()}${delayedMark} ${clientId}`
   while (!giver.isOwn(name))
   return name
 }

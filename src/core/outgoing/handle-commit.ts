@@ -13,7 +13,7 @@ export function handleCommitted(state: BrokerState, number: number): void {
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state, number)
   releaseWrittenWills(state, number)
-  state.retainedPayloads.releaseWritten(number)
+  state.retained.payloads.releaseWritten(number)
   for (const { link } of state.peerTable?.peers ?? []) link?.acks.committed(number)
 }
 

@@ -25,9 +25,9 @@ function sizeOf(message: Message | undefined): number {
 
 /** Batches up to `number` are durable: large wills in them are on disk only from now on. */
 export function releaseWrittenWills(state: BrokerState, number: number): void {
-  const { unwrittenWills } = state
-  for (let next = unwrittenWills.peek(); next !== undefined && next.batch <= number; next = unwrittenWills.peek()) {
-    unwrittenWills.shift()
+  const { unwritten } = state.wills
+  for (let next = unwritten.peek(); next !== undefined && next.batch <= number; next = unwritten.peek()) {
+    unwritten.shift()
     const { will } = next
     will.message = undefined
     if (will.heldBytes > 0) countWill(state, will)

@@ -64,7 +64,7 @@ export function handleAuthBeforeConnack(
     return refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
   }
   const { connect, clientId, username } = now
-  const question = state.request({ for: 'connect', connection })
+  const question = state.requests.add({ for: 'connect', connection })
   moveTo(connection, {
     state: 'awaiting-verdict',
     connect,
@@ -77,7 +77,7 @@ export function handleAuthBeforeConnack(
     parked: [],
   })
   const data = packet.properties?.authenticationData
-  state.requests.push({
+  state.outputs.requests.push({
     kind: 'authenticate',
     question,
     connection,
@@ -101,12 +101,20 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
     const text = fault ?? 'AUTH without an authentication method'
     return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
   }
-  const question = state.request({ for: 'reauthentication', connection })
+  const question = state.requests.add({ for: 'reauthentication', connection })
   open.reauthentication = { question, steps }
   state.deadlines.set('reauthentication', connection, state.nowMs + state.settings.idleTimeoutMs)
   const data = packet.properties?.authenticationData
   const { clientId } = open.session
-  state.requests.push({ kind: 'authenticate', question, connection, clientId, method, data, isReauthentication: true })
+  state.outputs.requests.push({
+    kind: 'authenticate',
+    question,
+    connection,
+    clientId,
+    method,
+    data,
+    isReauthentication: true,
+  })
 }
 
 export function handleReauthenticationResult(

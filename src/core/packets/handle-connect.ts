@@ -35,7 +35,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   const refusal = refusalOf(state, connection, connect)
   if (refusal !== undefined) return refuseConnection(state, connection, connect.clientId, refusal)
-  const { namespaces } = state
+  const { settings: namespaces } = state.namespaces
   const username = connection.origin?.username ?? connect.username
   const { listener, origin } = connection
   const namespace =
@@ -45,13 +45,13 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
   }
   const own = ownNameOf(connection, connect)
-  const clientId = own === '' ? state.assignClientId(namespace) : namespacedName(namespace, own)
-  if (namespaces !== undefined && !state.isOwn(clientId)) {
+  const clientId = own === '' ? state.ids.nextClientId(namespace, state.sessions) : namespacedName(namespace, own)
+  if (namespaces !== undefined && !state.ids.isOwn(clientId)) {
     // The other shard found another namespace, because listeners are being changed at this moment.
     const reason = reasonCodes.serverUnavailable
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'try again' })
   }
-  const question = state.request({ for: 'connect', connection })
+  const question = state.requests.add({ for: 'connect', connection })
   moveTo(connection, {
     state: 'awaiting-verdict',
     connect,
@@ -63,7 +63,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     waitsUntilMs: undefined,
     parked: [],
   })
-  state.requests.push({
+  state.outputs.requests.push({
     kind: 'may-connect',
     question,
     connection,
@@ -125,7 +125,7 @@ export function handleWillAuthorization(state: BrokerState, connection: Connecti
 export function handleTakeoverWait(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || continueTakeoverWait(state, connection)) return
-  if (state.willLoads.has(now.clientId)) {
+  if (state.wills.loads.has(now.clientId)) {
     // The read takes too long. If the client were accepted now, its earlier will would follow its new messages.
     const text = 'the will of an earlier connection cannot be read from disk; try again'
     return refuseConnection(state, connection, now.clientId, { reason: reasonCodes.serverUnavailable, text })

@@ -156,7 +156,7 @@ function breach(state: BrokerState, connection: Connection, text: string): void 
 
 /** The store works again: parked packets are handled, then reading resumes. */
 export function resumeAfterStorage(state: BrokerState): void {
-  resume(state, state.waitingForStorage, readPauseReasons.storage)
+  resume(state, state.waiting.forStorage, readPauseReasons.storage)
 }
 
 /** A peer can receive again, or has failed: parked packets are handled again. */
@@ -167,7 +167,7 @@ export function resumeWaitingForPeers(state: BrokerState): void {
 /** An action queue has space again. */
 export function resumeWaitingForActions(state: BrokerState): void {
   state.hasActionRoom = false
-  resume(state, state.waitingForActions, readPauseReasons.actions)
+  resume(state, state.waiting.forActions, readPauseReasons.actions)
 }
 
 function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseReason): void {

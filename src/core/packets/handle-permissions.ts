@@ -30,22 +30,22 @@ export function handleAuthorization(state: BrokerState, connection: Connection, 
 
 export function handlePermissionsChanged(state: BrokerState): void {
   state.router.forgetPlans()
-  if (state.accessChecks === undefined) state.accessChecks = { sessions: state.sessions.values(), isStale: false }
+  if (state.access.checks === undefined) state.access.checks = { sessions: state.sessions.values(), isStale: false }
   // A restart at each change would never reach the end while changes arrive.
-  else state.accessChecks.isStale = true
+  else state.access.checks.isStale = true
 }
 
 export function continueAccessChecks(state: BrokerState): void {
-  const checks = state.accessChecks
+  const checks = state.access.checks
   if (checks === undefined) return
   for (let count = 0; count < sliceSessions; count++) {
     const next = checks.sessions.next()
     if (next.done === true) {
-      state.accessChecks = checks.isStale ? { sessions: state.sessions.values(), isStale: false } : undefined
+      state.access.checks = checks.isStale ? { sessions: state.sessions.values(), isStale: false } : undefined
       return
     }
     const { connection, identity } = next.value
-    if (connection === undefined || state.permissions.canStay(identity)) continue
+    if (connection === undefined || state.access.permissions.canStay(identity)) continue
     // [MQTT5-3.14.2.1] 0x8A (banned) is allowed in CONNACK only.
     const text = 'the client may not stay any longer'
     endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })

@@ -50,7 +50,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   if (exceedsTopicLimits(state, topic)) return refuseTopic(state, connection, packet)
   if (packet.properties !== undefined && !hasValidPayloadFormat(state, connection, packet)) return
   let isDenied = false
-  if (!state.permissions.allowsEverything) {
+  if (!state.access.permissions.allowsEverything) {
     const permission = permissionFor(state, connection, open, packet, topic)
     if (permission === undefined) return
     isDenied = permission === 'deny'
@@ -68,11 +68,11 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     !isUnblockedByPeers(state, connection, open, { packet, topic: target })
   )
     return
-  if (packet.qos > 0 && state.fullSessions.size > 0 && !isDenied && !isDelayed && isBlockedByActions(state, target)) {
+  if (packet.qos > 0 && state.sessions.full.size > 0 && !isDenied && !isDelayed && isBlockedByActions(state, target)) {
     // The packet will be handled a second time.
     state.counts.publishesReceived--
     session.receivedMessages--
-    state.waitingForActions.add(connection)
+    state.waiting.forActions.add(connection)
     return pauseUntil(state, connection, open, { packet, reason: readPauseReasons.actions })
   }
   const message = messageFromPublish(packet, target, {
@@ -337,7 +337,7 @@ function isKept(state: BrokerState, session: Session, packet: PublishPacket, mes
 
 /** A 3.1 or 3.1.1 client cannot be told to retry: reading pauses until the store works. */
 function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
-  state.waitingForStorage.add(connection)
+  state.waiting.forStorage.add(connection)
   pauseUntil(state, connection, open, { packet, reason: readPauseReasons.storage })
 }
 
@@ -396,7 +396,7 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
     return reasonCodes.notAuthorized
   }
   // Checked here because usually no session is full, and every message takes this path.
-  if (state.fullSessions.size === 0 && state.peerTable === undefined) return undefined
+  if (state.sessions.full.size === 0 && state.peerTable === undefined) return undefined
   const isFull = matchesFullSession(state, message) || matchesFullPeerSession(state, message)
   return isFull ? reasonCodes.quotaExceeded : undefined
 }

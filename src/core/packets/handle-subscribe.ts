@@ -198,12 +198,12 @@ export function subscribe(
   const isNew = before === undefined
   session.subscriptions.set(filter, options)
   if (isNew) {
-    state.countSubscription(session, filter, 1)
+    state.subscriptions.countSubscription(session, filter, 1)
     session.subscriptionUsage?.add(filter)
   }
   state.router.subscribe(filter, session, options)
   if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: options })
-  state.clientFilters?.note(session, filter, { before, after: options })
+  state.bridges.clientFilters?.note(session, filter, { before, after: options })
   if (session.stored !== undefined) putRecord(state, recordOf(session, filter, options))
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
@@ -217,7 +217,7 @@ function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOp
 
 /** Returns whether the filter is exclusive, or may conflict with an exclusive one. */
 function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
-  return state.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
+  return state.subscriptions.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
 }
 
 function acquireExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
@@ -262,11 +262,11 @@ export function unsubscribe(
   if (before === undefined) return false
   session.subscriptions?.delete(filter)
   session.subscriptionUsage?.remove(filter)
-  state.countSubscription(session, filter, -1)
+  state.subscriptions.countSubscription(session, filter, -1)
   state.router.unsubscribe(filter, session)
   releaseExclusive(state, session, filter)
   if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: undefined })
-  state.clientFilters?.note(session, filter, { before, after: undefined })
+  state.bridges.clientFilters?.note(session, filter, { before, after: undefined })
   cancelReplays(state, session, filter)
   if (session.stored !== undefined) deleteRecord(state, { kind: 'subscription', clientId: session.clientId, filter })
   state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })

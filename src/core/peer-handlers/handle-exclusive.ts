@@ -64,7 +64,7 @@ export function announceHeldFilters(state: BrokerState, peerTable: PeerTable, pe
       message: { kind: 'exclusive-wanted', question: announcement, filter, clientId },
     })
   }
-  for (const [filter, { clientId }] of state.exclusiveHolders) announce(filter, clientId)
+  for (const [filter, { clientId }] of state.subscriptions.exclusiveHolders) announce(filter, clientId)
   for (const { given, clientId } of peerTable.exclusiveWaits.values())
     for (const filter of given) announce(filter, clientId)
 }

@@ -129,7 +129,7 @@ function assignOne(
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
   const here = state.router.group(group.group, group.filter)
-  if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
+  if (message.bodyId !== 0 && state.payloads.refcounts.get(message.bodyId) === 0) message.bodyId = 0
   if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
     if (exactlyOnce !== undefined) note(dealing, filter, { to: peerTable.shard.own, barrier: undefined })
     return undefined

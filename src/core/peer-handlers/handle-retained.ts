@@ -28,7 +28,7 @@ export function handleRetainedRequest(
   const key = requestKey(peer, question)
   if (filter !== undefined) {
     const giveUpAtMs = state.nowMs + longestWaitMs
-    const cursor = state.retained.matching(filter)
+    const cursor = state.retained.tree.matching(filter)
     const asked = {
       peer: peer.number,
       question,
@@ -99,7 +99,7 @@ function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
   for (const found of asked.found) {
     if (messages.length >= asked.wanted) break
     if (messages.length > 0 && bytes + found.payloadBytes > maxAnswerBytes) break
-    const message = payloadOf(state, found)
+    const message = payloadOf(state.retained, found)
     if (message === 'waits') {
       const isComing = readAhead(state, asked, asked.found, looked)
       asked.isReading = isComing || messages.length === 0
@@ -111,7 +111,7 @@ function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
     bytes += message.payloadBytes
     messages.push(message)
   }
-  for (const found of asked.found.splice(0, looked)) releasePayload(state, asked, found)
+  for (const found of asked.found.splice(0, looked)) releasePayload(state.retained, asked, found)
   return messages
 }
 
@@ -120,7 +120,7 @@ export function cancelRequest(state: BrokerState, peerTable: PeerTable, key: str
   const asked = peerTable.receivedRetainedRequests.get(key)
   if (asked === undefined) return
   peerTable.receivedRetainedRequests.delete(key)
-  stopReading(state, asked)
+  stopReading(state.retained, asked)
 }
 
 /** The shard that asked has failed: its requests are removed. Requests to it are sent again when it is back. */
@@ -142,5 +142,5 @@ export function handleRetainedResponse(
   scan.found = [...messages]
   scan.isAtEnd = isEnd
   if (isEnd) peerTable.retainedRequests.delete(question)
-  state.replaying.add(session)
+  state.retained.replaying.add(session)
 }

@@ -16,14 +16,14 @@ import type { Session } from '../state/sessions/session.ts'
 export function canHold(state: BrokerState, session: Session, filter: TopicFilter): boolean {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return true
-  const holder = state.exclusiveHolders.get(bare)
+  const holder = state.subscriptions.exclusiveHolders.get(bare)
   return holder === undefined || holder === session
 }
 
 export function recordHeld(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return
-  state.exclusiveHolders.set(bare, session)
+  state.subscriptions.exclusiveHolders.set(bare, session)
   const { peerTable } = state
   if (peerTable === undefined || ownerOf(bare, peerTable.shard.count) !== peerTable.shard.own) return
   peerTable.exclusive.acquire(bare, peerTable.shard.own, session.clientId)
@@ -31,8 +31,8 @@ export function recordHeld(state: BrokerState, session: Session, filter: TopicFi
 
 export function releaseExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
-  if (bare === undefined || state.exclusiveHolders.get(bare) !== session) return
-  state.exclusiveHolders.delete(bare)
+  if (bare === undefined || state.subscriptions.exclusiveHolders.get(bare) !== session) return
+  state.subscriptions.exclusiveHolders.delete(bare)
   if (state.peerTable !== undefined) releaseAtOwner(state, state.peerTable, bare, session.clientId)
 }
 

@@ -18,7 +18,7 @@ import { sendInTurn, sendNext } from './send-to-peer.ts'
 export function peerNameOf(state: BrokerState, session: Session): string {
   // A persistent session keeps its name after a restart. Other sessions do not survive the shard.
   if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
-  session.peerName ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
+  session.peerName ??= `${state.ids.nextName()} ${session.clientId}`
   return session.peerName
 }
 

@@ -40,7 +40,7 @@ export function storeAndSend(
     state.countDrop(undefined, send.message, 'peer-behind')
     return false
   }
-  copyOut(send.message, state.buffers)
+  copyOut(send.message, state.payloads.buffers)
   barrier?.expect()
   if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderOwnName(state, peer, send, barrier)
   else peer.outbox.push(send, barrier)
@@ -62,7 +62,7 @@ function storeUnderOwnName(
   send: PeerPublish,
   barrier: CommitBarrier | undefined,
 ): void {
-  const name = { publisher: `${state.identity}.${state.nextSerial().toString(36)}`, packetId: onlyPacketId }
+  const name = { publisher: state.ids.nextName(), packetId: onlyPacketId }
   const taken = new CommitBarrier()
   taken.whenComplete(() => {
     peer.outbox.push({ kind: 'release', ...name }, undefined)
@@ -83,7 +83,7 @@ export function sendInTurn(
   leave: () => void,
 ): void {
   if (isDecided && uncommitted.length === 0) return leave()
-  if (message !== undefined) copyOut(message, state.buffers)
+  if (message !== undefined) copyOut(message, state.payloads.buffers)
   const decide = uncommitted.push(message?.payloadBytes ?? 0, leave)
   if (isDecided) return decide()
   const onDisk = new CommitBarrier()

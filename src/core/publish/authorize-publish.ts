@@ -17,7 +17,7 @@ export function authorizePublish(
   topic: Topic,
   how: PublishOptions,
 ): Permission {
-  const { permissions } = state
+  const { permissions } = state.access
   if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
   if (permissions.isUncacheable) return permissions.canPublish(identity, topic, how)
   connection.authorizationCache ??= new AuthorizationCache()

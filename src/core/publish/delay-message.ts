@@ -12,7 +12,8 @@ import { messageSize } from '../model/message-size.ts'
 import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
-import type { BrokerState, DelayedMessage } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { DelayedMessage } from '../state/will-state.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 
 /** From this number on it is a time in seconds since 1970. It is also the longest delay. */
@@ -40,18 +41,18 @@ export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
 }
 
 /** Returns whether the limit is reached. */
-export function hasMaxDelayed({ delayedMessages, settings, shard }: BrokerState): boolean {
+export function hasMaxDelayed({ settings, shard, wills }: BrokerState): boolean {
   const { maxDelayedMessages: max } = settings
-  return max !== undefined && delayedMessages.size >= Math.ceil(max / shard.count)
+  return max !== undefined && wills.delayedMessages.size >= Math.ceil(max / shard.count)
 }
 
 /** Stores the message in the open batch. The caller has checked the limit. */
 export function delayMessage(state: BrokerState, message: Message, dueAtMs: number): void {
-  const name = reserveDelayedName(state, message.publisher)
+  const name = reserveDelayedName(state.ids, message.publisher)
   const own = copyAlone(message, never)
   const will = new SessionWill({ name, message: own, delaySeconds: 0, createdAtMs: state.nowMs })
   putRecord(state, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
-  if (isLarge(state, own)) state.unwrittenWills.push({ batch: state.openBatch.number, will })
+  if (isLarge(state, own)) state.wills.unwritten.push({ batch: state.openBatch.number, will })
   addDelayed(state, will, own, dueAtMs)
 }
 
@@ -67,9 +68,9 @@ export function restoreDelayed(state: BrokerState, { clientId: name, message: st
 
 /** Removes a message that is being published or deleted. Undefined if there is none. */
 export function takeDelayed(state: BrokerState, id: string): DelayedMessage | undefined {
-  const found = state.delayedMessages.get(id)
+  const found = state.wills.delayedMessages.get(id)
   if (found === undefined) return undefined
-  state.delayedMessages.delete(id)
+  state.wills.delayedMessages.delete(id)
   state.deadlines.cancel('delayed-due', id)
   releaseWill(state, found.will)
   return found
@@ -79,7 +80,7 @@ function addDelayed(state: BrokerState, will: SessionWill, message: Message, due
   const id = delayedIdIn(will.name)
   const { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
   const told = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
-  state.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...told })
+  state.wills.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...told })
   state.deadlines.set('delayed-due', id, dueAtMs)
   countWill(state, will)
 }

@@ -49,9 +49,9 @@ export function needsStorage(state: BrokerState, message: Message): boolean {
 
 /** Returns whether the queue of a matching persistent session, or of all members of a shared group, is full. */
 export function matchesFullSession(state: BrokerState, message: Message): boolean {
-  if (state.fullSessions.size === 0) return false
+  if (state.sessions.full.size === 0) return false
   const plan = state.router.planFor(message.topic)
-  const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.fullSessions.has(subscriber)
+  const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.sessions.full.has(subscriber)
   const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
   return (
     plan.recipients.some((recipient) => isFull(recipient) && isStoredFor(state, recipient, message)) ||
@@ -88,7 +88,7 @@ function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, mes
   for (const recipient of plan.recipients) if (isStoredFor(state, recipient, message)) stored++
   if (stored <= 1) return false
   storePayload(state, message)
-  state.payloadRefcounts.add(message.bodyId, 1)
+  state.payloads.refcounts.add(message.bodyId, 1)
   return true
 }
 
@@ -152,7 +152,7 @@ export function deliverToGroup(
 ): boolean {
   // Members without permission are skipped.
   const isAllowed = (session: Session): boolean => session !== except && canReceive(state, session, message.topic)
-  const hasSpace = (session: Session): boolean => isAllowed(session) && !state.fullSessions.has(session)
+  const hasSpace = (session: Session): boolean => isAllowed(session) && !state.sessions.full.has(session)
   const member =
     group.pick((session) => hasSpace(session) && isReady(state, session)) ??
     group.pick((session) => hasSpace(session) && session.connection !== undefined) ??
@@ -160,7 +160,7 @@ export function deliverToGroup(
     group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
-  const given = except === undefined ? message : state.sharedRedelivery.forSession(message, subscriber)
+  const given = except === undefined ? message : state.shared.redelivery.forSession(message, subscriber)
   const qos = effectiveQoS(state, message.qos, options.qos)
   enqueueForSession(state, subscriber, given, {
     qos,

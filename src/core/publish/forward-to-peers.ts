@@ -191,7 +191,7 @@ function assignToMember(
   let chosen = chooseShard(peerTable, { ...hand, mayBeHere: local !== undefined })
   if (chosen === 'here') {
     // The shared payload may have been deleted, if its last queue is already done with it.
-    if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
+    if (message.bodyId !== 0 && state.payloads.refcounts.get(message.bodyId) === 0) message.bodyId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
       assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
       return true

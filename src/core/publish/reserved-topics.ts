@@ -20,6 +20,7 @@ export function isReservedTopic(state: BrokerState, topic: string, publisher: st
   if (isBrokerTopic(topic) || beginningsOfFilters.some((beginning) => topic.startsWith(beginning))) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
   // With namespaces, the permissions have decided.
-  if (state.namespaces !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher)) return false
+  if (state.namespaces.settings !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher))
+    return false
   return state.sessions.get(publisher)?.identity.isSuperuser !== true
 }

@@ -68,7 +68,7 @@ export function routeToPeers(
       )
   }
   if (message.retain && isOwn(state, message))
-    retainForTopic(state, message, localOrigin(peerTable ?? state, state.shard.own))
+    retainForTopic(state, message, localOrigin(peerTable ?? state.retained, state.shard.own))
   return matched
 }
 

@@ -31,7 +31,7 @@ export function runTriggeredRules(state: BrokerState, route: Route): void {
   const triggers = ruleTriggers.take()
   if (triggers.length === 0 || ruleHook === undefined) return
   const done = ruleHook.runTriggers(triggers, actionsIn(state, route))
-  if (done < triggers.length) ruleTriggers.keep(triggers.slice(done), state.buffers)
+  if (done < triggers.length) ruleTriggers.keep(triggers.slice(done), state.payloads.buffers)
 }
 
 function actionsIn(state: BrokerState, route: Route): RuleActions {
@@ -120,12 +120,12 @@ export function spool(
 }
 
 /** Returns whether a rule for the message uses an action queue that is full. The publisher then waits. */
-export function isBlockedByActions({ sessions, fullSessions, router }: BrokerState, topic: Topic): boolean {
+export function isBlockedByActions({ sessions, router }: BrokerState, topic: Topic): boolean {
   const { rules } = router.planFor(topic)
   if (rules === undefined) return false
   const isBlocked = (clientId: string): boolean => {
     const session = sessions.get(clientId)
-    return session !== undefined && fullSessions.has(session)
+    return session !== undefined && sessions.full.has(session)
   }
   return rules.some(({ spools }) => spools.some(isBlocked))
 }

@@ -40,10 +40,10 @@ function drop(state: BrokerState, session: Session, delivery: SessionDelivery): 
 }
 
 function requestOldest(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  const question = state.request({ for: 'oldest', session })
+  const question = state.requests.add({ for: 'oldest', session })
   stored.oldestRequest = question
   const { openBatch } = state
-  state.requests.push({
+  state.outputs.requests.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,

@@ -147,7 +147,7 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
     forgetBehind(state, session, stored)
     return commitWithoutDelay(state, session, delivery)
   }
-  copyOut(message, state.buffers)
+  copyOut(message, state.payloads.buffers)
   holdDelivery(state, session, delivery, message)
   if (tailInMemory !== undefined) return void tailInMemory.push(delivery)
   stored.diskFrom = delivery.sequence + 1
@@ -184,7 +184,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
     if (!dropOldestWaiting(state, session, 'queue-full')) break
   }
   state.counts.publishesLeftWaiting++
-  copyOut(message, state.buffers)
+  copyOut(message, state.payloads.buffers)
   holdDelivery(state, session, delivery, message)
   queue.push(delivery)
 }
@@ -217,7 +217,7 @@ export function sendFirst(
   const isExpired = mayExpire && message.expiresAtMs <= state.nowMs
   const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
-  copyOut(message, state.buffers)
+  copyOut(message, state.payloads.buffers)
   holdDelivery(state, session, delivery, message)
   if (delivery.packetId === 0) session.window().add(delivery)
   else session.window().noteSent(delivery)

@@ -47,7 +47,7 @@ export function storeDelivery(
   stored.count++
   if (delivery.group !== undefined) stored.mayHoldShared = true
   if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
-  if (message.bodyId !== 0) state.payloadRefcounts.add(message.bodyId, 1)
+  if (message.bodyId !== 0) state.payloads.refcounts.add(message.bodyId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
     clientId: session.clientId,
@@ -70,13 +70,13 @@ export function maxStoredOf({ settings }: BrokerState, { spool }: Session): numb
 /** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
 export function markFull(state: BrokerState, session: Session): void {
   if (session.spool?.dropsNewest === true || session.spool?.dropsOldest === true) return
-  state.fullSessions.add(session)
+  state.sessions.full.add(session)
   if (session.stored !== undefined) announceFull(state, session, session.stored)
 }
 
 /** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
 export function storePayload(state: BrokerState, message: Message): void {
-  message.bodyId = state.nextBodyId()
+  message.bodyId = state.payloads.nextId()
   putRecord(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
 }
 
@@ -100,7 +100,7 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
     stored.deletedSinceRecord++
   }
   stored.count--
-  if (state.fullSessions.delete(session)) state.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.hasActionRoom = true
   if (stored.isFullAnnounced) announceRoom(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
@@ -124,7 +124,7 @@ export function commitWithoutDelay({ batches }: BrokerState, session: Session, {
 }
 
 export function releasePayload(state: BrokerState, bodyId: number): void {
-  if (state.payloadRefcounts.add(bodyId, -1) === 0) deleteRecord(state, { kind: 'body', id: bodyId })
+  if (state.payloads.refcounts.add(bodyId, -1) === 0) deleteRecord(state, { kind: 'body', id: bodyId })
 }
 
 export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {

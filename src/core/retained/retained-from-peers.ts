@@ -41,7 +41,7 @@ export function sourcesOf(
   const { own, count } = peerTable.shard
   const bare = bareFilter(filter)
   const marks = startMarks(state, peerTable, session)
-  const here: RetainedSource = { cursor: state.retained.matching(bare), marks, begunAfter: 0 }
+  const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks, begunAfter: 0 }
   const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, question: 0, isAsked: false, hasBegun: false })
   peerTable.waitingForRetained.add(session)
   if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => away(number))]
@@ -64,7 +64,7 @@ function startMarks(state: BrokerState, peerTable: PeerTable, session: Session):
   if (session.stored !== undefined) deferUntilBatch(state, barrier)
   barrier.whenComplete(() => {
     marks.isComplete = true
-    if (session.retainedReplays !== undefined) state.replaying.add(session)
+    if (session.retainedReplays !== undefined) state.retained.replaying.add(session)
   })
   barrier.arrive()
   return marks
@@ -90,7 +90,7 @@ export function askForMore(
     state.peerSends.push({ to: owner, message: more })
     return
   }
-  source.question = state.nextSerial()
+  source.question = state.ids.nextSerial()
   peerTable.retainedRequests.set(source.question, { session, scan })
   const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
   const { question } = source

@@ -39,8 +39,9 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
     return 'too-large'
   }
   const isBrokers = isBrokerTopic(name)
-  if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
-  if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
+  if (!isBrokers && isFull(state) && state.retained.tree.get(name) === undefined) return 'no-room'
+  if (state.namespaces.quotas !== undefined && !hasRoomInNamespace(state, state.namespaces.quotas, name))
+    return 'no-room'
   const kept = copyRetained(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.retainedOrigin = arrival
   putRetained(state, kept, state.openBatch.number)
@@ -58,27 +59,28 @@ function deleteRetained(state: BrokerState, topic: TopicName): void {
 }
 
 /** The limit is for the node, although each shard stores only messages of its topics. */
-function isFull({ settings, retained, retainedOfBroker, retainedOnPeers, shard }: BrokerState): boolean {
+function isFull({ settings, shard, retained }: BrokerState): boolean {
   const { maxRetainedMessages: max } = settings
   if (max === undefined) return false
-  const here = retained.count - retainedOfBroker
-  return retainedOnPeers === undefined ? here >= Math.ceil(max / shard.count) : here + retainedOnPeers() >= max
+  const here = retained.tree.count - retained.ofBroker
+  if (retained.countOnPeers === undefined) return here >= Math.ceil(max / shard.count)
+  return here + retained.countOnPeers() >= max
 }
 
 /** Shards that store messages of one namespace at the same moment may each exceed the limit by one. */
 function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: TopicName): boolean {
   const namespace = namespaceOfTopic(topic)
-  return namespace === undefined || quotas.hasRoomForRetained(namespace) || state.retained.get(topic) !== undefined
+  return namespace === undefined || quotas.hasRoomForRetained(namespace) || state.retained.tree.get(topic) !== undefined
 }
 
 /** Removes the message from memory; the caller deletes its record. Returns false if there was none. */
 export function clearRetained(state: BrokerState, topic: TopicName): boolean {
-  const message = state.retained.delete(topic)
+  const message = state.retained.tree.delete(topic)
   if (message === undefined) return false
   state.memory.add('retained', -heldBytesOf(message))
-  if (message instanceof StoredRetained) forgetPayload(state, message)
-  if (isBrokerTopic(topic)) state.retainedOfBroker--
-  if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
+  if (message instanceof StoredRetained) forgetPayload(state.retained, message)
+  if (isBrokerTopic(topic)) state.retained.ofBroker--
+  if (state.namespaces.quotas !== undefined) countRetained(state.namespaces.quotas, topic, -1)
   return true
 }
 
@@ -105,15 +107,15 @@ export function putRetained(state: BrokerState, message: Message, batch: number)
     : message.payloadBytes <= maxSmallPayloadBytes
       ? new SmallRetained(message)
       : message
-  if (retained instanceof StoredRetained && batch > 0) state.retainedPayloads.addUnwritten(retained, message, batch)
-  const replaced = state.retained.set(retained)
+  if (retained instanceof StoredRetained && batch > 0) state.retained.payloads.addUnwritten(retained, message, batch)
+  const replaced = state.retained.tree.set(retained)
   const isNew = replaced === undefined
   // Most messages replace one of the same size, which changes nothing.
   const heldBytes = heldBytesOf(retained) - (replaced === undefined ? 0 : heldBytesOf(replaced))
   if (heldBytes !== 0) state.memory.add('retained', heldBytes)
-  if (replaced instanceof StoredRetained) forgetPayload(state, replaced)
-  if (isNew && isBrokerTopic(message.topic.name)) state.retainedOfBroker++
-  if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
+  if (replaced instanceof StoredRetained) forgetPayload(state.retained, replaced)
+  if (isNew && isBrokerTopic(message.topic.name)) state.retained.ofBroker++
+  if (isNew && state.namespaces.quotas !== undefined) countRetained(state.namespaces.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
 }
@@ -127,7 +129,7 @@ function heldBytesOf(message: RetainedMessage): number {
 
 export function expireRetained(state: BrokerState, topic: string): void {
   const name = parseTopicName(topic)
-  const message = name === undefined ? undefined : state.retained.get(name)
+  const message = name === undefined ? undefined : state.retained.tree.get(name)
   if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return
   clearRetained(state, name)
   if (isBrokerTopic(name)) return

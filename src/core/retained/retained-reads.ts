@@ -2,7 +2,8 @@
 // limits their memory.
 
 import { failedAssertion } from '../../protocol/index.ts'
-import type { BrokerState, RetainedReader } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { RetainedReader, RetainedState } from '../state/retained-state.ts'
 import { fromStored, type Message } from '../model/message.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import { Session } from '../state/sessions/session.ts'
@@ -16,11 +17,11 @@ const maxAheadBytes = 256 * 1_024
 const maxAheadMessages = 64
 
 /** Returns the message, `stale` if it was replaced or deleted, or `waits` if it must be read first. */
-export function payloadOf(state: BrokerState, found: RetainedMessage): Message | 'stale' | 'waits' {
+export function payloadOf({ tree, payloads }: RetainedState, found: RetainedMessage): Message | 'stale' | 'waits' {
   if (!(found instanceof StoredRetained)) return wholeMessage(found)
   // Replaced or deleted meanwhile: a new message is delivered separately.
-  if (state.retained.get(found.topicName) !== found) return 'stale'
-  const message = state.retainedPayloads.get(found)
+  if (tree.get(found.topicName) !== found) return 'stale'
+  const message = payloads.get(found)
   return message === 'lost' ? 'stale' : (message ?? 'waits')
 }
 
@@ -37,10 +38,10 @@ export function readAhead(
   let bytes = 0
   for (let index = first; index < found.length && index - first < maxAheadMessages; index++) {
     const one = found[index]
-    if (!(one instanceof StoredRetained) || payloadOf(state, one) !== 'waits') continue
+    if (!(one instanceof StoredRetained) || payloadOf(state.retained, one) !== 'waits') continue
     if (bytes > 0 && bytes + one.size > maxAheadBytes) break
     bytes += one.size
-    const wanted = state.retainedPayloads.want(one, reader)
+    const wanted = state.retained.payloads.want(one, reader)
     if (wanted === 'full') return index > first
     if (wanted === 'ask') ask(state, one)
   }
@@ -48,49 +49,49 @@ export function readAhead(
 }
 
 function ask(state: BrokerState, retained: StoredRetained): void {
-  const question = state.request({ for: 'retained', retained })
-  state.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topicName } })
+  const question = state.requests.add({ for: 'retained', retained })
+  state.outputs.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topicName } })
 }
 
 /** Handles the response to `load-message`; undefined if the record is damaged, which the store reported. */
 export function handleRetainedRead(
-  state: BrokerState,
-  retained: StoredRetained,
+  retained: RetainedState,
+  of: StoredRetained,
   stored: StoredMessage | undefined,
 ): void {
-  const isPresent = state.retained.get(retained.topicName) === retained
+  const isPresent = retained.tree.get(of.topicName) === of
   // Memory is never behind the disk: what is read for the current message is this message.
-  if (isPresent && stored !== undefined && stored.payload.length !== retained.payloadBytes)
-    throw failedAssertion(`the retained message of ${retained.topicName} on disk is another one`)
-  const message = stored === undefined ? undefined : fromStored(stored, retained.topic)
-  wake(state, state.retainedPayloads.noteRead(retained, message))
-  wakeInLine(state)
+  if (isPresent && stored !== undefined && stored.payload.length !== of.payloadBytes)
+    throw failedAssertion(`the retained message of ${of.topicName} on disk is another one`)
+  const message = stored === undefined ? undefined : fromStored(stored, of.topic)
+  wake(retained, retained.payloads.noteRead(of, message))
+  wakeInLine(retained)
 }
 
 /** The message of the topic was replaced or deleted. */
-export function forgetPayload(state: BrokerState, retained: StoredRetained): void {
-  wake(state, state.retainedPayloads.forget(retained))
-  wakeInLine(state)
+export function forgetPayload(retained: RetainedState, of: StoredRetained): void {
+  wake(retained, retained.payloads.forget(of))
+  wakeInLine(retained)
 }
 
 /** The reader needs nothing for now. */
-export function stopReading(state: BrokerState, reader: RetainedReader): void {
-  state.retainedPayloads.leave(reader)
-  wakeInLine(state)
+export function stopReading(retained: RetainedState, reader: RetainedReader): void {
+  retained.payloads.leave(reader)
+  wakeInLine(retained)
 }
 
 /** The reader has the message, or no longer needs it. */
-export function releasePayload(state: BrokerState, reader: RetainedReader, found: RetainedMessage): void {
-  if (found instanceof StoredRetained) state.retainedPayloads.release(found, reader)
+export function releasePayload({ payloads }: RetainedState, reader: RetainedReader, found: RetainedMessage): void {
+  if (found instanceof StoredRetained) payloads.release(found, reader)
 }
 
-export function wakeInLine(state: BrokerState): void {
-  wake(state, state.retainedPayloads.takeInLine())
+export function wakeInLine(retained: RetainedState): void {
+  wake(retained, retained.payloads.takeInLine())
 }
 
-function wake(state: BrokerState, readers: readonly RetainedReader[]): void {
+function wake({ replaying }: RetainedState, readers: readonly RetainedReader[]): void {
   for (const reader of readers) {
-    if (reader instanceof Session) state.replaying.add(reader)
+    if (reader instanceof Session) replaying.add(reader)
     else reader.isReading = false
   }
 }

@@ -46,17 +46,17 @@ export function startRetainedReplay(
   if (retainHandling === 2 || (retainHandling === 1 && !how.isNew)) return
   if (splitSharedFilter(filter) !== undefined) return
   const { peerTable } = state
-  if (peerTable === undefined && state.retained.count === 0) return
+  if (peerTable === undefined && state.retained.tree.count === 0) return
   cancelReplays(state, session, filter)
-  const cursor = state.retained.matching(bareFilter(filter))
+  const cursor = state.retained.tree.matching(bareFilter(filter))
   const sources =
     peerTable === undefined
-      ? [{ cursor, marks: undefined, begunAfter: state.retainedHere }]
+      ? [{ cursor, marks: undefined, begunAfter: state.retained.retainedHere }]
       : sourcesOf(state, peerTable, session, filter)
   session.retainedReplays ??= new RetainedReplayQueue()
   const { options } = how
   for (const source of sources) session.retainedReplays.add({ filter, options, source, found: [], isAtEnd: false })
-  state.replaying.add(session)
+  state.retained.replaying.add(session)
 }
 
 /** The subscription was removed or replaced; undefined: all subscriptions, because the client disconnected. */
@@ -67,20 +67,20 @@ export function cancelReplays(state: BrokerState, session: Session, filter: Topi
   if (state.peerTable !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.peerTable, scan)
   if (filter === undefined || retainedReplays.isEmpty) return endReplays(state, session)
   // Messages may have been read in advance for these subscriptions. The others request again what they need.
-  stopReading(state, session)
-  state.replaying.add(session)
+  stopReading(state.retained, session)
+  state.retained.replaying.add(session)
 }
 
 function endReplays(state: BrokerState, session: Session): void {
   session.retainedReplays = undefined
-  stopReading(state, session)
-  state.replaying.delete(session)
+  stopReading(state.retained, session)
+  state.retained.replaying.delete(session)
   if (state.peerTable !== undefined) endRetainedWait(state.peerTable, session)
 }
 
 /** Continues with one slice for each session that has space in its queue. */
 export function continueReplays(state: BrokerState): void {
-  for (const session of state.replaying) {
+  for (const session of state.retained.replaying) {
     if (!hasRoomForRetained(state, session)) {
       waitForRoom(state, session)
       continue
@@ -88,13 +88,13 @@ export function continueReplays(state: BrokerState): void {
     for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirstReplay(state, session)) break
     if (session.retainedReplays?.first === undefined) endReplays(state, session)
   }
-  wakeInLine(state)
+  wakeInLine(state.retained)
 }
 
 /** `drainQueue` adds the session again when there is space. */
 function waitForRoom(state: BrokerState, session: Session): void {
-  stopReading(state, session)
-  state.replaying.delete(session)
+  stopReading(state.retained, session)
+  state.retained.replaying.delete(session)
 }
 
 /** Returns true if the replay is complete and was about one topic, so that there is time for the next. */
@@ -116,11 +116,11 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
     const outcome = deliverRetained(state, session, scan, message)
     if (outcome === 'no-room') waitForRoom(state, session)
     if (outcome === 'is-read') {
-      state.replaying.delete(session)
+      state.retained.replaying.delete(session)
       readAhead(state, session, scan.found, given)
     }
     if (outcome !== 'done') break
-    releasePayload(state, session, message)
+    releasePayload(state.retained, session, message)
     given++
   }
   scan.found = given === scan.found.length ? [] : scan.found.slice(given)
@@ -130,12 +130,12 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
 function findMore(state: BrokerState, session: Session, scan: RetainedReplay): boolean {
   const { source } = scan
   if (state.peerTable !== undefined && !hasMarks(source)) {
-    state.replaying.delete(session)
+    state.retained.replaying.delete(session)
     return false
   }
   if (!('cursor' in source)) {
     if (state.peerTable !== undefined) askForMore(state, state.peerTable, session, { scan, source })
-    state.replaying.delete(session)
+    state.retained.replaying.delete(session)
     return false
   }
   const slice = source.cursor.next(sliceTopics)
@@ -155,7 +155,7 @@ function deliverRetained(
   const qos = effectiveQoS(state, found.qos, scan.options.qos)
   const { raisesTo } = scan.options
   if (found instanceof StoredRetained && !hasRoomForLarge(session, found, Math.max(qos, raisesTo))) return 'no-room'
-  const message = payloadOf(state, found)
+  const message = payloadOf(state.retained, found)
   if (message === 'waits') return 'is-read'
   if (message === 'stale') return 'done'
   if (qos < raisesTo) {
@@ -177,7 +177,7 @@ function isForSession(state: BrokerState, session: Session, scan: RetainedReplay
   // otherwise every message of the remote broker would be sent back when the bridge connects.
   if (message.publisher === session.clientId && isOfBridge(session)) return false
   // Deleted or replaced since the slice was found: a new message is delivered separately.
-  if ('cursor' in scan.source && state.retained.get(message.topicName) !== message) return false
+  if ('cursor' in scan.source && state.retained.tree.get(message.topicName) !== message) return false
   return !wasDeliveredLive(state, session, { scan, message }) && canDeliverRetained(state, session, message)
 }
 
@@ -198,7 +198,7 @@ function wasDeliveredLive(
 
 /** Checks the receiver's permission and the publisher's: both may have changed since the message was stored. */
 function canDeliverRetained(state: BrokerState, session: Session, message: RetainedMessage): boolean {
-  const { permissions } = state
+  const { permissions } = state.access
   if (permissions.allowsEverything) return true
   if (!canReceive(state, session, message.topic)) return false
   // Published by the broker, by the API, or by a client whose rights cannot be looked up any more.

@@ -45,7 +45,7 @@ export function drainQueue(state: BrokerState, session: Session): void {
   if (session.onDiskCount > 0) {
     // While memory is short, no messages are read before they can be sent.
     if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
-  } else if (session.retainedReplays !== undefined && session.pendingCount === 0) state.replaying.add(session)
+  } else if (session.retainedReplays !== undefined && session.pendingCount === 0) state.retained.replaying.add(session)
 }
 
 function sendPostponed(
@@ -150,12 +150,12 @@ function askForMore(state: BrokerState, session: Session): void {
   if (session.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(room, maxInPart, partGrowth * (stored.partNumber + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
-  const question = state.request({ for: 'queue', session, upTo })
+  const question = state.requests.add({ for: 'queue', session, upTo })
   stored.readRequest = question
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
   const keepsLast = session.ackLatency !== undefined && session.spool?.dropsOldest !== true
   if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.tailInMemory ??= []
-  state.requests.push({
+  state.outputs.requests.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,

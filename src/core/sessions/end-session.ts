@@ -27,7 +27,7 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
   cancelReplays(state, session, undefined)
-  state.openConnections--
+  state.sessions.connected--
   publishOrDropWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
   // While the broker stops, all clients disconnect: messages moved to other members would return as if they had never
@@ -75,11 +75,11 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
 const sessionDeadlines = ['session-expiry', 'will-due', 'retry'] as const
 
 export function endSession(state: BrokerState, session: Session): void {
-  state.clientFilters?.forget(session)
+  state.bridges.clientFilters?.forget(session)
   state.sessions.remove(session)
   session.absence = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
-  if (state.fullSessions.delete(session)) state.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.hasActionRoom = true
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)

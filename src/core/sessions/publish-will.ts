@@ -9,7 +9,8 @@
 
 import { parseTopicName } from '../../protocol/index.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
-import type { BrokerState, OrphanWill, DueWill } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { OrphanWill, DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -49,7 +50,7 @@ export function publishWill(state: BrokerState, session: Session): void {
  */
 export function publishDelayedWill(state: BrokerState, key: string, { will }: OrphanWill): void {
   const { name, message } = will
-  state.delayedWills.delete(key)
+  state.wills.orphans.delete(key)
   releaseWill(state, will)
   publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
 }
@@ -72,47 +73,47 @@ export function dropDelayed(state: BrokerState, id: string): boolean {
 
 /** Deletes the will without publishing it. */
 export function dropOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
-  state.delayedWills.delete(key)
+  state.wills.orphans.delete(key)
   releaseWill(state, will)
   deleteWill(state, will.name)
 }
 
 /** Deletes wills that are being read. */
 export function dropDueWills(state: BrokerState, isOf: (clientId: string) => boolean): void {
-  for (const { name } of state.willLoads.drop(isOf)) deleteWill(state, name)
+  for (const { name } of state.wills.loads.drop(isOf)) deleteWill(state, name)
 }
 
 /** Publishes the will at once, or after an earlier will of the same client. */
 function publishNext(state: BrokerState, will: DueWill): void {
   const { message, clientId } = will
-  if (message !== undefined && !state.willLoads.has(clientId)) return publishLoaded(state, will, message)
-  state.willLoads.add(will)
+  if (message !== undefined && !state.wills.loads.has(clientId)) return publishLoaded(state, will, message)
+  state.wills.loads.add(will)
   loadNext(state)
 }
 
 function loadNext(state: BrokerState): void {
-  for (let will = state.willLoads.next(); will !== undefined; will = state.willLoads.next()) {
-    const question = state.request({ for: 'will', will })
-    state.requests.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+  for (let will = state.wills.loads.next(); will !== undefined; will = state.wills.loads.next()) {
+    const question = state.requests.add({ for: 'will', will })
+    state.outputs.requests.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
   }
 }
 
 /** Batches up to `number` are durable: wills in them need no memory any more, and further wills may be read. */
 export function continueWillLoads(state: BrokerState, number: number): void {
-  state.willLoads.noteCommitted(number)
+  state.wills.loads.noteCommitted(number)
   loadNext(state)
 }
 
 /** Handles the response to `load-message`; undefined if the record is damaged, which the store reported. */
 export function handleWillLoaded(state: BrokerState, will: DueWill, stored: StoredMessage | undefined): void {
-  const isDropped = !state.willLoads.isFirst(will)
+  const isDropped = !state.wills.loads.isFirst(will)
   const topic = stored === undefined ? undefined : parseTopicName(stored.topic)
   if (!isDropped && stored !== undefined && topic !== undefined)
     publishLoaded(state, will, fromStored(stored, state.topics.named(topic)))
   else deleteWill(state, will.name)
-  let next = state.willLoads.end(will)
-  for (; next?.message !== undefined; next = state.willLoads.end(next)) publishLoaded(state, next, next.message)
-  state.willLoads.noteRead(state.openBatch.number)
+  let next = state.wills.loads.end(will)
+  for (; next?.message !== undefined; next = state.wills.loads.end(next)) publishLoaded(state, next, next.message)
+  state.wills.loads.noteRead(state.openBatch.number)
   loadNext(state)
 }
 
@@ -159,7 +160,7 @@ function delayWill(state: BrokerState, message: Message): void {
  * of CONNECT applies. For a client known from a record only, the check for retained messages is used.
  */
 function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
-  const { permissions } = state
+  const { permissions } = state.access
   const { name } = message.topic
   if (isBrokerTopic(name) || isSourceTopic(name)) return false
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false

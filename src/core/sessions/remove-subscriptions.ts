@@ -4,7 +4,8 @@
 // Until then these subscriptions have no effect: a session that is neither connected nor persistent gets no messages,
 // and is not chosen as a member of a shared group. Its exclusive filters are released at once.
 
-import type { BrokerState, EndingSession } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { EndingSession } from '../state/subscription-state.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { releaseExclusive } from '../peers/exclusive-subscriptions.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
@@ -20,18 +21,18 @@ export function removeSubscriptions(state: BrokerState, session: Session): void 
   if (subscriptions === undefined) return
   // They are not deleted from the map one by one, because the map would be rebuilt several times.
   const leaving = { session, rest: subscriptions.entries(), standing: presenceOf(session) }
-  if (subscriptions.size > 0) state.subscriptionCounts.subscribers--
+  if (subscriptions.size > 0) state.subscriptions.counts.subscribers--
   session.subscriptions = undefined
   if (subscriptions.size <= mostAtOnce) return void takeOut(state, leaving, Infinity)
-  if (state.exclusiveHolders.size > 0)
+  if (state.subscriptions.exclusiveHolders.size > 0)
     for (const filter of subscriptions.keys()) releaseExclusive(state, session, filter)
-  state.endingSessions.push(leaving)
+  state.subscriptions.endingSessions.push(leaving)
 }
 
 /** Removes the next slice of the session that ended first. */
 export function continueRemovingSubscriptions(state: BrokerState): void {
-  const first = state.endingSessions.peek()
-  if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.endingSessions.shift()
+  const first = state.subscriptions.endingSessions.peek()
+  if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.subscriptions.endingSessions.shift()
 }
 
 function takeOut(state: BrokerState, { session, rest, standing }: EndingSession, most: number): 'all' | 'some' {
@@ -39,7 +40,7 @@ function takeOut(state: BrokerState, { session, rest, standing }: EndingSession,
     const next = rest.next()
     if (next.done === true) return 'all'
     const [filter, before] = next.value
-    state.countFilter(filter, -1)
+    state.subscriptions.countFilter(filter, -1)
     state.router.unsubscribe(filter, session)
     releaseExclusive(state, session, filter)
     updateInterest(state, standing, filter, { before, after: undefined })

@@ -17,7 +17,7 @@ export function setIdentity(state: BrokerState, connection: Connection, session:
   connection.authorizationCache = undefined
   if (identity.expiresAtMs === undefined) state.deadlines.cancel('identity-expiry', connection)
   else state.deadlines.set('identity-expiry', connection, identity.expiresAtMs)
-  if (isOther && !state.permissions.allowsEverything) forgetItsPlans(state, session)
+  if (isOther && !state.access.permissions.allowsEverything) forgetItsPlans(state, session)
 }
 
 function isSame(one: Identity, other: Identity): boolean {

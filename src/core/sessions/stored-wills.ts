@@ -11,7 +11,8 @@
 // If this shard fails or stops while a will is pending, it publishes the will to its peers again after the restart. Its own
 // sessions have the will already. A peer that had committed it may get it twice.
 
-import type { BrokerState, PendingWill } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { PendingWill } from '../state/will-state.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
 import type { WillRecord } from '../../records/index.ts'
@@ -27,10 +28,10 @@ export function createWill(
   clientId: string,
   { message, delaySeconds }: { message: Message; delaySeconds: number },
 ): SessionWill {
-  const name = isLarge(state, message) ? reserveInternalName(state, clientId) : clientId
+  const name = isLarge(state, message) ? reserveInternalName(state.ids, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs: state.nowMs })
   recordWill(state, will, message, undefined)
-  if (isInternalName(name)) state.unwrittenWills.push({ batch: state.openBatch.number, will })
+  if (isInternalName(name)) state.wills.unwritten.push({ batch: state.openBatch.number, will })
   countWill(state, will)
   return will
 }
@@ -52,12 +53,12 @@ export function restoredWill(state: BrokerState, record: WillRecord): SessionWil
     return will
   }
   const message = fromStored(stored, state.topics.named(topic))
-  const name = isLargeWill ? reserveInternalName(state, clientId) : clientId
+  const name = isLargeWill ? reserveInternalName(state.ids, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs })
   if (isLargeWill) {
     deleteRecord(state, { kind: 'will', clientId })
     recordWill(state, will, message, record.dueAtMs)
-    state.unwrittenWills.push({ batch: state.openBatch.number, will })
+    state.wills.unwritten.push({ batch: state.openBatch.number, will })
   }
   countWill(state, will)
   return will
@@ -95,14 +96,14 @@ export function storeUntilCommitted(state: BrokerState, name: string, message: M
   const owed = { name, message }
   recordPendingWill(state, owed)
   barrier.whenComplete(() => {
-    if (state.pendingWills.get(owed.name) === owed) deleteWill(state, owed.name)
+    if (state.wills.pending.get(owed.name) === owed) deleteWill(state, owed.name)
   })
   barrier.arrive()
 }
 
 /** The session was deleted, and with it all records of its client. */
 export function storePendingWill(state: BrokerState, clientId: string): void {
-  const owed = state.pendingWills.get(clientId)
+  const owed = state.wills.pending.get(clientId)
   if (owed !== undefined) recordPendingWill(state, owed)
 }
 
@@ -110,7 +111,7 @@ export function storePendingWill(state: BrokerState, clientId: string): void {
 function renamePendingWill(state: BrokerState, clientId: string): void {
   const owed = forgetOwed(state, clientId)
   if (owed === undefined) return
-  owed.name = reserveInternalName(state, clientIdIn(clientId))
+  owed.name = reserveInternalName(state.ids, clientIdIn(clientId))
   recordPendingWill(state, owed)
 }
 
@@ -119,14 +120,14 @@ function recordPendingWill(state: BrokerState, owed: PendingWill): void {
   const stored = { ...toStored(owed.message), isRepeat: true }
   putRecord(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
   forgetOwed(state, owed.name)
-  state.pendingWills.set(owed.name, owed)
+  state.wills.pending.set(owed.name, owed)
   state.memory.add('wills', pendingWillBytes(owed.message))
 }
 
 function forgetOwed(state: BrokerState, name: string): PendingWill | undefined {
-  const owed = state.pendingWills.get(name)
+  const owed = state.wills.pending.get(name)
   if (owed === undefined) return undefined
-  state.pendingWills.delete(name)
+  state.wills.pending.delete(name)
   state.memory.add('wills', -pendingWillBytes(owed.message))
   return owed
 }

@@ -36,8 +36,8 @@ const elsewherePauseMs = 20
 export function keepForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   // Sessions of bridges have no shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
-  if (state.peerTable === undefined && state.subscriptionCounts.shared === 0) return false
-  const name = reserveInternalName(state, session.clientId)
+  if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false
+  const name = reserveInternalName(state.ids, session.clientId)
   state.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // The will is already published. If it is pending, it is stored again under another key.
@@ -54,7 +54,7 @@ export function restoreEndedQueue(state: BrokerState, { clientId, queueHead }: S
 
 function add(state: BrokerState, from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>): void {
   const queue = { ...from, partsRead: 0, notBeforeMs: 0, crowdedSinceMs: undefined, isAsked: false }
-  state.endedQueues.set(queue.name, queue)
+  state.shared.endedQueues.set(queue.name, queue)
   pause(state, queue, 0)
 }
 
@@ -65,12 +65,12 @@ function pause(state: BrokerState, queue: EndedSessionQueue, ms: number): void {
 
 /** Continues with the first queue, if it is not being read and its time has come. */
 export function continueEndedQueues(state: BrokerState): void {
-  const [queue] = state.endedQueues.values()
+  const [queue] = state.shared.endedQueues.values()
   if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
   queue.isAsked = true
-  state.requests.push({
+  state.outputs.requests.push({
     kind: 'load-queue',
-    question: state.request({ for: 'ended', queue }),
+    question: state.requests.add({ for: 'ended', queue }),
     clientId: queue.name,
     fromSequence: queue.from,
     limit: Math.min(mostInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),
@@ -99,7 +99,7 @@ export function handleEndedQueueRead(
   }
   queue.partsRead++
   if (answer.isEnd) {
-    state.endedQueues.delete(queue.name)
+    state.shared.endedQueues.delete(queue.name)
     state.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
   taken.whenComplete(() => {
@@ -132,8 +132,8 @@ function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readon
 function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
   queue.isAsked = false
   queue.partsRead = 0
-  state.endedQueues.delete(queue.name)
-  state.endedQueues.set(queue.name, queue)
+  state.shared.endedQueues.delete(queue.name)
+  state.shared.endedQueues.set(queue.name, queue)
   pause(state, queue, crowdedPauseMs)
   continueEndedQueues(state)
 }

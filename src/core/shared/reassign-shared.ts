@@ -21,13 +21,13 @@ export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<S
 export function reassignToMember(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
-  if (delivery.wasSent && session !== undefined) state.sharedRedelivery.noteSent(delivery.message, session)
+  if (delivery.wasSent && session !== undefined) state.shared.redelivery.noteSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
 /** The shared payload was deleted after its queues were done: a record must not refer to it. */
 function letGoOfOldBody(state: BrokerState, message: Message): void {
-  if (message.bodyId !== 0 && state.payloadRefcounts.get(message.bodyId) === 0) message.bodyId = 0
+  if (message.bodyId !== 0 && state.payloads.refcounts.get(message.bodyId) === 0) message.bodyId = 0
 }
 
 /**

@@ -29,14 +29,14 @@ export function storeHandoff(
   to: Peer,
   { message, filter }: { message: Message; filter: TopicFilter },
 ): CommitBarrier {
-  const key = { shard: peerTable.shard.own, name: `${state.identity}.${state.nextSerial().toString(36)}` }
+  const key = { shard: peerTable.shard.own, name: state.ids.nextName() }
   putRecord(state, { kind: 'moving', ...key, to: to.number, filter, message: toStored(message) })
   return send(state, peerTable, to, { key, message, filter, isDecided: false })
 }
 
 /** Restore is complete: handoffs continue. */
 export function resumeHandoffs(state: BrokerState): void {
-  for (const moving of state.restoredHandoffs.splice(0)) moveOn(state, moving)
+  for (const moving of state.shared.restoredHandoffs.splice(0)) moveOn(state, moving)
 }
 
 /** Sends the message to its shard. If the number of shards has changed, it goes to one that finds a member. */

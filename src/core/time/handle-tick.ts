@@ -48,8 +48,8 @@ export function handleTick(state: BrokerState): void {
   continueRelief(state, endGreedy)
   if (state.peerTable !== undefined) answerRetainedRequests(state, state.peerTable)
   continueAccessChecks(state)
-  if (state.hasActionRoom && state.waitingForActions.size > 0) resumeWaitingForActions(state)
-  if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
+  if (state.hasActionRoom && state.waiting.forActions.size > 0) resumeWaitingForActions(state)
+  if (state.bridges.clientFilters?.isComplete === false) state.bridges.clientFilters.walk(state.sessions)
 }
 
 /** The connection holds more than its share while the node is short of memory. */
@@ -142,7 +142,7 @@ function publishDueWill(state: BrokerState, session: Session): void {
 }
 
 function publishDueOrphan(state: BrokerState, clientId: string): void {
-  const orphan = state.delayedWills.get(clientId)
+  const orphan = state.wills.orphans.get(clientId)
   if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishDelayedWill(state, clientId, orphan)
 }
 

@@ -15,7 +15,8 @@ import {
 } from '../../records/index.ts'
 import { plainIdentity, type Identity } from '../model/identity.ts'
 import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
-import type { BrokerState, OrphanWill } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { OrphanWill } from '../state/will-state.ts'
 import { recordHeld } from '../peers/exclusive-subscriptions.ts'
 import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
@@ -62,7 +63,7 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'moving':
       return restoreMoving(state, record)
     case 'body':
-      return state.bodyIdsUsedUpTo(record.id)
+      return state.payloads.noteIdsUsedUpTo(record.id)
     case 'queued':
     case 'fact':
     case 'credential':
@@ -99,7 +100,7 @@ function restoreForwarded(state: BrokerState, { shard, publisher, packetId, deal
 
 function isOwn(state: BrokerState, { shard }: PeerTable, record: StoredRecord): boolean {
   if (record.kind === 'retained') return ownerOf(record.message.topic, shard.count) === shard.own
-  return !('clientId' in record) || state.isOwn(record.clientId)
+  return !('clientId' in record) || state.ids.isOwn(record.clientId)
 }
 
 function identityFrom({ clientId, username, isSuperuser, principal }: SessionRecord): Identity {
@@ -160,7 +161,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   session.subscriptions ??= new Map()
   const isNew = !session.subscriptions.has(filter)
   session.subscriptions.set(filter, options)
-  if (isNew) state.countSubscription(session, filter, 1)
+  if (isNew) state.subscriptions.countSubscription(session, filter, 1)
   // The queue is not read to find messages of earlier shared subscriptions: most queues have none, and are long.
   if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
   state.router.subscribe(filter, session, options)
@@ -229,7 +230,7 @@ function restoreMoving(state: BrokerState, record: MovingRecord): void {
   const filter = parseTopicFilter(record.filter)
   const message = messageOf(state, { ...record.message, isRepeat: true })
   if (filter === undefined || message === undefined || shard % state.shard.count !== state.shard.own) return
-  state.restoredHandoffs.push({ key: { shard, name }, to, filter, message })
+  state.shared.restoredHandoffs.push({ key: { shard, name }, to, filter, message })
 }
 
 function restoreWill(state: BrokerState, record: WillRecord): void {
@@ -241,7 +242,7 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   if (record.message.isRepeat) return restoreOrphan(state, will.name, { will, dueAtMs: state.nowMs })
   const delayMs = record.delaySeconds * 1_000
   if (session === undefined) {
-    const before = state.delayedWills.get(clientId)?.will
+    const before = state.wills.orphans.get(clientId)?.will
     const later = laterOf(state, before, will)
     return restoreOrphan(state, clientId, { will: later, dueAtMs: record.dueAtMs ?? state.nowMs + delayMs })
   }
@@ -260,6 +261,6 @@ function laterOf(state: BrokerState, before: SessionWill | undefined, will: Sess
 }
 
 function restoreOrphan(state: BrokerState, key: string, orphan: OrphanWill): void {
-  state.delayedWills.set(key, orphan)
+  state.wills.orphans.set(key, orphan)
   state.deadlines.set('will-due', key, orphan.dueAtMs)
 }

@@ -1,7 +1,8 @@
 // Read-only views of the broker's state for other modules.
 
 import type { QoS, Topic, TopicFilter, TopicName } from '../../protocol/index.ts'
-import type { BrokerCounts, BrokerState, SubscriptionCounts } from '../state/broker-state.ts'
+import type { BrokerCounts, BrokerState } from '../state/broker-state.ts'
+import type { SubscriptionCounts } from '../state/subscription-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import { canAnswer } from '../peer-handlers/handle-retained.ts'
 import { hasUnsentState } from '../peers/sync-peers.ts'
@@ -39,12 +40,15 @@ export class BrokerView {
 
   /** Work remains without a deadline: the driver sends `tick` in the next turn. */
   get hasMoreWork(): boolean {
-    const { peerTable, replaying, accessChecks, clientFilters, endingSessions, reliefFrom } = this.#state
-    if (replaying.size > 0 || accessChecks !== undefined || endingSessions.length > 0 || reliefFrom !== undefined)
-      return true
+    const { peerTable, retained, access, subscriptions, sessions } = this.#state
+    if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
+    if (access.checks !== undefined || sessions.reliefFrom !== undefined) return true
     if (this.#state.ruleTriggers.hasWaiting) return true
-    if (this.#state.hasActionRoom && this.#state.waitingForActions.size > 0) return true
-    return (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) || clientFilters?.isComplete === false
+    if (this.#state.hasActionRoom && this.#state.waiting.forActions.size > 0) return true
+    return (
+      (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) ||
+      this.#state.bridges.clientFilters?.isComplete === false
+    )
   }
 
   #hasMoreForPeers(peerTable: PeerTable): boolean {
@@ -74,11 +78,11 @@ export class BrokerView {
 
   /** Wills are due whose messages are not read from disk yet. */
   get isReadingWills(): boolean {
-    return !this.#state.willLoads.isEmpty
+    return !this.#state.wills.loads.isEmpty
   }
 
   get connections(): number {
-    return this.#state.openConnections
+    return this.#state.sessions.connected
   }
 
   get sessions(): number {
@@ -87,7 +91,7 @@ export class BrokerView {
 
   /** Subscriptions of all sessions. */
   get held(): Readonly<SubscriptionCounts> {
-    return this.#state.subscriptionCounts
+    return this.#state.subscriptions.counts
   }
 
   /** Number of different filters of this shard. Filters that a shard with a lower number has too are counted there. */
@@ -96,26 +100,26 @@ export class BrokerView {
   }
 
   get delayedMessages(): number {
-    return this.#state.delayedMessages.size
+    return this.#state.wills.delayedMessages.size
   }
 
   /** Returns delayed messages in the order in which they were stored. */
   delayedSlice(skip: number, most: number): readonly DelayedView[] {
-    return listDelayed(this.#state, skip, most)
+    return listDelayed(this.#state.wills, skip, most)
   }
 
   /** Returns the message, with its payload if that is in memory. */
   delayedMessage(id: string): DelayedView | undefined {
-    return findDelayed(this.#state, id)
+    return findDelayed(this.#state.wills, id)
   }
 
   get retainedMessages(): number {
-    return this.#state.retained.count
+    return this.#state.retained.tree.count
   }
 
   /** Retained messages without those of the broker, which `retainer.max_retained_messages` limits. */
   get retainedOfClients(): number {
-    return this.#state.retained.count - this.#state.retainedOfBroker
+    return this.#state.retained.tree.count - this.#state.retained.ofBroker
   }
 
   get counts(): Readonly<BrokerCounts> {
@@ -191,12 +195,12 @@ export class BrokerView {
 
   /** Returns the retained messages of this shard that match. */
   retainedMatching(filter: TopicFilter): RetainedWalk {
-    return walkRetained(this.#state, filter)
+    return walkRetained(this.#state.retained, filter)
   }
 
   /** Returns the retained message of one topic, with its payload. */
   retainedMessage(topic: TopicName): RetainedMessageView | undefined {
-    return findRetained(this.#state, topic)
+    return findRetained(this.#state.retained, topic)
   }
 
   /** One entry per session; undefined for those that are not behind. */
@@ -220,6 +224,6 @@ export class BrokerView {
   }
 
   retained(topic: Topic): RetainedMessage | undefined {
-    return this.#state.retained.get(topic.name)
+    return this.#state.retained.tree.get(topic.name)
   }
 }

@@ -1,7 +1,7 @@
 // Delayed messages for administrators.
 
 import type { QoS, TopicName } from '../../protocol/index.ts'
-import type { BrokerState, DelayedMessage } from '../state/broker-state.ts'
+import type { DelayedMessage, WillState } from '../state/will-state.ts'
 
 export interface DelayedView {
   readonly id: string
@@ -19,7 +19,7 @@ export interface DelayedView {
 }
 
 /** Returns at most `most` messages after the first `skip`, without payloads. */
-export function listDelayed({ delayedMessages }: BrokerState, skip: number, most: number): readonly DelayedView[] {
+export function listDelayed({ delayedMessages }: WillState, skip: number, most: number): readonly DelayedView[] {
   const rows: DelayedView[] = []
   let place = 0
   for (const [id, message] of delayedMessages) {
@@ -29,7 +29,7 @@ export function listDelayed({ delayedMessages }: BrokerState, skip: number, most
   return rows
 }
 
-export function findDelayed({ delayedMessages }: BrokerState, id: string): DelayedView | undefined {
+export function findDelayed({ delayedMessages }: WillState, id: string): DelayedView | undefined {
   const found = delayedMessages.get(id)
   return found === undefined ? undefined : viewOf(id, found, true)
 }

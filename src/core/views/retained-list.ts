@@ -1,7 +1,7 @@
 // Lists the retained messages of this shard, some entries at a time. Read only.
 
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { RetainedState } from '../state/retained-state.ts'
 import { never } from '../model/message.ts'
 import { type RetainedMessage, StoredRetained, wholeMessage } from '../model/retained-message.ts'
 
@@ -26,8 +26,8 @@ export interface RetainedWalk {
   next(limitVisited: number): { readonly rows: readonly RetainedView[]; readonly isEnd: boolean }
 }
 
-export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedWalk {
-  const cursor = state.retained.matching(filter)
+export function walkRetained({ tree }: RetainedState, filter: TopicFilter): RetainedWalk {
+  const cursor = tree.matching(filter)
   return {
     next: (limitVisited) => {
       const { messages, isEnd } = cursor.next(limitVisited)
@@ -37,8 +37,8 @@ export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedW
 }
 
 /** Undefined if the topic has no retained message on this shard. */
-export function findRetained(state: BrokerState, topic: TopicName): RetainedMessageView | undefined {
-  const message = state.retained.get(topic)
+export function findRetained({ tree }: RetainedState, topic: TopicName): RetainedMessageView | undefined {
+  const message = tree.get(topic)
   if (message === undefined) return undefined
   const payload = message instanceof StoredRetained ? undefined : new Uint8Array(wholeMessage(message).payload())
   return { ...viewOf(message), payload }

@@ -7,11 +7,11 @@ import type { Topic, TopicTable } from '../../../protocol/index.ts'
 import type { Session } from './session.ts'
 
 export function canReceive(
-  broker: { readonly permissions: Permissions; readonly topics: TopicTable },
+  broker: { readonly access: { readonly permissions: Permissions }; readonly topics: TopicTable },
   session: Session,
   topic: Topic,
 ): boolean {
-  const { permissions } = broker
+  const { permissions } = broker.access
   if (permissions.allowsEverything || session.identity.isSuperuser) return true
   // The permissions are only partly known until the client connects. Its queue is checked then, so nothing is dropped
   // now.

@@ -17,6 +17,12 @@ export class SessionTable {
   readonly #byClientId = new Map<string, Session>()
   #places: (Session | undefined)[] = []
   #free: number[] = []
+  /** Number of sessions whose client is connected. */
+  connected = 0
+  /** Persistent sessions whose queue is full. */
+  readonly full = new Set<Session>()
+  /** Place of the next session whose memory is relieved; undefined: none. See `memory/memory-relief.ts`. */
+  reliefFrom: number | undefined = undefined
   readonly #memory: MemoryAccount
 
   constructor(memory: MemoryAccount) {

@@ -1,0 +1,40 @@
+// Requests of the core whose responses are expected.
+
+import type { Connection } from '../model/connection.ts'
+import type { RequestId } from '../model/inputs.ts'
+import type { StoredRetained } from '../model/retained-message.ts'
+import type { Session } from './sessions/session.ts'
+import type { EndedSessionQueue } from './sessions/shared-redelivery-state.ts'
+import type { DueWill } from './will-state.ts'
+
+/** A request whose response is expected. */
+export type PendingRequest =
+  | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
+  | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
+  | { readonly for: 'oldest'; readonly session: Session }
+  | { readonly for: 'ended'; readonly queue: EndedSessionQueue }
+  | { readonly for: 'will'; readonly will: DueWill }
+  | { readonly for: 'retained'; readonly retained: StoredRetained }
+
+export class PendingRequests {
+  readonly #byId = new Map<RequestId, PendingRequest>()
+  #lastId: RequestId = 0
+
+  add(request: PendingRequest): RequestId {
+    const id = ++this.#lastId
+    this.#byId.set(id, request)
+    return id
+  }
+
+  /** Returns the request that this is the response to; undefined if it was cancelled. */
+  take(id: RequestId): PendingRequest | undefined {
+    const request = this.#byId.get(id)
+    this.#byId.delete(id)
+    return request
+  }
+
+  /** The response is not needed any more. */
+  cancel(id: RequestId): void {
+    this.#byId.delete(id)
+  }
+}

@@ -1,0 +1,41 @@
+// Identifiers and names that no other shard and no earlier start of this shard gives.
+
+import type { InternalNameSource } from '../namespaces/internal-session-names.ts'
+import { namespacedName } from '../namespaces/namespaced-names.ts'
+import { shardOf, type ShardPlace } from '../model/peer-messages.ts'
+
+export class UniqueIds implements InternalNameSource {
+  readonly #identity: string
+  readonly #shard: ShardPlace
+  #lastSerial = 0
+  #lastAssigned = 0
+
+  /** `identity`: text that is unique for each start of each shard. */
+  constructor(identity: string, shard: ShardPlace) {
+    this.#identity = identity
+    this.#shard = shard
+  }
+
+  /** Returns whether this shard owns the session. */
+  isOwn(clientId: string): boolean {
+    return shardOf(clientId, this.#shard.count) === this.#shard.own
+  }
+
+  /** Unique since the start of this shard. */
+  nextSerial(): number {
+    return ++this.#lastSerial
+  }
+
+  /** Unique over all shards and starts. */
+  nextName(): string {
+    return `${this.#identity}.${this.nextSerial().toString(36)}`
+  }
+
+  /** Returns a client ID that this shard owns and that is not in use, as the name of a session. */
+  nextClientId(namespace: string | undefined, sessions: { has(clientId: string): boolean }): string {
+    let clientId
+    do clientId = namespacedName(namespace, `auto-${this.#identity}-${(++this.#lastAssigned).toString(36)}`)
+    while (sessions.has(clientId) || !this.isOwn(clientId))
+    return clientId
+  }
+}

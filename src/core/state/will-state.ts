@@ -1,0 +1,55 @@
+// Wills and delayed messages that are stored and not published, or not durable yet on every shard that must store them.
+
+import type { QoS, TopicName } from '../../protocol/index.ts'
+import type { Message } from '../model/message.ts'
+import { PendingQueue } from './sessions/pending-queue.ts'
+import type { Session } from './sessions/session.ts'
+import type { SessionWill } from './sessions/session-will.ts'
+import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
+
+/** The will of a disconnected client that has no session on this shard. */
+export interface OrphanWill {
+  readonly will: SessionWill
+  readonly dueAtMs: number
+}
+
+/** A message to `$delayed/...` that was acknowledged and is not published yet. */
+export interface DelayedMessage {
+  /** Its record has the name of this will. A large message is on disk only. */
+  readonly will: SessionWill
+  readonly dueAtMs: number
+  readonly topic: TopicName
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly publisher: string
+  readonly publisherUsername: string | undefined
+  readonly publishedAtMs: number
+  readonly payloadBytes: number
+}
+
+/** A will that is published after its message was read from disk. */
+export type DueWill = WillLoad<Session, Message>
+
+/**
+ * A will that was published and is not durable yet on every shard that must store it: see `sessions/stored-wills.ts`.
+ */
+export interface PendingWill {
+  /** Name of its record: the client ID, or a reserved name. */
+  name: string
+  readonly message: Message
+}
+
+export class WillState {
+  /**
+   * Wills of disconnected clients without a session, by client ID: of clean sessions before a restart. Earlier wills of
+   * the same client that are pending or due have the names of their records as keys.
+   */
+  readonly orphans = new Map<string, OrphanWill>()
+  /** By the IDs in the names of their records: see `publish/delay-message.ts`. */
+  readonly delayedMessages = new Map<string, DelayedMessage>()
+  /** Large wills in memory whose records are not durable, by batch. */
+  readonly unwritten = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
+  readonly loads = new WillLoads<Session, Message>()
+  /** By the names of their records. */
+  readonly pending = new Map<string, PendingWill>()
+}
