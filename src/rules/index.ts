@@ -18,7 +18,7 @@ export {
   type EventDefinition,
   type EventName,
 } from './events/event-definitions.ts'
-export type { RuleSource } from './events/sources.ts'
+export { columnsOfServices, type RuleSource } from './events/sources.ts'
 export type { CompressionFormat, HostFunctions, StoreArea } from './host-functions.ts'
 export { decodeJson } from './values/json-decode.ts'
 export { RuleFloat, type RuleBits, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'

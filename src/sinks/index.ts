@@ -9,15 +9,18 @@ export {
 } from './action-delivery.ts'
 export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, SpoolEntry, WriteOutcome } from './sink.ts'
 export { Backoff } from './backoff.ts'
-export type { ConsumedRecord, KafkaConsumer } from './kafka/kafka-library.ts'
 export {
-  checkKafka,
-  kafkaConsumerOf,
-  problemOfKafkaSource,
-  type KafkaSourceConnector,
-  type KafkaSourceSettings,
-} from './kafka/kafka-consumer.ts'
-export { problemOfKafka } from './kafka/kafka-producer-sink.ts'
+  type ReceivedMessage,
+  type SourceCallbacks,
+  type SourceConnection,
+  sourceProperties,
+} from './sources/source-type.ts'
+export {
+  type SourceConnectorSettings,
+  type SourceSettings,
+  type SourceTypeName,
+  sourceTypes,
+} from './sources/source-types.ts'
 export { checkMqtt } from './mqtt/mqtt-sink.ts'
 export { problemOfServer } from './service-address.ts'
 export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'

@@ -51,6 +51,8 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'actions.*.<name>.resource_opts.health_check_timeout': 'use `request_timeout`',
   'actions.*.<name>.resource_opts.start_timeout': 'use `connect_timeout` of the connector',
   'actions.*.<name>.resource_opts.start_after_created': 'use `enable`',
+  'sources.rabbitmq.<name>.parameters.no_ack': 'a message is always acknowledged when what rules make of it is stored',
+  'sources.rabbitmq.<name>.parameters.wait_for_publish_confirmations': 'a source publishes nothing to RabbitMQ',
   'preset.session': 'sessions are created by clients',
   sqlite: ownStore,
   system: 'these settings describe processes of NanoMQ; see `node.shards`',

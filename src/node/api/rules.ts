@@ -43,7 +43,13 @@ import {
 import { splitScopedName } from '../../core/index.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import { SourceCounters, sourceStates } from './sources.ts'
-import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
+import {
+  type ActionSettings,
+  type SinkTypeName,
+  sinkTypes,
+  type SourceTypeName,
+  sourceTypes,
+} from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import { derivedResources, keyOfDerived } from '../rules/derived-rules.ts'
 import { probeService } from '../rules/probe-service.ts'
@@ -271,7 +277,7 @@ function usersIn(
   if (kind === 'sources') return rulesFrom(ruleEngine, id)
   const users: ReadonlyMap<string, { readonly connector: string | undefined }>[] = []
   if (isSinkType(type)) users.push(actions[type].named)
-  if (type === 'mqtt' || type === 'kafka_consumer') users.push(sources[type].named)
+  if (type === 'mqtt' || isSourceType(type)) users.push(sources[type].named)
   return users
     .flatMap((configured) => [...configured])
     .flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
@@ -288,6 +294,10 @@ function rulesFrom({ rules }: GodwitConfig['ruleEngine'], source: string): reado
 
 function isSinkType(type: string): type is SinkTypeName {
   return Object.hasOwn(sinkTypes, type)
+}
+
+function isSourceType(type: string): type is SourceTypeName {
+  return Object.hasOwn(sourceTypes, type)
 }
 
 type Reports = QueryResult<'rules'>

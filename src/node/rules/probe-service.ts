@@ -5,7 +5,7 @@ import type { ResourceKind } from '../../management/index.ts'
 import { compileTemplate } from '../../rules/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
-import { probeSource, type SourceType, sourceTypes } from './probe-source.ts'
+import { probeSource, type SourceType, sourceTypeNames } from './probe-source.ts'
 
 /** Timeout of the service. */
 const timeoutMs = 5_000
@@ -25,10 +25,10 @@ export async function probeService(
 ): Promise<string | undefined> {
   const { kind, type, settings } = probed
   const isSource = kind === 'sources' || (kind === 'connectors' && !Object.hasOwn(sinkTypes, type))
-  const sourceType = sourceTypes.find((known) => known === type)
+  const sourceType = sourceTypeNames.find((known) => known === type)
   if (isSource && sourceType !== undefined) return probeAsSource(configuration, probed, sourceType)
   if (kind === 'sources')
-    return `there is no source of type ${JSON.stringify(type)}: known are ${sourceTypes.join(', ')}`
+    return `there is no source of type ${JSON.stringify(type)}: known are ${sourceTypeNames.join(', ')}`
   if (!Object.hasOwn(sinkTypes, type))
     return `there is no type ${JSON.stringify(type)}: known are ${Object.keys(sinkTypes).join(', ')}`
   const read = fromPlain(settings, 'request')

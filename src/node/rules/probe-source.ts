@@ -1,14 +1,21 @@
 // Asks the services of sources whether they are there. Nothing is subscribed to, and no record is read.
 
 import type { GodwitConfig } from '../../config/index.ts'
-import { checkKafka, checkMqtt, problemOfKafka, problemOfKafkaSource, problemOfServer } from '../../sinks/index.ts'
+import {
+  checkMqtt,
+  problemOfServer,
+  type SourceConnectorSettings,
+  type SourceSettings,
+  type SourceTypeName,
+  sourceTypes,
+} from '../../sinks/index.ts'
 
 const mqttPort = 1_883
 
 /** Types of sources. */
-export const sourceTypes = ['mqtt', 'kafka_consumer'] as const
+export const sourceTypeNames: readonly SourceType[] = ['mqtt', ...(Object.keys(sourceTypes) as SourceTypeName[])]
 
-export type SourceType = (typeof sourceTypes)[number]
+export type SourceType = 'mqtt' | SourceTypeName
 
 interface Asked {
   /** Of the source that is probed; undefined: its connector alone is asked. */
@@ -19,7 +26,7 @@ interface Asked {
 
 /** Undefined: success. The source and the connector are in `config`. */
 export async function probeSource(config: GodwitConfig, type: SourceType, asked: Asked): Promise<string | undefined> {
-  return type === 'mqtt' ? await probeMqtt(config, asked) : await probeKafka(config, asked)
+  return type === 'mqtt' ? await probeMqtt(config, asked) : await probeOther(config, type, asked)
 }
 
 async function probeMqtt(
@@ -33,13 +40,18 @@ async function probeMqtt(
   return problemOfServer(connector, mqttPort) ?? (await checkMqtt(connector, timeoutMs))
 }
 
-async function probeKafka(
+async function probeOther(
   { connectors, sources }: GodwitConfig,
+  type: SourceTypeName,
   { source: name, connector: connectorName, timeoutMs }: Asked,
 ): Promise<string | undefined> {
-  const connector = connectors.kafka_consumer.named.get(connectorName)
-  if (connector === undefined) return `connector: there is no connector kafka_consumer:${connectorName}`
-  const source = name === undefined ? undefined : sources.kafka_consumer.named.get(name)
-  const problem = problemOfKafka(connector) ?? (source === undefined ? undefined : problemOfKafkaSource(source))
-  return problem ?? (await checkKafka(connector, source?.parameters.topic, timeoutMs))
+  const knownConnectors: ReadonlyMap<string, SourceConnectorSettings> = connectors[type].named
+  const knownSources: ReadonlyMap<string, SourceSettings> = sources[type].named
+  const kind = sourceTypes[type]
+  const connector = knownConnectors.get(connectorName)
+  if (connector === undefined) return `connector: there is no connector ${type}:${connectorName}`
+  const source = name === undefined ? undefined : knownSources.get(name)
+  const problem =
+    kind.problemOfConnector(connector) ?? (source === undefined ? undefined : kind.problemOfSource(source))
+  return problem ?? (await kind.check(connector, source, timeoutMs))
 }

@@ -18,10 +18,12 @@ import {
 import {
   type ActionSettings,
   type ConnectorSettings,
-  problemOfKafka,
-  problemOfKafkaSource,
   type SinkTypeName,
   sinkTypes,
+  type SourceConnectorSettings,
+  type SourceSettings,
+  type SourceTypeName,
+  sourceTypes,
 } from '../../sinks/index.ts'
 import { problemOfNamespaces } from './rule-namespaces.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
@@ -164,20 +166,22 @@ function planSources({
   const planned: SourceAssignment[] = [...sources.mqtt.named].map(([name, { connector }]) => ({
     id: `mqtt:${name}`,
     server: connectors.mqtt.named.get(connector ?? '')?.server ?? '',
-    kafka: undefined,
+    service: undefined,
   }))
-  for (const [name, source] of sources.kafka_consumer.named) {
-    const key = `sources.kafka_consumer.${name}`
-    const connector = connectors.kafka_consumer.named.get(source.connector ?? '')
-    if (connector === undefined)
-      return { problem: `${key}.connector: ${connectorProblem('kafka_consumer', source.connector)}` }
-    const connectorFault = problemOfKafka(connector)
-    if (connectorFault !== undefined)
-      return { problem: `connectors.kafka_consumer.${source.connector}.${connectorFault}` }
-    const problem = problemOfKafkaSource(source)
-    if (problem !== undefined) return { problem: `${key}.${problem}` }
-    const server = connector.bootstrap_hosts ?? ''
-    planned.push({ id: `kafka_consumer:${name}`, server, kafka: { source, connector } })
+  for (const type of Object.keys(sourceTypes) as SourceTypeName[]) {
+    const kind = sourceTypes[type]
+    const configured: ReadonlyMap<string, SourceSettings> = sources[type].named
+    const known: ReadonlyMap<string, SourceConnectorSettings> = connectors[type].named
+    for (const [name, source] of configured) {
+      const key = `sources.${type}.${name}`
+      const connector = known.get(source.connector ?? '')
+      if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, source.connector)}` }
+      const connectorFault = kind.problemOfConnector(connector)
+      if (connectorFault !== undefined) return { problem: `connectors.${type}.${source.connector}.${connectorFault}` }
+      const problem = kind.problemOfSource(source)
+      if (problem !== undefined) return { problem: `${key}.${problem}` }
+      planned.push({ id: `${type}:${name}`, server: kind.serverOf(connector), service: { type, source, connector } })
+    }
   }
   return { sources: planned }
 }

@@ -84,15 +84,26 @@ function oldName({ text, start }: SourceNode): OldName {
   ]
 }
 
-/** Of a record of Kafka, beside those of other messages. */
-const recordColumns = ['key', 'value', 'partition', 'offset', 'ts', 'headers']
+/** Columns of messages of services, beside those that all messages of sources have. */
+export const columnsOfServices: ReadonlyMap<string, readonly string[]> = new Map([
+  ['kafka_consumer', ['topic', 'partition', 'offset', 'key', 'value', 'ts', 'headers']],
+  ['nats', ['topic', 'subject', 'payload', 'headers', 'stream', 'sequence', 'deliveries', 'ts']],
+  [
+    'rabbitmq',
+    [
+      'topic', 'queue', 'exchange', 'routing_key', 'redelivered', 'payload', 'headers', 'content_type', 'content_encoding',
+      'delivery_mode', 'priority', 'correlation_id', 'reply_to', 'expiration', 'message_id', 'ts', 'type', 'user_id',
+      'app_id', 'cluster_id',
+    ], // oxfmt-ignore
+  ],
+])
 
 /** Returns the columns that at least one source has. */
 export function columnsOfSources(sources: readonly RuleSource[]): ReadonlySet<string> {
   return new Set(
     sources.flatMap((source) => {
-      const isOfKafka = source.kind === 'bridge' && source.type === 'kafka_consumer'
-      return isOfKafka ? [...columnsOf('bridge.message'), ...recordColumns] : columnsOf(eventOf(source))
+      const ofService = source.kind === 'bridge' ? columnsOfServices.get(source.type) : undefined
+      return [...columnsOf(eventOf(source)), ...(ofService ?? [])]
     }),
   )
 }

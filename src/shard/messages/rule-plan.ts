@@ -6,9 +6,10 @@ import type {
   ActionSettings,
   ActionState,
   ConnectorSettings,
-  KafkaSourceConnector,
-  KafkaSourceSettings,
   SinkTypeName,
+  SourceConnectorSettings,
+  SourceSettings,
+  SourceTypeName,
 } from '../../sinks/index.ts'
 
 /** A configured rule. */
@@ -45,6 +46,13 @@ export const eventMessageNames = [
 
 export type EventMessageName = (typeof eventMessageNames)[number]
 
+/** What a source receives from. */
+export interface SourceService {
+  readonly type: SourceTypeName
+  readonly source: SourceSettings
+  readonly connector: SourceConnectorSettings
+}
+
 /** A configured source. One shard receives for all. */
 export interface SourceAssignment {
   /** `type:name` */
@@ -52,7 +60,7 @@ export interface SourceAssignment {
   /** Address of the service, for rules. */
   readonly server: string
   /** Undefined: it is a bridge. */
-  readonly kafka: { readonly source: KafkaSourceSettings; readonly connector: KafkaSourceConnector } | undefined
+  readonly service: SourceService | undefined
 }
 
 export interface SourceReport {

@@ -1,7 +1,8 @@
 // A message of a source as rules read it. Its topic and properties contain what the service says beyond the payload.
 
 import { splitSourceTopic, type Message } from '../../core/index.ts'
-import type { EventFields, RuleMap, RuleValue } from '../../rules/index.ts'
+import { columnsOfServices, type EventFields, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import { sourceProperties } from '../../sinks/index.ts'
 import { publishProperties } from './message-columns.ts'
 
 export interface SourceColumnsContext {
@@ -11,24 +12,22 @@ export interface SourceColumnsContext {
   nextMessageId(): string
 }
 
-/** User properties for the fields of a record other than its value. Names of headers have this prefix. */
-export const recordProperties = {
-  key: 'key',
-  keyBytes: 'key64',
-  partition: 'partition',
-  offset: 'offset',
-  timestamp: 'ts',
-  header: 'header ',
-} as const
-
 const mqttNames = [
   'event', 'timestamp', 'node', 'id', 'server', 'payload', 'topic', 'qos', 'dup', 'retain', 'pub_props',
   'message_received_at',
 ] // oxfmt-ignore
-const kafkaNames = [
-  'event', 'timestamp', 'node', 'id', 'server', 'topic', 'partition', 'offset', 'key', 'value', 'ts', 'headers',
-  'message_received_at',
-] // oxfmt-ignore
+const namesByType: ReadonlyMap<string, readonly string[]> = new Map(
+  [...columnsOfServices].map(([type, names]) => [
+    type,
+    ['event', 'timestamp', 'node', 'id', 'server', ...names, 'message_received_at'],
+  ]),
+)
+/** The property that is the topic; for others, the topic is that of the message. */
+const topicProperties: ReadonlyMap<string, string> = new Map([
+  ['nats', 'subject'],
+  ['rabbitmq', 'routing_key'],
+])
+const numbers = new Set(['partition', 'offset', 'ts', 'sequence', 'deliveries', 'delivery_mode', 'priority'])
 
 /** Undefined if the message is not of a source. */
 export function sourceColumns(message: Message, context: SourceColumnsContext): EventFields | undefined {
@@ -41,6 +40,7 @@ class SourceColumns implements EventFields {
   readonly #message: Message
   readonly #topic: string
   readonly #source: string
+  readonly #type: string
   readonly #context: SourceColumnsContext
   #id: string | undefined
 
@@ -51,12 +51,13 @@ class SourceColumns implements EventFields {
   ) {
     this.#message = message
     this.#source = source
+    this.#type = source.slice(0, source.indexOf(':'))
     this.#topic = topic
     this.#context = context
   }
 
   columnNames(): readonly string[] {
-    return this.#isOfKafka ? kafkaNames : mqttNames
+    return namesByType.get(this.#type) ?? mqttNames
   }
 
   column(name: string): RuleValue {
@@ -67,7 +68,7 @@ class SourceColumns implements EventFields {
       case 'node':
         return this.#context.nodeName
       case 'topic':
-        return this.#topic
+        return this.#topicColumn()
       case 'timestamp':
       case 'message_received_at':
         return Math.floor(message.publishedAtMs)
@@ -76,12 +77,13 @@ class SourceColumns implements EventFields {
       case 'server':
         return this.#context.serverOf(this.#source)
       default:
-        return this.#isOfKafka ? recordColumn(message, name) : messageColumn(message, name)
+        return namesByType.has(this.#type) ? serviceColumn(message, name) : messageColumn(message, name)
     }
   }
 
-  get #isOfKafka(): boolean {
-    return this.#source.startsWith('kafka_consumer:')
+  #topicColumn(): RuleValue {
+    const property = topicProperties.get(this.#type)
+    return property === undefined ? this.#topic : serviceColumn(this.#message, property)
   }
 }
 
@@ -103,28 +105,26 @@ function messageColumn(message: Message, name: string): RuleValue {
   }
 }
 
-function recordColumn(message: Message, name: string): RuleValue {
+function serviceColumn(message: Message, name: string): RuleValue {
   const pairs = message.properties?.userProperties ?? []
   const said = (property: string): string | undefined => pairs.find(([known]) => known === property)?.[1]
-  const { key, keyBytes, partition, offset, timestamp, header } = recordProperties
+  const { key, keyBytes, header } = sourceProperties
   switch (name) {
     case 'value':
     case 'payload':
       return Buffer.from(message.payload())
-    case 'key': {
+    case key: {
       const bytes = said(keyBytes)
       return bytes === undefined ? said(key) : Buffer.from(bytes, 'base64')
     }
-    case 'partition':
-      return Number(said(partition))
-    case 'offset':
-      return Number(said(offset))
-    case 'ts':
-      return Number(said(timestamp))
     case 'headers':
       return headersIn(pairs, header)
-    default:
-      return undefined
+    case 'redelivered':
+      return said(name) === 'true'
+    default: {
+      const text = said(name)
+      return text !== undefined && numbers.has(name) ? Number(text) : text
+    }
   }
 }
 

@@ -1,13 +1,14 @@
-// The Kafka sources of a shard. Each belongs to one shard, by the name of its client. Sources of MQTT are bridges: see
+// The sources of a shard that receive from services. Each belongs to one shard, by the name of its client. Sources of MQTT are bridges: see
 // `bridges/`.
 
 import { isDeepStrictEqual } from 'node:util'
 import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
-import type { SourceAssignment, SourceReport } from '../messages/rule-plan.ts'
+import type { SourceAssignment, SourceReport, SourceService } from '../messages/rule-plan.ts'
 import { bridgeListener } from '../bridges/bridge-manager.ts'
 import type { ActionManagerDependencies } from './action-manager.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
-import { KafkaSource } from './kafka-source.ts'
+import { sourceTypes } from '../../sinks/index.ts'
+import { ServiceSource } from './service-source.ts'
 import { SourcePublisher } from './source-publisher.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
 
@@ -21,7 +22,7 @@ export interface SourceManagerDependencies extends Pick<
 
 interface RunningSource {
   readonly assignment: SourceAssignment
-  readonly source: KafkaSource
+  readonly source: ServiceSource
   isStopped: boolean
 }
 
@@ -45,8 +46,8 @@ export class SourceManager {
       this.#dependencies.alarmOver(alarmOf(id), `the configuration of the source ${id} has changed`)
     }
     for (const [id, assignment] of own) {
-      if (this.#sources.has(id) || assignment.kafka === undefined) continue
-      this.#sources.set(id, this.#start(assignment, assignment.kafka))
+      if (this.#sources.has(id) || assignment.service === undefined) continue
+      this.#sources.set(id, this.#start(assignment, assignment.service))
     }
   }
 
@@ -57,7 +58,7 @@ export class SourceManager {
   /** Valid until the next change of the configuration or the next start. */
   control(id: string, what: 'start' | 'stop' | 'restart'): void {
     const running = this.#sources.get(id)
-    if (running === undefined || running.assignment.kafka?.source.enable !== true) return
+    if (running === undefined || running.assignment.service?.source.enable !== true) return
     if (what !== 'start' && !running.isStopped) running.source.stop('stopped by an administrator')
     if (what === 'stop') running.isStopped = true
     else if (what === 'restart' || running.isStopped) {
@@ -76,7 +77,7 @@ export class SourceManager {
     return shardOf(bridgeClientId(sourceBridgeName(id)), shards) === own
   }
 
-  #start(assignment: SourceAssignment, { source, connector }: NonNullable<SourceAssignment['kafka']>): RunningSource {
+  #start(assignment: SourceAssignment, { type, source, connector }: SourceService): RunningSource {
     const { id } = assignment
     const { shard, log, fail } = this.#dependencies
     const limits = (): PacketLimits => this.#dependencies.limits()
@@ -93,10 +94,9 @@ export class SourceManager {
       limits,
       guarded,
     })
-    const running = new KafkaSource({
+    const running = new ServiceSource({
       id,
-      source,
-      connector,
+      open: (callbacks) => sourceTypes[type].open(id, source, connector, callbacks),
       publisher,
       maxPacketBytes: () => limits().maxPacketBytes,
       after: (delayMs, work) => {

@@ -1,58 +1,87 @@
-// What a source of Kafka reads, as it is configured.
+// What a source of Kafka reads, as it is configured. Offsets are committed when the results of rules are durable: after a crash
+// records may be repeated, and none is skipped.
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
+import type { UserProperties } from '../../protocol/index.ts'
 import type { NamedValue } from '../sink.ts'
 import { messageOf, withTimeout } from '../service-answers.ts'
-import { openKafkaConsumer, openKafkaProducer, type ConsumerCallbacks, type KafkaConsumer } from './kafka-library.ts'
-import { kafkaClientSettings, problemOfTopic } from './kafka-producer-sink.ts'
+import {
+  cleanText,
+  nameAtService,
+  type ReceivedMessage,
+  sourceProperties,
+  type SourceType,
+} from '../sources/source-type.ts'
+import { type ConsumedRecord, openKafkaConsumer, openKafkaProducer } from './kafka-library.ts'
+import { kafkaClientSettings, problemOfKafka, problemOfTopic } from './kafka-producer-sink.ts'
 
-export type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
+type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
 
 /** The same as of producers. */
-export type KafkaSourceConnector = NamedValue<ConnectorsConfig['kafka_consumer']>
+type KafkaSourceConnector = NamedValue<ConnectorsConfig['kafka_consumer']>
 
 /** Kafka may wait so long with an answer to a fetch, and some more. */
 const requestTimeoutMs = 10_000
+const control = /\p{Cc}/u
 
-/** Begins with the name of a setting. */
-export function problemOfKafkaSource({ parameters: { topic = '' } }: KafkaSourceSettings): string | undefined {
-  return problemOfTopic(topic)
+export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnector> = {
+  problemOfConnector: problemOfKafka,
+  problemOfSource: ({ parameters: { topic = '' } }) => problemOfTopic(topic),
+  serverOf: ({ bootstrap_hosts: servers = '' }) => servers,
+
+  open(id, { parameters }, connector, callbacks) {
+    const settings = {
+      ...kafkaClientSettings(connector, requestTimeoutMs),
+      topic: parameters.topic ?? '',
+      groupId: parameters.group_id ?? nameAtService(id),
+      fromBeginning: parameters.offset_reset_policy === 'earliest',
+      maxBytes: parameters.max_batch_bytes,
+      sessionTimeoutMs: parameters.session_timeout,
+    }
+    return openKafkaConsumer(settings, {
+      take: async (records) => {
+        await Promise.all(records.map((record) => callbacks.take(messageOfRecord(record))))
+      },
+      noteJoined: () => callbacks.noteConnected(),
+      noteFailed: (error) => callbacks.noteFailed(error),
+    })
+  },
+
+  async check(connector, source, timeoutMs) {
+    const usual = { acks: 'all', compression: 'no_compression' } as const
+    const opening = openKafkaProducer({ ...kafkaClientSettings(connector, timeoutMs), ...usual })
+    try {
+      const client = await withTimeout(opening, timeoutMs)
+      if (source !== undefined) await withTimeout(client.check(source.parameters.topic ?? ''), timeoutMs)
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    } finally {
+      // One that opens late is closed as well.
+      opening.then((client) => client.close()).catch(() => {})
+    }
+  },
 }
 
-/** `id`: `type:name`. Rejects where no broker answers. */
-export function kafkaConsumerOf(
-  id: string,
-  { parameters }: KafkaSourceSettings,
-  connector: KafkaSourceConnector,
-  callbacks: ConsumerCallbacks,
-): Promise<KafkaConsumer> {
-  const settings = {
-    ...kafkaClientSettings(connector, requestTimeoutMs),
-    topic: parameters.topic ?? '',
-    groupId: parameters.group_id ?? `godwit-${id.slice(id.indexOf(':') + 1)}`,
-    fromBeginning: parameters.offset_reset_policy === 'earliest',
-    maxBytes: parameters.max_batch_bytes,
-    sessionTimeoutMs: parameters.session_timeout,
-  }
-  return openKafkaConsumer(settings, callbacks)
+function messageOfRecord(record: ConsumedRecord): ReceivedMessage {
+  const { topic, value, partition, offset } = record
+  const name = `the record ${offset} of partition ${partition}`
+  return { topic, payload: value, properties: recordProperties(record), name }
 }
 
-/** Undefined: a broker answers, and the topic, if one is named, has a leader. Reads nothing. */
-export async function checkKafka(
-  connector: KafkaSourceConnector,
-  topic: string | undefined,
-  timeoutMs: number,
-): Promise<string | undefined> {
-  const usual = { acks: 'all', compression: 'no_compression' } as const
-  const opening = openKafkaProducer({ ...kafkaClientSettings(connector, timeoutMs), ...usual })
-  try {
-    const client = await withTimeout(opening, timeoutMs)
-    if (topic !== undefined) await withTimeout(client.check(topic), timeoutMs)
-    return undefined
-  } catch (error) {
-    return messageOf(error)
-  } finally {
-    // One that opens late is closed as well.
-    opening.then((client) => client.close()).catch(() => {})
-  }
+function recordProperties({ key, partition, offset, timestamp, headers }: ConsumedRecord): UserProperties {
+  return [
+    ...(key === undefined ? [] : [keyProperty(key)]),
+    [sourceProperties.partition, String(partition)],
+    [sourceProperties.offset, offset],
+    [sourceProperties.timestamp, timestamp],
+    ...headers.map(([name, text]) => [sourceProperties.header + cleanText(name), cleanText(text)] as const),
+  ]
+}
+
+/** As text, if it is valid in MQTT. */
+function keyProperty(key: Buffer): readonly [string, string] {
+  const text = key.toString()
+  const isText = Buffer.from(text).equals(key) && !control.test(text)
+  return isText ? [sourceProperties.key, text] : [sourceProperties.keyBytes, key.toString('base64')]
 }

@@ -1,8 +1,9 @@
-// The libraries for NATS behind an interface of two functions. A connection that fails is not used again: the spool opens another.
+// The libraries for NATS behind an interface of a few functions. A connection that fails is not used again: another is opened.
 
 import { lookup } from 'node:dns/promises'
-import type { JetStreamClient } from '@nats-io/jetstream'
-import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node'
+import type * as JetStreamLibrary from '@nats-io/jetstream'
+import type { JetStreamClient, JetStreamManager, JsMsg } from '@nats-io/jetstream'
+import type { ConnectionOptions, Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { isForbiddenAddress } from '../../transports/index.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { messageOf, withTimeout } from '../service-answers.ts'
@@ -43,18 +44,234 @@ const done: WriteOutcome = { outcome: 'done' }
 const firstPassingStatus = 500
 
 export async function openNats(settings: NatsSettings): Promise<NatsPublisher> {
-  const { connect } = await loadLibrary('@nats-io/transport-node', () => import('@nats-io/transport-node'))
-  const streams = settings.usesJetStream
-    ? await loadLibrary('@nats-io/jetstream', () => import('@nats-io/jetstream'))
-    : undefined
-  await refuseForbidden(settings)
-  const connection = await connect(optionsOf(settings))
+  const { connection, streams } = await connectTo(settings)
   const client = streams?.jetstream(connection, { timeout: settings.requestTimeoutMs })
   const check = async (): Promise<void> => {
     await withTimeout(connection.flush(), settings.requestTimeoutMs)
     await streams?.jetstreamManager(connection, { checkAPI: true, timeout: settings.requestTimeoutMs })
   }
   return new Publisher({ connection, client, check, requestTimeoutMs: settings.requestTimeoutMs })
+}
+
+interface Connected {
+  readonly connection: NatsConnection
+  /** Undefined: without JetStream. */
+  readonly streams: typeof JetStreamLibrary | undefined
+}
+
+async function connectTo(settings: NatsSettings): Promise<Connected> {
+  const { connect } = await loadLibrary('@nats-io/transport-node', () => import('@nats-io/transport-node'))
+  const streams = settings.usesJetStream
+    ? await loadLibrary('@nats-io/jetstream', () => import('@nats-io/jetstream'))
+    : undefined
+  await refuseForbidden(settings)
+  return { connection: await connect(optionsOf(settings)), streams }
+}
+
+/** What NATS says of a message. */
+export interface NatsReceived {
+  readonly subject: string
+  readonly payload: Buffer
+  readonly headers: readonly (readonly [name: string, text: string])[]
+  /** Of JetStream. */
+  readonly stored:
+    | { readonly stream: string; readonly sequence: number; readonly deliveries: number; readonly storedAtMs: number }
+    | undefined
+}
+
+export interface NatsCallbacks {
+  /** True: the message was taken; false: it never will be. */
+  take(message: NatsReceived): Promise<boolean>
+  /** Core NATS: a message came while too many wait. */
+  noteDropped(message: NatsReceived): void
+  /** No more messages come. */
+  noteFailed(error: unknown): void
+}
+
+export interface NatsSubscription {
+  readonly subject: string | undefined
+  readonly queueGroup: string | undefined
+  readonly stream: string | undefined
+  readonly consumer: string
+  readonly fromBeginning: boolean
+  readonly maxPending: number
+}
+
+export interface NatsConsumer {
+  close(): Promise<void>
+}
+
+/** Two pings without an answer end the connection. */
+const pingIntervalMs = 10_000
+const maxPingsWithoutAnswer = 2
+/** The server is silent no longer than half of it. */
+const pullExpiresMs = 10_000
+/** How long JetStream waits for an acknowledgement before it sends a message again. */
+const ackWaitMs = 10_000
+const nanosecondsPerMs = 1_000_000
+
+export async function consumeNats(
+  settings: NatsSettings,
+  subscription: NatsSubscription,
+  callbacks: NatsCallbacks,
+): Promise<NatsConsumer> {
+  const { connection, streams } = await connectTo(settings)
+  let isClosed = false
+  const end = (): boolean => {
+    const wasOpen = !isClosed
+    isClosed = true
+    connection.close().catch(() => {})
+    return wasOpen
+  }
+  const fail = (error: unknown): void => {
+    if (end()) callbacks.noteFailed(error)
+  }
+  void connection.closed().then((error) => fail(error ?? new Error('NATS closed the connection')))
+  const consumption: Consumption = {
+    connection,
+    subscription,
+    callbacks,
+    fail,
+    requestTimeoutMs: settings.requestTimeoutMs,
+  }
+  try {
+    if (streams === undefined) await subscribe(consumption)
+    else await consumeStream(streams, consumption)
+  } catch (error) {
+    end()
+    throw error
+  }
+  return {
+    close: async () => {
+      end()
+    },
+  }
+}
+
+interface Consumption {
+  readonly connection: NatsConnection
+  readonly subscription: NatsSubscription
+  readonly callbacks: NatsCallbacks
+  readonly fail: (error: unknown) => void
+  readonly requestTimeoutMs: number
+}
+
+async function subscribe({ connection, subscription, callbacks, fail, requestTimeoutMs }: Consumption): Promise<void> {
+  const { subject = '', queueGroup, maxPending } = subscription
+  let pending = 0
+  const take = async (message: NatsReceived): Promise<void> => {
+    if (pending >= maxPending) return callbacks.noteDropped(message)
+    pending++
+    try {
+      await callbacks.take(message)
+    } finally {
+      pending--
+    }
+  }
+  connection.subscribe(subject, {
+    ...(queueGroup === undefined ? {} : { queue: queueGroup }),
+    callback: (error, message) => {
+      if (error) fail(error)
+      else take(receivedMessage(message)).catch(fail)
+    },
+  })
+  // The server has the subscription, or has refused it, before it answers.
+  await withTimeout(connection.flush(), requestTimeoutMs)
+}
+
+async function consumeStream(streams: typeof JetStreamLibrary, consumption: Consumption): Promise<void> {
+  const { connection, subscription, callbacks, fail, requestTimeoutMs: timeout } = consumption
+  const manager = await streams.jetstreamManager(connection, { checkAPI: true, timeout })
+  const { stream, name } = await ensureConsumer(streams, manager, subscription)
+  const consumer = await streams.jetstream(connection, { timeout }).consumers.get(stream, name)
+  const messages = await consumer.consume({
+    max_messages: subscription.maxPending,
+    expires: pullExpiresMs,
+    idle_heartbeat: pullExpiresMs / 2,
+    abort_on_missing_resource: true,
+    callback: (message) => void takeStored(message, callbacks).catch(fail),
+  })
+  void messages.closed().then((error) => fail(error ?? new Error('NATS ended the consumer')))
+  void failSilent(messages, fail)
+}
+
+/** The connection may be open while nothing comes through. */
+async function failSilent(messages: JetStreamLibrary.ConsumerMessages, fail: (error: unknown) => void): Promise<void> {
+  for await (const { type } of messages.status()) {
+    if (type === 'heartbeats_missed') fail(new Error('NATS sends no heartbeats for the consumer'))
+    else if (type === 'consumer_deleted' || type === 'consumer_not_found' || type === 'stream_not_found')
+      fail(new Error(`NATS ended the consumer: ${type.replaceAll('_', ' ')}`))
+  }
+}
+
+/** Creates the consumer, if there is none of that name. */
+async function ensureConsumer(
+  { AckPolicy, DeliverPolicy }: typeof JetStreamLibrary,
+  manager: JetStreamManager,
+  { subject, stream: named, consumer: name, fromBeginning, maxPending }: NatsSubscription,
+): Promise<{ readonly stream: string; readonly name: string }> {
+  const stream = named ?? (await manager.streams.find(subject ?? ''))
+  try {
+    const { config } = await manager.consumers.info(stream, name)
+    if (config.ack_policy !== AckPolicy.Explicit)
+      throw new Error(`the consumer ${name} of the stream ${stream} does not have the acknowledgement policy explicit`)
+  } catch (error) {
+    if (nameOf(error) !== 'ConsumerNotFoundError') throw error
+    await manager.consumers.add(stream, {
+      durable_name: name,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: fromBeginning ? DeliverPolicy.All : DeliverPolicy.New,
+      max_ack_pending: maxPending,
+      ack_wait: ackWaitMs * nanosecondsPerMs,
+      ...(subject === undefined ? {} : { filter_subject: subject }),
+    })
+  }
+  return { stream, name }
+}
+
+/** Rules may wait for a full queue: the server is told that the message is under way. */
+async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<void> {
+  const beats = setInterval(() => message.working(), ackWaitMs / 3)
+  try {
+    const isTaken = await callbacks.take(storedMessage(message))
+    if (isTaken) message.ack()
+    // Without a reason: older servers do not understand one.
+    else message.term()
+  } finally {
+    clearInterval(beats)
+  }
+}
+
+function receivedMessage({ subject, data, headers }: Pick<Msg, 'subject' | 'data' | 'headers'>): NatsReceived {
+  const payload = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+  return { subject, payload, headers: headerPairs(headers), stored: undefined }
+}
+
+function storedMessage(message: JsMsg): NatsReceived {
+  const { stream, streamSequence: sequence, deliveryCount: deliveries } = message.info
+  return {
+    ...receivedMessage(message),
+    stored: { stream, sequence, deliveries, storedAtMs: message.time.getTime() },
+  }
+}
+
+function headerPairs(headers: MsgHdrs | undefined): readonly (readonly [name: string, text: string])[] {
+  return (headers?.keys() ?? []).map((name) => [name, headers?.values(name).join(', ') ?? ''] as const)
+}
+
+/** Rejects where the server does not answer, or has no such stream. */
+export async function checkNatsSubscription(settings: NatsSettings, subscription: NatsSubscription): Promise<void> {
+  const { connection, streams } = await connectTo(settings)
+  try {
+    await withTimeout(connection.flush(), settings.requestTimeoutMs)
+    if (streams === undefined) return
+    const manager = await streams.jetstreamManager(connection, { checkAPI: true, timeout: settings.requestTimeoutMs })
+    const { stream, subject } = subscription
+    if (stream === undefined) await manager.streams.find(subject ?? '')
+    else await manager.streams.info(stream)
+  } finally {
+    connection.close().catch(() => {})
+  }
 }
 
 /** The library looks names up by itself. */
@@ -74,6 +291,8 @@ function optionsOf(settings: NatsSettings): ConnectionOptions {
     reconnect: false,
     ignoreClusterUpdates: true,
     timeout: connectTimeoutMs,
+    pingInterval: pingIntervalMs,
+    maxPingOut: maxPingsWithoutAnswer,
     ...(username === undefined ? {} : { user: username }),
     ...(password === undefined ? {} : { pass: password }),
     ...(token === undefined ? {} : { token }),

@@ -10,7 +10,6 @@ import {
   bytesOfText,
   type NamedValue,
   type Sink,
-  type SinkContext,
   type SinkType,
   type SpoolEntry,
   textOf,
@@ -52,7 +51,8 @@ export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
   },
 
   keepsOrderOf: () => 'batch',
-  open: (connector, action, context) => new NatsSink(() => openNats(settingsOf(connector, action, context))),
+  open: (connector, { parameters }, { requestTimeoutMs }) =>
+    new NatsSink(() => openNats(natsSettings(connector, { usesJetStream: parameters.jetstream, requestTimeoutMs }))),
 }
 
 /** Exported for tests. */
@@ -62,11 +62,16 @@ export function subjectOf(subject: string): string {
   return subject
 }
 
-function serversOf({ server = '' }: NatsConnector): readonly string[] {
+/** The addresses of a cluster. */
+export function serversOf({ server = '' }: NatsConnector): readonly string[] {
   return server === '' ? [] : server.split(',').map((one) => one.trim())
 }
 
-function settingsOf(connector: NatsConnector, { parameters }: NatsAction, context: SinkContext): NatsSettings {
+/** How the connector is reached. */
+export function natsSettings(
+  connector: NatsConnector,
+  { usesJetStream, requestTimeoutMs }: Pick<NatsSettings, 'usesJetStream' | 'requestTimeoutMs'>,
+): NatsSettings {
   const { username, password, token, ssl, connect_timeout: connectTimeoutMs } = connector
   return {
     servers: serversOf(connector).map((server) => hostAndPort(server, defaultPort)),
@@ -75,8 +80,8 @@ function settingsOf(connector: NatsConnector, { parameters }: NatsAction, contex
     token,
     tls: tlsOf(ssl),
     connectTimeoutMs,
-    requestTimeoutMs: context.requestTimeoutMs,
-    usesJetStream: parameters.jetstream,
+    requestTimeoutMs,
+    usesJetStream,
   }
 }
 

@@ -1,7 +1,7 @@
-// The library for RabbitMQ behind an interface of two functions. After a failure without an answer for single messages, the connection
+// The library for RabbitMQ behind an interface of three functions. After a failure without an answer for single messages, the connection
 // is not used again.
 
-import type { ChannelModel, ConfirmChannel, Options } from 'amqplib'
+import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { messageOf, withTimeout } from '../service-answers.ts'
@@ -46,6 +46,18 @@ const done: WriteOutcome = { outcome: 'done' }
 const preconditionFailed = 406
 
 export async function openRabbitmq(settings: RabbitmqSettings, target: RabbitmqTarget): Promise<RabbitmqPublisher> {
+  const { requestTimeoutMs, connectTimeoutMs } = settings
+  const connection = await connectTo(settings)
+  try {
+    const channel = await withTimeout(connection.createConfirmChannel(), connectTimeoutMs)
+    return new Publisher({ connection, channel, target, requestTimeoutMs })
+  } catch (error) {
+    destroy(connection)
+    throw error
+  }
+}
+
+async function connectTo(settings: RabbitmqSettings): Promise<ChannelModel> {
   const { connect } = await loadLibrary('amqplib', () => import('amqplib'))
   const { host, port, username, password, virtualHost, heartbeatSeconds, tls, connectTimeoutMs } = settings
   if (isForbiddenAddress(host)) throw new Error(`the address ${host} is denied by node.denied_addresses`)
@@ -59,21 +71,126 @@ export async function openRabbitmq(settings: RabbitmqSettings, target: RabbitmqT
     heartbeat: heartbeatSeconds,
   }
   const opening = connect(address, { timeout: connectTimeoutMs, noDelay: true, lookup: safeLookup, ...tls })
-  let connection: ChannelModel
   try {
-    connection = await withTimeout(opening, connectTimeoutMs)
+    const connection = await withTimeout(opening, connectTimeoutMs)
+    connection.on('error', () => {})
+    return connection
   } catch (error) {
     // One that opens late is not used.
     opening.then(destroy, () => {})
     throw error
   }
-  connection.on('error', () => {})
-  try {
-    const channel = await withTimeout(connection.createConfirmChannel(), connectTimeoutMs)
-    return new Publisher({ connection, channel, target, requestTimeoutMs: settings.requestTimeoutMs })
-  } catch (error) {
+}
+
+/** What RabbitMQ says of a message. */
+export interface QueueMessage {
+  readonly payload: Buffer
+  readonly fields: { readonly exchange: string; readonly routingKey: string; readonly redelivered: boolean }
+  readonly columns: Readonly<Record<string, string | number | undefined>>
+  readonly headers: readonly (readonly [name: string, text: string])[]
+}
+
+export interface QueueCallbacks {
+  /** True: RabbitMQ is told that the message was taken; false: that it never will be. */
+  take(message: QueueMessage): Promise<boolean>
+  /** No more messages come. */
+  noteFailed(error: unknown): void
+}
+
+/** `prefetch`: maximum messages that were not acknowledged. Rejects where the queue does not exist. */
+export async function consumeQueue(
+  settings: RabbitmqSettings,
+  { queue, prefetch }: { readonly queue: string; readonly prefetch: number },
+  callbacks: QueueCallbacks,
+): Promise<{ close(): Promise<void> }> {
+  const connection = await connectTo(settings)
+  let isClosed = false
+  let channelError: unknown
+  const close = async (): Promise<void> => {
+    isClosed = true
     destroy(connection)
-    throw error
+  }
+  const fail = (error: unknown): void => {
+    if (isClosed) return
+    isClosed = true
+    destroy(connection)
+    callbacks.noteFailed(channelError ?? error)
+  }
+  connection.on('close', (error?: Error) => fail(error ?? new Error('RabbitMQ closed the connection')))
+  try {
+    const channel = await withTimeout(connection.createChannel(), settings.connectTimeoutMs)
+    channel.on('error', (error: Error) => (channelError = error))
+    channel.on('close', () => fail(new Error('RabbitMQ closed the channel')))
+    const take = (message: ConsumeMessage | null): void => {
+      if (message === null) fail(new Error(`RabbitMQ ended the consumer: the queue ${queue} may be deleted`))
+      else takeMessage(channel, message, callbacks).catch(fail)
+    }
+    await withTimeout(channel.prefetch(prefetch), settings.requestTimeoutMs)
+    await withTimeout(channel.consume(queue, take), settings.requestTimeoutMs)
+  } catch (error) {
+    await close()
+    throw channelError ?? error
+  }
+  return { close }
+}
+
+/** A message that is not acknowledged comes again, with the next connection. */
+async function takeMessage(channel: Channel, message: ConsumeMessage, callbacks: QueueCallbacks): Promise<void> {
+  const isTaken = await callbacks.take(queueMessage(message))
+  if (isTaken) channel.ack(message)
+  // Without `requeue`, the queue passes it to its dead letter exchange, if it has one.
+  else channel.nack(message, false, false)
+}
+
+function queueMessage({ content, fields, properties }: ConsumeMessage): QueueMessage {
+  const { contentType, contentEncoding, deliveryMode, priority, correlationId, replyTo, expiration } = properties
+  const { messageId, timestamp, type, userId, appId, clusterId } = properties
+  const seconds = numberOf(timestamp)
+  return {
+    payload: content,
+    fields,
+    columns: {
+      content_type: textOf(contentType),
+      content_encoding: textOf(contentEncoding),
+      delivery_mode: numberOf(deliveryMode),
+      priority: numberOf(priority),
+      correlation_id: textOf(correlationId),
+      reply_to: textOf(replyTo),
+      expiration: textOf(expiration),
+      message_id: textOf(messageId),
+      ts: seconds === undefined ? undefined : seconds * 1_000,
+      type: textOf(type),
+      user_id: textOf(userId),
+      app_id: textOf(appId),
+      cluster_id: textOf(clusterId),
+    },
+    headers: Object.entries(properties.headers ?? {}).map(([name, value]) => [name, headerText(value)] as const),
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}
+
+function headerText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (Buffer.isBuffer(value)) return value.toString('base64')
+  return JSON.stringify(value) ?? ''
+}
+
+/** Rejects where the server does not answer, or the queue does not exist. */
+export async function checkQueue(settings: RabbitmqSettings, queue: string | undefined): Promise<void> {
+  const connection = await connectTo(settings)
+  try {
+    const channel = await withTimeout(connection.createChannel(), settings.requestTimeoutMs)
+    channel.on('error', () => {})
+    if (queue !== undefined) await withTimeout(channel.checkQueue(queue), settings.requestTimeoutMs)
+  } finally {
+    destroy(connection)
   }
 }
 

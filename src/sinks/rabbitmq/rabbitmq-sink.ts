@@ -68,13 +68,17 @@ function routingKey(key: string): string {
   return key
 }
 
-/** `port` is where EMQX has it. */
-function serverOf({ server, port, ssl }: RabbitmqConnector): string | undefined {
+/** Address with port; `port` is where EMQX has it. */
+export function serverOf({ server, port, ssl }: RabbitmqConnector): string | undefined {
   if (server === undefined || /:\d+$/.test(server)) return server
   return `${server}:${port ?? (ssl.enable ? defaultTlsPort : defaultPort)}`
 }
 
-function settingsOf(connector: RabbitmqConnector, { requestTimeoutMs }: SinkContext): RabbitmqSettings {
+/** How the connector is reached. */
+export function settingsOf(
+  connector: RabbitmqConnector,
+  { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>,
+): RabbitmqSettings {
   return {
     ...hostAndPort(serverOf(connector) ?? '', defaultPort),
     username: connector.username ?? 'guest',

@@ -11,8 +11,8 @@ import { influxdbActions, influxdbConnectors } from './influxdb-settings.ts'
 import { kafkaActions, kafkaConnectors, kafkaSources } from './kafka-settings.ts'
 import { mongodbActions, mongodbConnectors } from './mongodb-settings.ts'
 import { mqttActions, mqttConnectors, mqttSources } from './mqtt-settings.ts'
-import { natsActions, natsConnectors } from './nats-settings.ts'
-import { rabbitmqActions, rabbitmqConnectors } from './rabbitmq-settings.ts'
+import { natsActions, natsConnectors, natsSources } from './nats-settings.ts'
+import { rabbitmqActions, rabbitmqConnectors, rabbitmqSources } from './rabbitmq-settings.ts'
 import { redisActions, redisConnectors } from './redis-settings.ts'
 import { s3Actions, s3Connectors } from './s3-settings.ts'
 import { sqliteActions, sqliteConnectors } from './sqlite-settings.ts'
@@ -62,5 +62,7 @@ export const sources = appliedAtOnce(
   section('What rules receive from services, with FROM "$bridges/type:name".', {
     mqtt: mqttSources,
     kafka_consumer: kafkaSources,
+    nats: natsSources,
+    rabbitmq: rabbitmqSources,
   }),
 )

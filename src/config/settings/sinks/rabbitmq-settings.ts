@@ -1,8 +1,8 @@
-// connectors.rabbitmq, actions.rabbitmq: messages for exchanges of RabbitMQ.
+// connectors.rabbitmq, actions.rabbitmq, sources.rabbitmq: messages for exchanges of RabbitMQ, and of its queues.
 
 import { duration } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { choice, integer, optional } from '../../schema/setting-type.ts'
+import { boolean, choice, integer, optional } from '../../schema/setting-type.ts'
 import {
   actionSettings,
   anyText,
@@ -10,6 +10,7 @@ import {
   namedSinks,
   resourceOptionsWith,
   serverSettings,
+  sourceSettings,
   template,
 } from './sink-parts.ts'
 
@@ -48,5 +49,20 @@ const rabbitmqAction = section('One kind of message.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
 })
 
+const rabbitmqSource = section('Messages of one queue. Rules name the source $bridges/rabbitmq:NAME.', {
+  ...sourceSettings,
+  parameters: section('What is read.', {
+    queue: setting(maybeText, undefined, { description: 'Queue. It must exist.' }),
+    prefetch: setting(integer({ min: 1, max: 1_000 }), 100, {
+      description: 'Messages that RabbitMQ may send before the first of them is acknowledged.',
+    }),
+    no_ack: setting(optional(boolean, 'none'), undefined, { description: 'A setting of EMQX.' }),
+    wait_for_publish_confirmations: setting(optional(boolean, 'none'), undefined, {
+      description: 'A setting of EMQX.',
+    }),
+  }),
+})
+
 export const rabbitmqConnectors = namedSinks('RabbitMQ.', rabbitmqConnector)
 export const rabbitmqActions = namedSinks('RabbitMQ.', rabbitmqAction)
+export const rabbitmqSources = namedSinks('RabbitMQ.', rabbitmqSource)

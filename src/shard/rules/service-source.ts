@@ -1,0 +1,148 @@
+// A source of a service: its messages are passed to rules, and the service is told when the results of the rules are
+// durable. After a crash messages may be repeated, and none is skipped.
+
+import { Backoff, type ReceivedMessage, type SourceCallbacks, type SourceConnection } from '../../sinks/index.ts'
+import { sourceTopicPrefix } from '../../core/index.ts'
+import { parseTopicName } from '../../protocol/index.ts'
+import type { SourceReport } from '../messages/rule-plan.ts'
+import type { SourceMessage } from './source-publisher.ts'
+
+export interface ServiceSourceDependencies {
+  /** `type:name` */
+  readonly id: string
+  /** Rejects where the service does not answer. */
+  open(callbacks: SourceCallbacks): Promise<SourceConnection>
+  readonly publisher: { publish(message: SourceMessage): Promise<void>; close(): void }
+  maxPacketBytes(): number
+  after(delayMs: number, work: () => void): { cancel(): void }
+  random(): number
+  noteState(state: SourceReport['state'], why: string): void
+  /** Reports an internal error. */
+  fail(error: unknown): void
+}
+
+const firstPauseMs = 1_000
+/** Maximum size of a packet without payload and properties. */
+const packetOverhead = 1_024
+const maxPropertyBytes = 65_535
+
+export class ServiceSource {
+  readonly #dependencies: ServiceSourceDependencies
+  readonly #backoff: Backoff
+  #connection: SourceConnection | undefined
+  #pause: { cancel(): void } | undefined
+  /** Number of the current connection. */
+  #generation = 0
+  #state: SourceReport['state'] = 'disconnected'
+  #why = ''
+  #received = 0
+  #dropped = 0
+  #lastError = ''
+
+  constructor(dependencies: ServiceSourceDependencies) {
+    this.#dependencies = dependencies
+    this.#backoff = new Backoff(firstPauseMs, () => dependencies.random())
+  }
+
+  start(): void {
+    this.#open().catch((error: unknown) => this.#dependencies.fail(error))
+  }
+
+  stop(why: string): void {
+    this.#generation++
+    this.#pause?.cancel()
+    this.#pause = undefined
+    this.#dependencies.publisher.close()
+    this.#closeConnection()
+    this.#setState('disconnected', why)
+  }
+
+  report(): SourceReport {
+    const { id } = this.#dependencies
+    const counters = { received: this.#received, dropped: this.#dropped }
+    return { id, state: this.#state, stateReason: this.#why, ...counters, lastError: this.#lastError }
+  }
+
+  async #open(): Promise<void> {
+    const generation = ++this.#generation
+    this.#setState('connecting', this.#lastError)
+    const isPresent = (): boolean => generation === this.#generation
+    try {
+      const connection = await this.#dependencies.open(this.#callbacks(isPresent))
+      if (isPresent()) this.#connection = connection
+      else await connection.close()
+    } catch (error) {
+      if (isPresent()) this.#reopen(error)
+    }
+  }
+
+  /** Those of a connection that was replaced have no effect. */
+  #callbacks(isPresent: () => boolean): SourceCallbacks {
+    return {
+      take: async (message) => {
+        if (!isPresent()) throw new Error('the source has another connection, or is stopped')
+        return await this.#take(message)
+      },
+      noteDropped: (why) => {
+        if (isPresent()) this.#drop(why)
+      },
+      noteConnected: () => {
+        if (!isPresent()) return
+        this.#backoff.reset()
+        this.#setState('connected', '')
+      },
+      noteFailed: (error) => {
+        if (isPresent()) this.#reopen(error)
+      },
+    }
+  }
+
+  #reopen(error: unknown): void {
+    this.#generation++
+    this.#lastError = error instanceof Error ? error.message : String(error)
+    this.#closeConnection()
+    this.#setState('disconnected', this.#lastError)
+    this.#pause = this.#dependencies.after(this.#backoff.nextMs(), () => this.start())
+  }
+
+  #closeConnection(): void {
+    const connection = this.#connection
+    this.#connection = undefined
+    connection?.close().catch((error: unknown) => this.#dependencies.fail(error))
+  }
+
+  async #take(received: ReceivedMessage): Promise<boolean> {
+    const message = this.#messageOf(received)
+    if (message === undefined) return false
+    await this.#dependencies.publisher.publish(message)
+    this.#received++
+    return true
+  }
+
+  /** Undefined if this broker can never accept the message. */
+  #messageOf({ topic, payload, properties, name }: ReceivedMessage): SourceMessage | undefined {
+    const { id } = this.#dependencies
+    const topicName = parseTopicName(sourceTopicPrefix(id) + topic)
+    const propertyBytes = properties.reduce(
+      (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text) + 5,
+      0,
+    )
+    const bytes = payload.length + propertyBytes + Buffer.byteLength(topic) + packetOverhead
+    const isTooLarge = bytes > this.#dependencies.maxPacketBytes() || propertyBytes > maxPropertyBytes
+    if (topicName !== undefined && !isTooLarge) return { topic: topicName, payload, properties }
+    this.#drop(`${name} has ${bytes} bytes: this broker takes none so large (mqtt.max_packet_size)`)
+    return undefined
+  }
+
+  #drop(why: string): void {
+    this.#dropped++
+    this.#lastError = why
+  }
+
+  #setState(state: SourceReport['state'], why: string): void {
+    if (state === this.#state && why === this.#why) return
+    this.#state = state
+    this.#why = why
+    this.#dependencies.noteState(state, why)
+  }
+}

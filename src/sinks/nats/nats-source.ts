@@ -1,0 +1,86 @@
+// Messages of a subject of NATS. JetStream sends a message again until it is acknowledged, which happens when what rules make
+// of it is stored. Core NATS sends each message once.
+
+import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
+import type { NamedValue } from '../sink.ts'
+import { messageOf } from '../service-answers.ts'
+import { nameAtService, propertiesOf, type ReceivedMessage, type SourceType } from '../sources/source-type.ts'
+import { checkNatsSubscription, consumeNats, type NatsReceived, type NatsSubscription } from './nats-library.ts'
+import { natsSettings, natsSinkType } from './nats-sink.ts'
+
+type NatsSource = NamedValue<SourcesConfig['nats']>
+type NatsConnector = NamedValue<ConnectorsConfig['nats']>
+
+const requestTimeoutMs = 10_000
+const topic = 'message'
+
+export const natsSourceType: SourceType<NatsSource, NatsConnector> = {
+  problemOfConnector: (connector) => natsSinkType.problemOfConnector(connector),
+
+  problemOfSource({ parameters }) {
+    const { subject, jetstream, stream, consumer, queue_group: group } = parameters
+    if (subject === undefined && !jetstream) return 'parameters.subject: write a subject, such as readings.>'
+    if (subject === undefined && stream === undefined)
+      return 'parameters.stream: write the name of a stream, or a subject of one'
+    if (subject !== undefined && !isSubjectFilter(subject))
+      return `parameters.subject: ${JSON.stringify(subject)} is not a subject: parts are separated by dots, * is a part, > the last parts`
+    if (!jetstream && (stream !== undefined || consumer !== undefined))
+      return 'parameters.jetstream: streams and consumers need jetstream = true'
+    if (jetstream && group !== undefined)
+      return 'parameters.queue_group: leave it out with JetStream: sources with the same consumer share its messages'
+    if ([stream, consumer, group].some((name) => name !== undefined && !/^[^\s.*>/\\]+$/.test(name)))
+      return 'parameters: names of streams, consumers and queue groups have no dots, spaces, slashes and wildcards'
+    return undefined
+  },
+
+  serverOf: ({ server = '' }) => server,
+
+  async open(id, source, connector, callbacks) {
+    const consumer = await consumeNats(settingsOf(connector, source, requestTimeoutMs), subscriptionOf(id, source), {
+      take: (message) => callbacks.take(receivedMessage(message)),
+      noteDropped: ({ subject }) =>
+        callbacks.noteDropped(`a message of the subject ${subject} came while max_pending messages waited for rules`),
+      noteFailed: (error) => callbacks.noteFailed(error),
+    })
+    callbacks.noteConnected()
+    return consumer
+  },
+
+  async check(connector, source, timeoutMs) {
+    try {
+      const settings = settingsOf(connector, source, timeoutMs)
+      await checkNatsSubscription({ ...settings, connectTimeoutMs: timeoutMs }, subscriptionOf('', source))
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  },
+}
+
+function isSubjectFilter(subject: string): boolean {
+  return /^(?:[^\s.*>]+|\*)(?:\.(?:[^\s.*>]+|\*))*(?:\.>)?$|^>$/.test(subject)
+}
+
+function settingsOf(connector: NatsConnector, source: NatsSource | undefined, timeoutMs: number) {
+  const usesJetStream = source?.parameters.jetstream ?? false
+  return natsSettings(connector, { usesJetStream, requestTimeoutMs: timeoutMs })
+}
+
+function subscriptionOf(id: string, source: NatsSource | undefined): NatsSubscription {
+  const parameters = source?.parameters
+  return {
+    subject: parameters?.subject,
+    queueGroup: parameters?.queue_group,
+    stream: parameters?.stream,
+    consumer: parameters?.consumer ?? nameAtService(id).replaceAll(/[\s.*>/\\]/g, '-'),
+    fromBeginning: parameters?.deliver_policy === 'all',
+    maxPending: parameters?.max_pending ?? 1,
+  }
+}
+
+function receivedMessage({ subject, payload, headers, stored }: NatsReceived): ReceivedMessage {
+  const { stream, sequence, deliveries, storedAtMs } = stored ?? {}
+  const properties = propertiesOf({ subject, stream, sequence, deliveries, ts: storedAtMs }, headers)
+  const name = sequence === undefined ? `a message of the subject ${subject}` : `the message ${sequence} of ${stream}`
+  return { topic, payload, properties, name }
+}

@@ -1,0 +1,62 @@
+// Messages of a queue of RabbitMQ. Each is acknowledged when what rules make of it is stored.
+
+import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
+import type { NamedValue } from '../sink.ts'
+import { messageOf } from '../service-answers.ts'
+import { propertiesOf, type SourceType } from '../sources/source-type.ts'
+import { checkQueue, consumeQueue, type QueueMessage } from './rabbitmq-library.ts'
+import { rabbitmqSinkType, serverOf, settingsOf } from './rabbitmq-sink.ts'
+
+type RabbitmqSource = NamedValue<SourcesConfig['rabbitmq']>
+type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
+
+/** Of opening a channel and asking for a queue. */
+const requestTimeoutMs = 10_000
+/** Of a queue name, by AMQP 0-9-1. */
+const maxNameBytes = 255
+const topic = 'message'
+
+export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector> = {
+  problemOfConnector: (connector) => rabbitmqSinkType.problemOfConnector(connector),
+
+  problemOfSource({ parameters: { queue = '' } }) {
+    if (queue === '') return 'parameters.queue: write the name of a queue'
+    if (Buffer.byteLength(queue) > maxNameBytes)
+      return `parameters.queue: the name is longer than ${maxNameBytes} bytes`
+    return undefined
+  },
+
+  serverOf: (connector) => serverOf(connector) ?? '',
+
+  async open(_id, { parameters }, connector, callbacks) {
+    const queue = parameters.queue ?? ''
+    const settings = settingsOf(connector, { requestTimeoutMs })
+    const consumer = await consumeQueue(
+      settings,
+      { queue, prefetch: parameters.prefetch },
+      {
+        take: (message) => callbacks.take({ topic, ...receivedMessage(message, queue) }),
+        noteFailed: (error) => callbacks.noteFailed(error),
+      },
+    )
+    callbacks.noteConnected()
+    return consumer
+  },
+
+  async check(connector, source, timeoutMs) {
+    const settings = { ...settingsOf(connector, { requestTimeoutMs: timeoutMs }), connectTimeoutMs: timeoutMs }
+    try {
+      await checkQueue(settings, source?.parameters.queue)
+      return undefined
+    } catch (error) {
+      return messageOf(error)
+    }
+  },
+}
+
+function receivedMessage({ payload, fields, columns, headers }: QueueMessage, queue: string) {
+  const { exchange, routingKey, redelivered } = fields
+  const said = { queue, exchange, routing_key: routingKey, redelivered, ...columns }
+  const name = `the message of the exchange ${JSON.stringify(exchange)} with the routing key ${JSON.stringify(routingKey)}`
+  return { payload, properties: propertiesOf(said, headers), name }
+}

@@ -1,0 +1,60 @@
+// What tests of sources with real services have in common: a rule publishes what a source receives, and a persistent session
+// subscribes to it.
+
+import mqtt from 'mqtt'
+import type { BrokerWithApi } from '../management/api.ts'
+
+const persistent: mqtt.IClientOptions = {
+  clientId: 'sleeper',
+  clean: false,
+  protocolVersion: 5,
+  reconnectPeriod: 0,
+  properties: { sessionExpiryInterval: 3_600 },
+}
+
+/** Publishes each message of the source to `from/source`. `payload`: a template. */
+export function ruleFrom(source: string, payload: string): string {
+  return `rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/${source}\\"",actions=[{function=republish,args={topic="from/source",qos=1,payload="${payload}"}}]}`
+}
+
+/** The session gets everything from now on, also while it is away. */
+export async function subscribeForGood(port: number): Promise<void> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, persistent)
+  await client.subscribeAsync('from/source', { qos: 1 })
+  await client.endAsync()
+}
+
+/** Adds payloads that the session gets until there are so many. Repeated ones count once. */
+export async function receiveUntil(port: number, received: Set<string>, count: number): Promise<void> {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, persistent)
+  const enough = Promise.withResolvers<void>()
+  client.on('message', (_topic, payload) => {
+    received.add(payload.toString())
+    if (received.size >= count) enough.resolve()
+  })
+  client.on('error', enough.reject)
+  await enough.promise
+  await client.endAsync(true)
+}
+
+/** Resolves when the source has the status. */
+export async function untilSource(
+  broker: BrokerWithApi,
+  source: string,
+  status: string,
+): Promise<{ readonly status_reason: string }> {
+  for (;;) {
+    const { json } = await broker.ask(`/api/v5/sources/${source}`)
+    if (json.status === status) return json
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** In ascending order. */
+export function numbersIn(received: ReadonlySet<string>): readonly number[] {
+  return [...received].map((text) => Number(text.split(' ')[0])).toSorted((a, b) => a - b)
+}
+
+export function numbersUpTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index)
+}
