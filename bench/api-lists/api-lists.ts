@@ -138,7 +138,7 @@ async function measurePages(): Promise<void> {
     await note(`pages of ${limit} by cursor`, () => readPages(url))
     await note('page 1 of 100', () => readMany(`${url}?_page=1&_limit=100`, pages))
     await note('one client', () => readMany(`${url}/sleeper-77`, pages))
-    await note('a user name that nobody has', () => readMany(`${url}?username=nobody`, 5))
+    await note('a user name without clients', () => readMany(`${url}?username=nobody`, 5))
     await note('all of it at once', () => readMany(url, 1))
   } finally {
     clearInterval(load)

@@ -70,7 +70,7 @@ try {
   await run(seconds, undefined)
   probe.take()
   const alone = await run(seconds, undefined)
-  note('nobody changes anything', alone)
+  note('no changes', alone)
   for (const [name, filterOf] of [
     ['single topics', topicOf],
     ['a thousandth of the topics each', (index: number) => `churn/${index % 1_000}/+`],

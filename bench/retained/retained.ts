@@ -45,7 +45,7 @@ try {
   printTable(
     ['', 'median ms', '99 % ms', 'longest ms'],
     [
-      ['nobody else is there', ...whenQuiet],
+      ['no other clients', ...whenQuiet],
       [`${number(retainedDelivered)} retained messages are sent`, ...meanwhile],
     ],
   )

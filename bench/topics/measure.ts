@@ -166,10 +166,7 @@ function measureChurn(): void {
       plans.set(topic, plan)
       if (at % messagesPerChange === 0) change(routes, filter, at / messagesPerChange)
     }
-    say(
-      `1,000 changes a second of ${name}: plans made anew`,
-      `${((anew / order.length) * 100).toFixed(2).padStart(9)} %`,
-    )
+    say(`1,000 changes a second of ${name}: plans rebuilt`, `${((anew / order.length) * 100).toFixed(2).padStart(9)} %`)
     const share = ((busy - quiet) / messageBudgetNs) * 100
     say(
       `1,000 changes a second of ${name}`,
@@ -187,7 +184,7 @@ function measureFanOut(): void {
       topic.route = undefined
       routes.planFor(topic)
     })
-    say(`plan with ${count} recipients, made anew: for each recipient`, inNs(ns / count))
+    say(`plan with ${count} recipients, rebuilt: for each recipient`, inNs(ns / count))
   }
 }
 

@@ -90,7 +90,7 @@ describe('a client that comes and goes', () => {
     assert.equal(outcomeOf(stage.verdict()), 'in')
   })
 
-  test('and was refused each time is not counted: nobody keeps another out by using its name', () => {
+  test('and was refused each time is not counted: a client cannot ban another by using its name', () => {
     const stage = new AccessStage({
       allowAnonymous: false,
       flapping: { isEnabled: true, maxCount: 2, windowMs: 1_000, banMs: 5_000 },

@@ -84,7 +84,7 @@ describe('a ban', () => {
     assert.equal(bans.applyRecords({ put: [], delete: [username] }), false)
   })
 
-  test('of what is no address bans nobody', () => {
+  test('of a malformed address bans no client', () => {
     const bans = bansWith(ban('peerhost', 'everybody'))
     assert.equal(bans.find(client, 1), undefined)
     assert.equal(bans.find({ ...client, peerAddress: 'everybody' }, 1), undefined)
@@ -146,7 +146,7 @@ describe('a client that comes and goes', () => {
     for (let time = 0; time < 100_000; time += 500) assert.equal(comeAndGo(bans, 'c', time), undefined)
   })
 
-  test('that was never let in is not counted: nobody keeps another out by using its name', () => {
+  test('that was never accepted is not counted: a client cannot ban another by using its name', () => {
     const bans = new Bans(settings)
     for (let index = 0; index < 100; index++) {
       assert.equal(
@@ -157,7 +157,7 @@ describe('a client that comes and goes', () => {
     assert.equal(bans.find(client, 100), undefined)
   })
 
-  test('is not counted unless somebody asked for it', () => {
+  test('is not counted unless flapping detection is on', () => {
     const bans = new Bans(defaultFlappingSettings)
     for (let index = 0; index < 100; index++) assert.equal(comeAndGo(bans, 'c', index), undefined)
   })
@@ -172,7 +172,7 @@ describe('a client that comes and goes', () => {
     assert.ok(comeAndGo(bans, 'other-9999', 5))
   })
 
-  test('comes in again when its ban is lifted by hand, or when nobody counts any more', () => {
+  test('connects again when an administrator deletes its ban, or when flapping detection is turned off', () => {
     for (const lift of [
       (bans: Bans) => bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] }),
       (bans: Bans) => bans.changeSettings(defaultFlappingSettings),
@@ -185,7 +185,7 @@ describe('a client that comes and goes', () => {
     }
   })
 
-  test('stays out where somebody changes what is too often, and where another ban is lifted', () => {
+  test('stays banned when the limit changes, and when another ban is deleted', () => {
     const bans = new Bans(settings)
     for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
     bans.changeSettings({ ...settings, maxCount: 4 })
@@ -202,7 +202,7 @@ describe('a client that comes and goes', () => {
     assert.deepEqual(bans.flapping(undefined, 5_000), [second])
   })
 
-  test('has gone once for each time that it came in, and not where it came in before anybody counted', () => {
+  test('has one disconnect counted for each connection, and none for connections that opened before counting started', () => {
     const bans = new Bans(defaultFlappingSettings)
     const early = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
     bans.recordConnect(early, { ...client, clientId: 'c' })
@@ -213,7 +213,7 @@ describe('a client that comes and goes', () => {
     assert.ok(comeAndGo(bans, 'c', 1))
   })
 
-  test('begins anew after its ban, and where somebody has changed what is too often', () => {
+  test('starts again at zero after its ban, and when the limit changes', () => {
     const bans = new Bans(settings)
     for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
     bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] })
@@ -230,7 +230,7 @@ describe('a client that comes and goes', () => {
     assert.ok(comeAndGo(bans, 'c', 2))
   })
 
-  test('whose window begins anew is not the oldest among those that are watched', () => {
+  test('whose window restarts is not the oldest among those that are watched', () => {
     const bans = new Bans(settings)
     comeAndGo(bans, 'first', 0)
     for (let index = 0; index < 9_999; index++) comeAndGo(bans, `other-${index}`, 1)

@@ -87,7 +87,7 @@ test('a service over TLS is connected to when TLS stands, and has as long for it
 
 const saysYes = (_: IncomingMessage, response: ServerResponse): void => void response.end()
 
-test('connections that are kept are closed with the room', async (context) => {
+test('connections that are kept open are closed with the connection pool', async (context) => {
   const authority = new Authority('of the services')
   const { certificate, key } = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
   setDefaultCACertificates([authority.certificate])
@@ -112,7 +112,7 @@ test('connections that are kept are closed with the room', async (context) => {
   }
 })
 
-test('a connection that the service has closed meanwhile costs nobody an answer', async (context) => {
+test('a connection that the service closed meanwhile loses no response', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
   service.answer = (_, response) => {

@@ -81,7 +81,7 @@ test('an answer that breaks off is one at once, and not when the time is up', as
   assert.match(stage.told, /broke off its answer/)
 })
 
-test('a service over TLS whose certificate nobody vouches for is not believed', async (context) => {
+test('a TLS service is refused if no trusted authority signed its certificate', async (context) => {
   const { certificate, key } = new Authority('nobody').issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
   let asked = 0
   const server = createTlsServer({ cert: certificate, key }, (_, response) => void response.end(String(++asked)))
@@ -211,7 +211,7 @@ test('a superuser is one by the answer, or by a question of its own', async (con
   assert.equal(await isSuperuser(stageFor(context, { superRequest: requestTo('http://127.0.0.1:1/') }, open)), false)
 })
 
-test('whom the service calls no superuser is none, whatever it was asked', async (context) => {
+test('a client is a superuser only if the service says so', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { superRequest: requestTo(service.url()) }, { allowAnonymous: true })
   for (const answer of [json({ result: 'allow', is_superuser: false }), status(200, '{"is_superuser":false}')]) {
@@ -244,7 +244,7 @@ test('a failure is not remembered', async (context) => {
   assert.equal(await outcome(stage), 'in')
 })
 
-test('whoever is asked about or waits for that when the service becomes another one is refused at once', async (context) => {
+test('pending authorization requests are denied at once when the URL of the service changes', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const http = settingsFor({ authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 600_000 })

@@ -90,7 +90,7 @@ function attacked(): LoginThrottle {
   return throttle
 }
 
-describe('somebody who guesses the password of a client locks nobody out', () => {
+describe('a client that guesses the password of another client does not lock that client out', () => {
   test('the right password from another address is looked at at once', () => {
     const turn = attacked().begin(login('alice', 'secret', '198.51.100.1'), startMs)
     assert.deepEqual(turn, { isRefused: false, afterMs: 0 })

@@ -99,7 +99,7 @@ test('[F2] jwt: tokens for a gateway have a key of their own', async () => {
   assert.notEqual(await outcome(Buffer.from('another secret of 32 bytes, and a few')), 'in')
 })
 
-test('[F2] http: a service of its own is asked, and nobody is let in while it is away', async (t) => {
+test('[F2] http: with a service of its own, the broker refuses every client while that service is down', async (t) => {
   const asked: string[] = []
   const server = createServer((request, response) => {
     let body = ''

@@ -51,7 +51,7 @@ test('equal passwords are stored unlike each other', () => {
   assert.notDeepEqual(hashPassword('secret').hash, hashPassword('secret').hash)
 })
 
-test("a damaged hash is nobody's password", () => {
+test('a damaged hash matches no password', () => {
   const record = { ...hashPassword('secret'), hash: new Uint8Array(3) }
   assert.equal(isPassword(Buffer.from('secret'), record), false)
 })
@@ -97,7 +97,7 @@ test('who knows the password of a client id alone is not a user who has another 
   assert.equal(usernameOf(stage, certified), 'alice', 'its certificate says so')
 })
 
-test('a stored password must fit even where strangers are let in', () => {
+test('a stored password must match even where unauthenticated clients are accepted', () => {
   const stage = new AccessStage({ allowAnonymous: true })
   stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
   assert.equal(outcome(stage, { username: 'alice', password: 'wrong' }), badUserNameOrPassword)
@@ -105,7 +105,7 @@ test('a stored password must fit even where strangers are let in', () => {
   assert.equal(outcome(stage, {}), 'in')
 })
 
-test('a name that nobody has is answered as a wrong password is', () => {
+test('an unknown user name gets the same response as a wrong password', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   const known = stage.verdict({ username: 'alice', password: 'wrong' })
   const unknown = stage.verdict({ username: 'bob', password: 'wrong' })
@@ -118,7 +118,11 @@ test('a credential that is taken away holds no longer, and a new password holds 
   assert.equal(outcome(stage, { username: 'alice', password: 'old' }), badUserNameOrPassword)
   assert.equal(outcome(stage, { username: 'alice', password: 'new' }), 'in')
   stage.access.applyRecords({ put: [], delete: [{ kind: 'credential', by: 'username', id: 'alice' }] })
-  assert.equal(outcome(stage, { username: 'alice', password: 'new', isLoopback: true }), 'in', 'a stranger now')
+  assert.equal(
+    outcome(stage, { username: 'alice', password: 'new', isLoopback: true }),
+    'in',
+    'accepted without credentials now',
+  )
   assert.equal(outcome(stage, { username: 'alice', password: 'new' }), badUserNameOrPassword)
 })
 
@@ -152,7 +156,7 @@ test('a superuser is told to the core as one, and so is where a client comes fro
   })
 })
 
-test('strangers are let in from this machine when nothing is said, everywhere or nowhere when it is', () => {
+test('anonymous clients are accepted on loopback by default; the setting accepts them everywhere or nowhere', () => {
   for (const [profile, allowAnonymous, isLoopback, expected] of [
     ['hardened', undefined, true, 'in'],
     ['hardened', undefined, false, notAuthorized],
@@ -166,7 +170,7 @@ test('strangers are let in from this machine when nothing is said, everywhere or
   }
 })
 
-test('a chain that was configured and has nothing in it lets nobody in; under the legacy profile it is passed over', () => {
+test('a configured chain without users refuses every client; under the legacy profile it is skipped', () => {
   for (const [profile, expected] of [
     ['hardened', notAuthorized],
     ['legacy', 'in'],
@@ -184,19 +188,23 @@ test('the operator hears why a client was refused, and neither of them the passw
   assert.ok(verdict.allowed === false && verdict.reasonString === 'the user name or the password is not right')
 })
 
-test('[MQTT5-4.12.0-1] an authentication method that nobody knows is refused as that', () => {
+test('[MQTT5-4.12.0-1] an unknown authentication method is refused with that reason', () => {
   const stage = new AccessStage({ allowAnonymous: true })
   assert.equal(outcome(stage, { authenticationMethod: 'KERBEROS' }), reasonCodes.badAuthenticationMethod)
 })
 
 test('a credential of a namespace is for clients of that one, and hides what others of its name have', () => {
   const ofPlant = { ...credential('username', 'alice', 'of the plant'), namespace: 'plant' }
-  const stage = stageWith(credential('username', 'alice', 'of nobody'), ofPlant, credential('username', 'bob', 'b'))
+  const stage = stageWith(
+    credential('username', 'alice', 'without namespace'),
+    ofPlant,
+    credential('username', 'bob', 'b'),
+  )
   const by = (clientId: string, username: string, password: string) => outcome(stage, { clientId, username, password })
   assert.equal(by('plant\0c', 'alice', 'of the plant'), 'in')
-  assert.equal(by('plant\0c', 'alice', 'of nobody'), badUserNameOrPassword)
+  assert.equal(by('plant\0c', 'alice', 'without namespace'), badUserNameOrPassword)
   for (const session of ['c', 'shop\0c']) {
-    assert.equal(by(session, 'alice', 'of nobody'), 'in')
+    assert.equal(by(session, 'alice', 'without namespace'), 'in')
     assert.equal(by(session, 'alice', 'of the plant'), badUserNameOrPassword)
   }
   // Who is in no list of the namespace is looked for in that of all.
@@ -205,7 +213,7 @@ test('a credential of a namespace is for clients of that one, and hides what oth
     put: [],
     delete: [{ kind: 'credential', namespace: 'plant', by: 'username', id: 'alice' }],
   })
-  assert.equal(by('plant\0c', 'alice', 'of nobody'), 'in')
+  assert.equal(by('plant\0c', 'alice', 'without namespace'), 'in')
 })
 
 test('who is let in to a namespace is known there by its own client id', () => {

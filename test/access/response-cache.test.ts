@@ -11,7 +11,7 @@ test('an answer holds to the end of its time and no longer', () => {
   assert.equal(cache.find('a', 100), undefined)
 })
 
-test('of too many the oldest goes, and one that was given anew is new', () => {
+test('if there are too many, the oldest entry is deleted; an entry that is set again is new', () => {
   const cache = new ResponseCache<string>(2, 100)
   cache.put('a', 'yes', 0)
   cache.put('b', 'yes', 1)

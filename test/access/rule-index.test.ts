@@ -133,7 +133,7 @@ describe('the index of rules', () => {
     )
   })
 
-  test('and the book of them by whom they are about decide as the first rule about the client does', () => {
+  test('and the index by subject decide as the first rule about the client does', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 40 }), caller, question, (rules, from, asked) => {
         const compiled = rules.map((each, order) =>

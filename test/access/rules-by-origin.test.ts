@@ -41,7 +41,7 @@ describe('rules of a namespace', () => {
 describe('the bridges of this broker', () => {
   const bridge = client('$bridge/plant')
 
-  test('may what their own rules bring, whatever is said about everybody', () => {
+  test('may publish what their own rules allow, whatever the rules for all clients say', () => {
     const world = stage('{deny, all}.', {}, [record({ permit: 'deny' })])
     assert.deepEqual([publishes(world, bridge, 'a'), subscribes(world, bridge, 'a/#')], ['allow', 'allow'])
     assert.equal(receives(world, bridge, 'a/b'), true)
@@ -63,7 +63,7 @@ describe('the bridges of this broker', () => {
     assert.equal(subscribes(world, bridge, 'other/#'), 'deny')
   })
 
-  test('are not sent away for a message that they may not bring: it would come again for ever', () => {
+  test('are not disconnected for a message that they may not publish: it would be redelivered for ever', () => {
     const rules =
       '{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}. {deny, {client, "c"}, publish, ["secret/#"]}.'
     const world = stage(rules, { denyAction: 'disconnect' })

@@ -171,7 +171,7 @@ describe('a placeholder', () => {
     })
   }
 
-  test('for the name of somebody without a name denies too', () => {
+  test('for a user name denies clients without a user name too', () => {
     assert.equal(publishes(stage(acl), client('c1'), 'anything'), 'deny')
   })
 })
@@ -196,7 +196,7 @@ describe('stored rules', () => {
     assert.deepEqual(verdicts, ['deny', 'deny'])
   })
 
-  test('come before those of the configuration: client id, user name, everybody, each the oldest first', () => {
+  test('come before those of the configuration: client ID, user name, all clients, each the oldest first', () => {
     const records = [
       record({ topic: 'a', permit: 'deny', createdAtMs: 5 }),
       record({ about: 'username', who: 'u', topic: 'a', permit: 'allow', createdAtMs: 9 }),
@@ -331,7 +331,7 @@ describe('a service that is asked', () => {
     }
   })
 
-  test('is remembered for so many verdicts of one client', () => {
+  test('is remembered for a limited number of decisions of one client', () => {
     const world = stage('', { ...asking, maxVerdicts: 3 })
     for (let index = 0; index < 10; index++) {
       world.time += 2_000
@@ -349,7 +349,7 @@ describe('a service that is asked', () => {
     for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
   })
 
-  test('is asked anew when settings have changed: it may be another one', () => {
+  test('is asked again when settings have changed: it may be another one', () => {
     const world = stage('', asking)
     world.rules.recordResponse(someone, 'subscribe', 'a', 'allow')
     assert.equal(subscribes(world, someone, 'a'), 'allow')

@@ -144,7 +144,7 @@ test('a wrong password and an unknown user fail at the same step with the same a
 const saltOf = (access: AccessStage, username: string): string =>
   /s=([^,]+),i=4096$/.exec(textOf(new Talk(access).connect(new ScramClient({ ...alice, username }).first)))![1]
 
-test('a name that nobody has is always given the same salt, with as many iterations as others have', () => {
+test('an unknown user name always gets the same salt, with as many iterations as other users', () => {
   assert.equal(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'bob'), 'over restarts as well')
   assert.notEqual(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'carol'))
   assert.equal(Buffer.from(saltOf(stage(user()), 'bob'), 'base64').length, user().salt.length)
@@ -204,7 +204,7 @@ test('what one conversation has shown is no good for another one', () => {
   assert.equal(outcomeOf(replay.auth(message)), notAuthorized)
 })
 
-test('a client that could bind the channel comes in without, one that wants to does not, and nobody changes that midway', () => {
+test('a client that could use channel binding connects without it, one that requires it does not, and no message can change that midway', () => {
   const access = stage(user())
   assert.equal(new Talk(access).run({ ...alice, header: 'y,,' }).outcome, 'in')
   assert.equal(new Talk(access).run({ ...alice, header: 'p=tls-unique,,' }).outcome, notAuthorized)
@@ -214,7 +214,7 @@ test('a client that could bind the channel comes in without, one that wants to d
   assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
 })
 
-test('nobody acts in the name of another', () => {
+test('an authorization identity of another user is refused', () => {
   const access = stage(user())
   assert.equal(new Talk(access).run({ ...alice, header: 'n,a=admin,' }).outcome, notAuthorized)
   assert.equal(new Talk(access).run({ ...alice, header: 'n,a=alice,' }).outcome, 'in')
@@ -251,7 +251,7 @@ test('a client that sends nothing with CONNECT is asked to begin', () => {
   assert.equal(outcomeOf(talk.auth(message)), 'in')
 })
 
-test('[MQTT5-4.12.0-1] the method is not offered where nobody could come in by it, nor where the chain is without it', () => {
+test('[MQTT5-4.12.0-1] the method is not offered if no user has credentials for it, nor if the chain does not include it', () => {
   assert.equal(outcomeOf(new Talk(stage()).connect('n,,n=alice,r=x')), badAuthenticationMethod)
   assert.equal(outcomeOf(new Talk(stage(user()), 'SCRAM-SHA-1').connect('n,,n=alice,r=x')), badAuthenticationMethod)
   const without = new AccessStage({ chain: ['password'], scram: { users: [user()], secret, iterations } })
@@ -290,7 +290,7 @@ test('a password that is changed or taken away holds no longer', () => {
   )
 })
 
-test('whom the broker knows by the other hash is answered as one whom nobody knows', () => {
+test('a user that the broker knows by the other hash gets the same response as an unknown user', () => {
   const salt = Buffer.alloc(16, 7)
   const other = stage(user({ algorithm: 'SCRAM-SHA-512', salt }), user({ username: 'bob' }))
   assert.notEqual(saltOf(other, 'alice'), salt.toString('base64'))
@@ -338,7 +338,7 @@ test('what changes while a conversation is under way counts at its end', () => {
   assert.equal(outcomeOf(atEnd()), notAuthorized)
 })
 
-test("the name of somebody who comes by SCRAM is nobody else's, also where strangers are let in", () => {
+test('a user name with SCRAM credentials belongs to that user only, also where unauthenticated clients are accepted', () => {
   const made = new AccessStage({ scram: { users: [], secret, iterations }, allowAnonymous: true })
   made.access.applyRecords({ put: [user()], delete: [] })
   const { badUserNameOrPassword } = reasonCodes

@@ -19,7 +19,7 @@ function learnt(verdicts: ServiceDecisions, topics: readonly string[]): void {
     verdicts.recordResponse(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
 }
 
-test('of too many verdicts the one goes that is the longest ago, and one that is given anew is new', () => {
+test('if there are too many decisions, the least recently used one is deleted, and one that is set again is new', () => {
   const verdicts = new ServiceDecisions({ maxPerClient: 2, ttlMs: 60_000 })
   learnt(verdicts, ['a', 'b', 'a', 'c'])
   assert.deepEqual(

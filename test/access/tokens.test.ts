@@ -66,7 +66,7 @@ async function outcome(stage: AccessStage, password: string, options: AskOptions
   return outcomeOf(await ask(stage, password, options))
 }
 
-test('tokens signed with RS256, ES256, EdDSA and HS256 are taken by whoever has the key for them', async () => {
+test('tokens signed with RS256, ES256, EdDSA and HS256 are accepted with the matching key', async () => {
   for (const [alg, key] of [
     ['RS256', pem(rsa)],
     ['ES256', pem(ec)],
@@ -88,7 +88,7 @@ test('a token that is not signed at all is refused', async () => {
   }
 })
 
-test('the public key, which everybody knows, is not taken for a secret', async () => {
+test('the public key is not accepted as a secret', async () => {
   for (const text of [pemOf(rsa), pemOf(rsa).trim()]) {
     const signer: Signer = (input) => createHmac('sha256', text).update(input).digest()
     const forged = token('HS256', fresh, { signer })
@@ -274,7 +274,7 @@ test('claims that must be there are compared with what the client calls itself',
   )
 })
 
-test("a token in the place of the user name is nobody's name", async () => {
+test('a token in the user name field is not a user name', async () => {
   const stage = stageFor(pem(ec), { from: 'username' })
   const verdict = await stage.ask({ username: token('ES256', fresh) })
   assert.ok(verdict.allowed === true && verdict.identity !== undefined)

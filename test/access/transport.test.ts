@@ -37,7 +37,7 @@ test('who came with a certificate is in under the name that the certificate has,
   }
 })
 
-test('a certificate without the name that is asked for lets nobody in', () => {
+test('a certificate without the required name authenticates no client', () => {
   for (const commonName of [undefined, '']) {
     const arrival = { certificate: { ...certificate, commonName } }
     assert.equal(
@@ -85,7 +85,7 @@ test('a key of a namespace counts there before one of none, which is for those o
   assert.deepEqual(access.preSharedKey('meter-1', 'shop'), common)
 })
 
-test('an identity that begins like that of a namespace is nobody there', () => {
+test('an identity that only starts like one of a namespace is unknown there', () => {
   const { access } = new AccessStage()
   const key = Buffer.alloc(16, 1)
   access.applyRecords({ put: [{ kind: 'psk', namespace: 'plant', identity: 'meter-1', key }], delete: [] })

@@ -110,7 +110,7 @@ test('zeros without end are refused at the first line that is too long, and behi
   await refused(gzipSync(Buffer.concat([tarOf([]), zeros])), /something else follows/)
 })
 
-test('an archive that is cut off anywhere is refused', async () => {
+test('an archive that is truncated anywhere is refused', async () => {
   const whole = archiveOf({ 'tables/rules.jsonl': rule.repeat(50), 'cluster.hocon': '{}' })
   for (let bytes = 0; bytes < whole.length; bytes += 37) await refused(whole.subarray(0, bytes), /truncated|no gzip/)
 })

@@ -30,7 +30,7 @@ function remote(bridge: string, answer: (packet: Packet, send: (bytes: Buffer) =
 }
 
 describe('a remote broker that answers pings and nothing else', () => {
-  test('is connected to anew when a message has waited for so long, and is sent it again, marked as a repeat', () => {
+  test('is reconnected when a message has waited for `ack_timeout`, and the message is sent again as a duplicate', () => {
     const { world, there, published } = remote('resend_wait = 3000, resend_interval = 20000')
     world.here.publish('out', 'one', { qos: 1 })
     const startMs = world.here.nowMs

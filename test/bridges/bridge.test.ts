@@ -66,8 +66,8 @@ describe('while the remote broker is away', () => {
   for (const policy of ['refuse', 'drop_newest', 'drop_oldest'] as const) {
     const what = {
       refuse: 'refuses publishers',
-      drop_newest: 'goes without the newest, and nobody else does',
-      drop_oldest: 'goes without the oldest, and nobody else does',
+      drop_newest: 'drops its newest messages, and other bridges drop none',
+      drop_oldest: 'drops its oldest messages, and other bridges drop none',
     }[policy]
     test(`a full spool ${what} (${policy})`, () => {
       const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = ${policy}`
@@ -111,7 +111,7 @@ describe('while the remote broker is away', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('the limit of a spool that is taken away is gone at once, with nobody there', () => {
+  test('the limit of a spool that is removed ends at once, without a connection', () => {
     const world = new Bridged({ bridge: `${outward}, spool_max_messages = 3`, remote: { starts: false } })
     const author = world.here.connect('author')
     const isTaken = (): boolean => author.publish('out/a', 'more', { qos: 1 }).reasonCode === 0
@@ -120,7 +120,7 @@ describe('while the remote broker is away', () => {
     assert.deepEqual([isTaken(), isTaken()], [true, true])
   })
 
-  test('the limit of a spool holds after a restart, with nobody there', () => {
+  test('the limit of a spool holds after a restart, without a connection', () => {
     const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = drop_newest`
     const world = new Bridged({ bridge, remote: { starts: false } })
     publishAll(world.here, 'out/a', payloads(2), 1)
@@ -348,7 +348,7 @@ describe('a message that the remote broker does not bear', () => {
     ['goes to two topics', twice],
   ] as const) {
     for (const qos of [1, 2] as const) {
-      test(`is given up, and all others come over once, in order (QoS ${qos}, ${how})`, () => {
+      test(`is dropped, and all others arrive once, in order (QoS ${qos}, ${how})`, () => {
         const world = new Bridged({ bridge: `${bridge}, backoff_max = 2s`, network: slow })
         const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
         listener.subscribe('out/#')

@@ -183,7 +183,7 @@ export class Bridged {
           const isThere = !this.isBroken(server)
           if (isThere && this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
           const link = isThere ? this.there.host.accept(this.network) : undefined
-          if (link === undefined) return handlers.onProblem({ message: 'nobody listens there' })
+          if (link === undefined) return handlers.onProblem({ message: 'no listener there' })
           this.stream = new LinkStream(this.stage, link)
           handlers.onOpen(this.stream)
         })

@@ -98,7 +98,7 @@ describe('a remote broker that sends', () => {
     assert.deepEqual(heard, [reasonCodes.protocolError])
   })
 
-  test('refusals of what nobody asked for over and over: they are no news', () => {
+  test('acknowledgements that match no request, repeatedly: they are not reported', () => {
     const suback = encode({ type: 'suback', packetId: 9, reasonCodes: [0x87], properties: undefined }, 5)
     const answer: Answer = polite((packet, send) => {
       if (packet.type === 'subscribe') send(repeated(suback, 5_000))
@@ -193,7 +193,7 @@ describe('a remote broker that refuses', () => {
     })
   }
 
-  test('one message again and again: how often is forgotten when it is through, and begins anew under its packet id', () => {
+  test('one message repeatedly: the count ends when it is accepted, and starts again for its packet identifier', () => {
     let seen = 0
     const answer: Answer = polite((packet, send) => {
       if (packet.type !== 'publish') return
@@ -211,7 +211,7 @@ describe('a remote broker that refuses', () => {
     assert.deepEqual([seen, world.status.counters.dropped['refused-there'], world.status.spooled], [8, 0, 0])
   })
 
-  test('a message for want of room for ever: it is given up at last', () => {
+  test('a message for lack of quota for ever: it is dropped at last', () => {
     const answer: Answer = polite((packet, send) => {
       if (packet.type === 'publish')
         send(encode(new AckPacket('puback', packet.packetId, reasonCodes.quotaExceeded, undefined), 5))

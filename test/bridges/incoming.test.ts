@@ -55,7 +55,7 @@ const strange: readonly (readonly [
     ['kept'],
   ],
   [
-    'of a QoS that this one gives to nobody',
+    'of a QoS that the broker grants to no client',
     { maximumQoS: 1 },
     (there) => there.publish('in/a', 'twice acknowledged', { qos: 2 }),
     ['twice acknowledged'],

@@ -48,7 +48,7 @@ describe('a bridge whose remote broker is near', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('forgets what was on disk and is acknowledged by and by, and holds up nobody for that', () => {
+  test('deletes acknowledged messages from disk step by step, and delays no client', () => {
     const { world, author } = nearBridge()
     world.there.disk.hold()
     author.publish('out/a', 'second', { qos: 1 })
@@ -74,7 +74,7 @@ describe('a bridge whose remote broker is near', () => {
     assert.equal(world.status.counters.sent, 3)
   })
 
-  test('holds up nobody who needs the disk himself', () => {
+  test('delays no client that waits for the disk', () => {
     const { world, author } = nearBridge()
     world.here.connect('stored', durable).subscribe('other')
     world.there.disk.hold()

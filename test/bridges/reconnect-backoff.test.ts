@@ -16,7 +16,7 @@ test('a hybrid bridge goes over TCP at once where QUIC fails, and back to QUIC w
   world.passSeconds(40)
   assert.deepEqual(world.dialed, [quic, tcp, quic])
   assert.equal(world.status.server, tcp)
-  assert.equal(world.status.counters.failures, 1, 'looking for QUIC disturbs nobody')
+  assert.equal(world.status.counters.failures, 1, 'a probe for QUIC delays no client')
   world.isBroken = () => false
   world.passSeconds(130)
   assert.deepEqual(world.dialed, [quic, tcp, quic, quic])

@@ -105,7 +105,7 @@ describe('a remote broker', () => {
     assert.ok(world.status.counters.sentBytes < 4_194_304, `${world.status.counters.sentBytes} bytes`)
   })
 
-  test('that says little that nobody asked for, over days, is in order', () => {
+  test('that sends few unrequested packets, over days, is accepted', () => {
     let say: ((bytes: Buffer) => void) | undefined
     const answer: Answer = (packet, send) => {
       say = send

@@ -18,7 +18,7 @@ test('the mark says what was granted when all answers are there, and nothing of 
   granted.recordRequest(subscribe(1, [request('a/#'), request('b/+', 2)]))
   granted.recordRequest(subscribe(2, [request('c')]))
   assert.equal(granted.handleAck({ packetId: 1, reasonCodes: [1, 0x80] }), false)
-  assert.equal(granted.handleAck({ packetId: 7, reasonCodes: [0] }), false, 'nobody asked')
+  assert.equal(granted.handleAck({ packetId: 7, reasonCodes: [0] }), false, 'not requested')
   assert.equal(granted.handleAck({ packetId: 2, reasonCodes: [0] }), true)
   const again = new RemoteSubscriptions(granted.marks)
   const missing = again.missing([request('a/#'), request('b/+', 2), request('c', 2)])

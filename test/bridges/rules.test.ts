@@ -238,7 +238,7 @@ describe('other settings', () => {
     })
   }
 
-  test('anything else drains what is under way and connects anew; nothing is lost or comes twice', () => {
+  test('any other change drains what is in flight and reconnects; no message is lost or duplicated', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
     for (let step = 0; step < 12; step++) {
       const world = new Bridged({ bridge: first, network })

@@ -39,7 +39,7 @@ function idBefore4(name: string, brokerId: string): string {
   return 'settings' in made ? made.settings.clientId : assert.fail(made.problem)
 }
 
-test('a bridge without a client id has one that MQTT 3.1 allows, and another one than its neighbours', () => {
+test('a bridge without a client ID gets one that MQTT 3.1 allows and that no other bridge has', () => {
   const ids = [
     idBefore4('up', '0123456789abcdef'),
     idBefore4('down', '0123456789abcdef'),
@@ -105,7 +105,7 @@ function patienceOf(text: string): BridgeSettings['answerPatience'] {
   return settingsOf(`{server = "mqtt-tcp://h:1", ${text}}`).answerPatience
 }
 
-test('a cache says how many messages wait for bridges that say nothing, and the oldest of them make room', () => {
+test('a cache limits the messages that wait for bridges without a limit of their own, and drops the oldest', () => {
   assert.deepEqual(spoolOf('', 10), [10, 'oldest'])
   assert.deepEqual(spoolOf('spool_full_policy = refuse', 10), [10, 'refused'])
   assert.deepEqual(spoolOf('spool_full_policy = drop_newest', 10), [10, 'newest'])

@@ -8,14 +8,14 @@ import { tellAll } from './told-story.ts'
 
 const stories = 120
 
-test(`in ${stories} stories, whatever dies or falls silent, nothing is lost and QoS 2 comes over once`, () => {
+test(`in ${stories} scenarios, whatever fails or stops responding, no message is lost and QoS 2 arrives once`, () => {
   const { carried, reconnects } = tellAll(stories, tellBridgeStory)
   assert.ok(carried > stories * 50 && reconnects > stories, `${carried} messages, ${reconnects} connections`)
 })
 
 const ringStories = 60
 
-test(`in ${ringStories} stories of brokers in a ring everything is heard everywhere, and nothing goes round for ever`, () => {
+test(`in ${ringStories} scenarios of brokers in a ring each message arrives everywhere, and none loops for ever`, () => {
   const { carried, loops } = tellAll(ringStories, tellRingStory)
   assert.ok(carried > ringStories * 50 && loops > ringStories, `${carried} messages, ${loops} cut`)
 })

@@ -39,7 +39,7 @@ export function told<End>(seed: number, story: Story<End>): StoryEnd<End> {
     return { fault: story.fault(), ...story.end }
   } catch (error) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return { fault: `the story stopped: ${text} [seed ${seed}]`, ...story.end }
+    return { fault: `the scenario stopped: ${text} [seed ${seed}]`, ...story.end }
   }
 }
 

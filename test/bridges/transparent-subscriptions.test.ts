@@ -71,7 +71,7 @@ describe('a transparent bridge', () => {
     assert.deepEqual(subscribed(world), { 'in/#': 0 })
   })
 
-  test('is not told of a client that gives up and comes back', () => {
+  test('is not told of a client that disconnects and reconnects', () => {
     let packets = 0
     const there = crafted(
       polite((packet, send) => {
@@ -142,7 +142,7 @@ describe('a transparent bridge', () => {
     })
   }
 
-  test('finds what it had asked for before a restart, and gives up what nobody wants any more', () => {
+  test('finds its subscriptions from before a restart, and ends those without subscribers', () => {
     const world = new Bridged({ bridge: transparent })
     const durable = { cleanStart: false, sessionExpirySeconds: 1_000 }
     const client = world.here.connect('durable', durable)
@@ -252,7 +252,7 @@ function wants(from: number, to: number, qos: QoS | undefined): FilterChange[] {
   return Array.from({ length: to - from }, (_, index) => [`own/${from + index}` as TopicFilter, qos] as const)
 }
 
-test('more filters than are passed on wait, are told of, and go when there is room', () => {
+test('filters above the limit wait, are reported, and leave when there is space', () => {
   const passedOn = new TransparentSubscriptions()
   passedOn.use(true, [], 0)
   const passUntil = (endMs: number): void => {
@@ -344,6 +344,6 @@ function matches(filter: string, topic: string): boolean {
   return wanted.length === given.length
 }
 
-test('stories of people who come and go end with what they want, once', () => {
+test('scenarios of subscribers that come and go end with the filters that they want, once', () => {
   for (let seed = 1; seed <= 25; seed++) tellStory(seed)
 })

@@ -155,7 +155,7 @@ describe('a remote broker that pretends to be a Godwit and', () => {
       assert.ok(there.connections <= 12, `${there.connections} connections`)
       world.here.publish('out/a', 'goes', { qos: 1 })
       assert.equal(world.status.spooled, 0)
-      assert.deepEqual(listener.payloads, ['goes'], 'what it says of itself is nobody’s message')
+      assert.deepEqual(listener.payloads, ['goes'], 'its status message reaches no client')
       assert.ok(told(world, 'notice').length <= 5)
     })
   }
@@ -172,7 +172,7 @@ describe('a remote broker that pretends to be a Godwit and', () => {
       Buffer.concat([encodePublish({ topic: 'in/a', payload: 'x' }, 4), nameOf('abc')]),
     ],
   ] as const) {
-    test(`${what} is not asked in 5.0, and nobody here hears of it`, () => {
+    test(`${what} is not subscribed to in 5.0, and no client here receives it`, () => {
       const there = crafted(liar(behind, () => assert.fail('it is asked in 5.0')))
       const rules =
         'subscription = [{remote_topic = "in/#", local_topic = ""}, {remote_topic = "$godwit/#", local_topic = ""}]'

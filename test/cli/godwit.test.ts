@@ -33,7 +33,7 @@ async function refusal(t: TestContext, code: number, words: readonly string[]): 
 
 const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
 
-test('a broker begins under settings that have the C library give memory back and leave V8 no more helpers than there is room for, in the process that was started', async (t) => {
+test('a broker starts with settings that make the C library return memory and limit V8 to as many helper threads as there is memory for, in the same process', async (t) => {
   // Other systems have no such library, and a broker begins once there.
   const expected =
     process.platform === 'linux'
@@ -44,7 +44,7 @@ test('a broker begins under settings that have the C library give memory back an
   assert.equal(child.exitCode, null)
 })
 
-test('whoever has told the C library what to keep is not told otherwise', async (t) => {
+test('memory settings that the environment sets for the C library stay', async (t) => {
   const { memorySettings } = await startTelling(t, { MALLOC_TRIM_THRESHOLD_: '16777216' })
   assert.equal(memorySettings, 'own from unset, kept up to 16777216, heaps unset, helpers unset')
 })

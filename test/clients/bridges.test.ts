@@ -178,7 +178,7 @@ test('a bridge to mosquitto over TLS shows its certificate, and believes no othe
     'key.pem': server.key,
     'bridge.pem': bridge.certificate,
     'bridge-key.pem': bridge.key,
-    'stranger.pem': new Authority('A stranger').certificate,
+    'stranger.pem': new Authority('Unknown authority').certificate,
   }
   for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
   const [port = 0, plainPort = 0] = await freePorts(2)

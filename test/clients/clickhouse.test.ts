@@ -9,7 +9,7 @@ const messages = 200
 const options = 'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1,health_check_interval=200ms}'
 const action = 'clickhouse:rows'
 
-test('ClickHouse gets every row once it is acknowledged, also when it is killed; a bad row is set aside', async (t) => {
+test('ClickHouse gets every row once it is acknowledged, also when it is killed; a bad row is quarantined', async (t) => {
   const server = await clickhouseServer(t)
   await server.start()
   const query = async (text: string): Promise<string> => {

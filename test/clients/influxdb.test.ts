@@ -28,7 +28,7 @@ function influx(port: number) {
   }
 }
 
-test('InfluxDB gets every point once it is acknowledged, also when it is killed; a bad point is set aside', async (t) => {
+test('InfluxDB gets every point once it is acknowledged, also when it is killed; a bad point is quarantined', async (t) => {
   const server = await influxdbServer(t)
   await server.start()
   const { run, points } = influx(server.port)

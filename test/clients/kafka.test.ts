@@ -35,7 +35,7 @@ test('Kafka gets every record, with key, value and headers, and those of one key
   assert.deepEqual(records[0].headers, ['from', 'readings/1'])
 })
 
-test('records wait while Kafka is away or silent, and all arrive; one that is too large is set aside', async (t) => {
+test('records wait while Kafka is unreachable or silent, and all arrive; one that is too large is quarantined', async (t) => {
   const cluster = await KafkaCluster.start(t)
   const { broker, client } = await startWith(
     t,

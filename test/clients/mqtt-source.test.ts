@@ -41,7 +41,7 @@ async function payloadsOf(t: Scope, port: number, clientId: string, count: numbe
   return payloads
 }
 
-test('messages of mosquitto run rules, with the columns of the message, and nobody else gets them', async (t) => {
+test('messages of mosquitto run rules, with the columns of the message, and reach no client', async (t) => {
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   await remote.publishAsync('plant/a', 'retained', { qos: 1, retain: true })

@@ -9,7 +9,7 @@ const samples = 100
 const options = 'resource_opts={batch_size=10,retry_interval=100ms,max_retries=1,health_check_interval=200ms}'
 const action = 'prometheus_remote_write:samples'
 
-test('Prometheus gets every sample once it is acknowledged, also when it is killed; a sample out of order is set aside', async (t) => {
+test('Prometheus gets every sample once it is acknowledged, also when it is killed; a sample out of order is quarantined', async (t) => {
   const server = await prometheusServer(t)
   await server.start()
   const { broker, client } = await startWith(t, [

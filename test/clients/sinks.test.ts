@@ -63,7 +63,7 @@ const sqlKinds: readonly SqlKind[] = [
 
 for (const kind of sqlKinds) {
   const { name, type, connector } = kind
-  test(`${name} gets every row once it is acknowledged, also when it is killed; a bad row is set aside`, async (t) => {
+  test(`${name} gets every row once it is acknowledged, also when it is killed; a bad row is quarantined`, async (t) => {
     const server = await kind.start(t)
     await server.start()
     const query = kind.query(server.port)
@@ -106,7 +106,7 @@ for (const kind of sqlKinds) {
   })
 }
 
-test('Redis gets every command once it is acknowledged, also when it is killed; a bad one is set aside', async (t) => {
+test('Redis gets every command once it is acknowledged, also when it is killed; a bad one is quarantined', async (t) => {
   const server = await DatabaseServer.redis(t)
   await server.start()
   const { broker, client } = await startWith(t, [

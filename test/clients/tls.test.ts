@@ -55,7 +55,7 @@ const verified = (authorities: string): readonly string[] => [
 ]
 
 for (const version of ['tlsv1.2', 'tlsv1.3']) {
-  test(`mosquitto_pub with ${version}: with a certificate of its own, without, and with one of a stranger`, async (t) => {
+  test(`mosquitto_pub with ${version}: with a certificate of its own, without, and with one of an unknown authority`, async (t) => {
     const { publishes, path } = await stageWith(t, (path) => [
       `certfile="${path('cert.pem')}"`,
       `keyfile="${path('key.pem')}"`,

@@ -306,7 +306,7 @@ describe('the users of the configuration', () => {
 })
 
 describe('auth.no_match', () => {
-  test('unset and hardened, denies once somebody has begun to write rules, be the file empty', () => {
+  test('unset and hardened, denies as soon as a rules file exists, even an empty one', () => {
     assert.equal(noMatchOf(''), 'allow')
     assert.equal(noMatchOf('auth.acl.file = f'), 'deny')
     assert.equal(noMatchOf('auth.acl.rules = [{permit = allow, topics = [a]}]'), 'deny')

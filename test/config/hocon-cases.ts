@@ -153,7 +153,7 @@ export const meaningCases: readonly MeaningCase[] = [
     value: { a: { c: 5 }, b: { c: 5 }, d: 5 },
   },
   {
-    name: 'a neighbour inside the same object',
+    name: 'another key inside the same object',
     text: 'a { b = 1, c = ${a.b} }\na.b = 2',
     value: { a: { b: 2, c: 2 } },
   },

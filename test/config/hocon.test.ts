@@ -106,7 +106,7 @@ describe('for any text at all', () => {
     )
   })
 
-  test('JSON means what it means to everybody', () => {
+  test('JSON has its standard meaning', () => {
     // U+FFFD stands for bytes that were no UTF-8; who means it writes it as an escape.
     const word = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\uFFFD', '?'))
     const key = fc.string().filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name))
@@ -130,7 +130,7 @@ describe('for any text at all', () => {
     )
   })
 
-  test('a file that was cut off anywhere does not break the reader', () => {
+  test('a file that is truncated anywhere does not break the reader', () => {
     const text = meaningCases.map((example) => example.text).join('\n')
     for (let length = 0; length < text.length; length += 7) {
       const parsed = parseHocon(text.slice(0, length), options)
@@ -160,7 +160,7 @@ describe('a text that asks for too much is refused', () => {
     assert.notDeepEqual(faultsOf(`${'a{'.repeat(depth + 1)}${'}'.repeat(depth + 1)}`), [])
   })
 
-  test('more values than anybody has settings', () =>
+  test('more values than any real configuration has', () =>
     refused(`a = [${'1,'.repeat(200_000)}]`, /more than 100000 values/))
 
   test('doublings of a list', () => {
@@ -215,12 +215,12 @@ describe('a text that asks for too much is refused', () => {
     refused('include "empty.conf"\n'.repeat(65), /more than 64 files are included/)
   })
 
-  test('more faults than anybody reads', () => {
+  test('more errors than the limit of the report', () => {
     assert.equal(faultsOf('a = $\n'.repeat(10_000)).length, hoconLimits.faults)
   })
 })
 
-describe('a text that somebody sent', () => {
+describe('a text from outside', () => {
   test('shows nothing of the environment unless it is handed in', () => {
     const sent = parseHocon('a = ${?SECRET}', { file: 'sent' })
     assert.ok('value' in sent)

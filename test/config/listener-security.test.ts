@@ -45,7 +45,7 @@ const rates = ({ maxConnectionRate, messagesPerSecond, bytesPerSecond }: Listene
 ]
 
 describe('a TLS listener', () => {
-  test('has what is written, by the names of the house', () => {
+  test('uses the configured values, by the names of Node.js', () => {
     const tls = tlsOf(`key_password = p, cacertfile = a, crlfile = r, verify_peer = true, fail_if_no_peer_cert = true
       tls_versions = ["tlsv1.3"], ciphers = "A:B", psk_file = s, handshake_timeout = 4s
       sni { shop { server_name = "*.example.org", certfile = sc, keyfile = sk } }`)
@@ -96,7 +96,7 @@ describe('a TLS listener', () => {
     ],
   ]
   for (const [text, message] of faulty) {
-    test(`[bad-input 28] that would be less safe than somebody meant is a fault: ${text}`, () => {
+    test(`[bad-input 28] that would be less safe than intended is an error: ${text}`, () => {
       const faults = faultsOf(text)
       const part = message.replace(/^\S*: listeners\.ssl\.(?:bind|plant\.certfile): /, '')
       assert.ok(
@@ -165,12 +165,12 @@ describe('a wss listener without a certificate', () => {
   })
 })
 
-describe('the door of a listener', () => {
+describe('the access control of a listener', () => {
   for (const [what, text] of [
     ['by a header of the PROXY protocol', 'listeners.tcp { bind = "127.0.0.1:1", proxy_protocol = true }'],
     ['by a header of HTTP', 'listeners.ws { bind = 1, proxy_address_header = X-Real-IP }'],
   ] as const) {
-    test(`[bad-input 31] behind a proxy on this machine that names clients ${what}: strangers are warned about`, () => {
+    test(`[bad-input 31] behind a proxy on this machine that names clients ${what}: anonymous access is reported`, () => {
       const [warning, ...others] = warningsOf(text)
       assert.match(
         warning ?? '',

@@ -159,7 +159,7 @@ test('the place of a namespace in a user name can be read in one way only', () =
     )
 })
 
-test('a namespace that nobody asks for, that is none, or that a mount point would lead into is a fault', () => {
+test('a namespace that is unused, malformed, or that a mount point would lead into is an error', () => {
   assert.match(
     faultsOf('listeners.tcp.namespace = plant')[0] ?? '',
     /1:\d+: listeners\.tcp\.namespace: .*namespaces\.enable/,

@@ -123,7 +123,7 @@ describe('authentication before CONNACK', () => {
   const breaches: [string, (world: World, wire: Wire) => void][] = [
     ['another method than that of CONNECT', (world, wire) => auth(world, wire, 'rune', { method: 'SIGNS' })],
     ['no method', (world, wire) => auth(world, wire, 'rune', { method: undefined })],
-    ['a reason to authenticate anew', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0x19 })],
+    ['a reason to authenticate again', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0x19 })],
     ['success, which is the word of a server', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0 })],
   ]
   for (const [what, breach] of breaches) {
@@ -139,7 +139,7 @@ describe('authentication before CONNACK', () => {
     })
   }
 
-  test('[MQTT5-3.1.2-30] whoever has named a method and says something else is not let in', () => {
+  test('[MQTT5-3.1.2-30] a client that named a method and sends another packet is disconnected', () => {
     for (const whileAsked of [true, false]) {
       const world = runicWorld(whileAsked ? {} : { host: { verdict: () => ({ verdict: yes, afterMs: 1_000 }) } })
       const wire = begin(world)
@@ -334,7 +334,7 @@ describe('re-authentication', () => {
   const breaches: [string, (world: World, wire: Wire) => void][] = [
     ['another method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: 'SIGNS' })],
     ['no method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: undefined })],
-    ['0x18 that nobody asked for', (world, wire) => auth(world, wire, 'x')],
+    ['unrequested 0x18', (world, wire) => auth(world, wire, 'x')],
     ['0x00, which is the word of a server', (world, wire) => auth(world, wire, 'x', { reasonCode: 0 })],
     [
       'a second beginning in the middle',

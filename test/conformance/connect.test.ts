@@ -42,7 +42,7 @@ const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 for (const version of versions) {
   describe(`the form of CONNECT in MQTT ${version}`, () => {
-    test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] [MQTT5-3.14.0-1] whoever begins with something else is closed without a word', () => {
+    test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] [MQTT5-3.14.0-1] a connection that starts with another packet is closed without a response', () => {
       assertNotAnswered(publishBytes(version, 'a'), 'PUBLISH')
       assertNotAnswered(subscribeBytes(version, 'a'), 'SUBSCRIBE')
       assertNotAnswered(pingreq, 'PINGREQ')
@@ -378,7 +378,7 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, ['gone'])
     })
 
-    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] any packet begins the time anew', () => {
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] any packet restarts the keep alive period', () => {
       const world = new World()
       const client = world.connect('me', { version, keepAliveSeconds: 10 })
       for (const packet of [pingreq, publishBytes(version, 'a'), bytes`40 02 0001`]) {

@@ -136,7 +136,7 @@ for (const version of versions) {
       assert.ok(!ids.includes(0))
     })
 
-    test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] after 65,535 ids they begin anew, passing over what is still under way', () => {
+    test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] after 65,535 packet identifiers they start again, skipping those in flight', () => {
       const world = new World({ settings: { receiveMaximum: 1_000 } })
       const author = connectedRaw(world, version, 'author')
       const batch = Buffer.concat(

@@ -66,7 +66,7 @@ describe('the maximum packet size of a client', () => {
     })
   }
 
-  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-26] what has no room for a topic alias comes without one', () => {
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-26] a message that would be too large with a topic alias is sent without one', () => {
     const world = new World()
     const wire = connectedWire(world, 5, { properties: { maximumPacketSizeBytes: 100, topicAliasMaximum: 10 } })
     wire.sendBytes(subscribeBytes(5, 'a'))

@@ -13,7 +13,7 @@ const broken = [
 ]
 const isText = { properties: { payloadFormatIndicator: 1 } } as const
 
-test('[MQTT5-4.13.1-1] a payload that is not the UTF-8 that it says is refused with 0x99, and nobody hears of it', () => {
+test('[MQTT5-4.13.1-1] a payload that is not the UTF-8 that it claims to be is rejected with 0x99, and reaches no subscriber', () => {
   const world = new World({ settings: { validatesPayloadFormat: true } })
   const listener = world.subscriber('#', { qos: 2 })
   const client = world.connect('author')

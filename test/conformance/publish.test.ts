@@ -160,7 +160,7 @@ for (const version of versions) {
   })
 }
 
-test('[MQTT-3.3.5-2] a 3.1.1 client that may not publish to a topic is acknowledged, and nobody hears it', () => {
+test('[MQTT-3.3.5-2] the PUBLISH of a 3.1.1 client without permission is acknowledged, and reaches no subscriber', () => {
   const world = new World()
   const listener = world.subscriber('$SYS/#')
   const end = connectedRaw(world, 4)
@@ -367,7 +367,7 @@ describe('message properties of MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.3.2-5] also while it waits for room in the window of a connected client', () => {
+  test('[MQTT5-3.3.2-5] also while it waits for the in-flight window of a connected client', () => {
     const world = new World()
     const client = silent(world, 'slow', { receiveMaximum: 1 })
     client.subscribe('a')

@@ -34,7 +34,7 @@ export class RawEnd {
 
   constructor(world: World) {
     const link = world.broker.accept(calmNetwork)
-    assert.ok(link !== undefined, 'nobody listens')
+    assert.ok(link !== undefined, 'no broker listens')
     this.world = world
     this.link = link
     this.isOpen = true

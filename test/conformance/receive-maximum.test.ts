@@ -81,14 +81,14 @@ describe('Receive Maximum', () => {
     assert.equal(payloads(), '12')
     const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
     answer(world, wire, 'pubrec', two)
-    assert.equal(payloads(), '12', 'PUBREC alone makes no room')
+    assert.equal(payloads(), '12', 'PUBREC alone frees no slot')
     answer(world, wire, 'puback', one)
     assert.equal(payloads(), '123')
     answer(world, wire, 'pubcomp', two)
     assert.equal(payloads(), '1234')
   })
 
-  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] a PUBREC that refuses makes room', () => {
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] a PUBREC with an error frees a slot', () => {
     const world = new World()
     const wire = kept(world, 5, 1)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))

@@ -94,7 +94,7 @@ for (const version of versions) {
       assert.ok(later.includes(publishBytes(version, 'a/new', { flags: 1, payload: 'new' }).toString('hex')), later)
     })
 
-    test('[MQTT-3.8.4-3] [MQTT5-3.8.4-3] [MQTT5-3.8.4-4] the same filter again replaces the subscription and gives what is retained anew', () => {
+    test('[MQTT-3.8.4-3] [MQTT5-3.8.4-3] [MQTT5-3.8.4-4] the same filter again replaces the subscription and sends retained messages again', () => {
       const world = new World()
       world.publish('a', 'kept', { qos: 2, retain: true })
       const client = world.connect('me', { version })

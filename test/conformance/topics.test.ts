@@ -148,7 +148,7 @@ describe('shared subscriptions', () => {
       assertBytesEnd(5, subscribeBytes(5, filter), 'malformedPacket', new World())
   })
 
-  test('[MQTT5-4.8.2-1] each message goes to one member of each group, and to everybody else', () => {
+  test('[MQTT5-4.8.2-1] each message goes to one member of each group, and to every ordinary subscriber', () => {
     const world = new World()
     const red = [world.subscriber('$share/red/a'), world.subscriber('$share/red/a')]
     const blue = [world.subscriber('$share/blue/a'), world.subscriber('$share/blue/+')]
@@ -198,7 +198,7 @@ describe('shared subscriptions', () => {
     assert.equal(world.view.client('one')?.inflight, 0)
   })
 
-  test('[MQTT5-4.8.2-5] if its session ends first, nobody else gets it', () => {
+  test('[MQTT5-4.8.2-5] if its session ends first, no other member gets it', () => {
     const world = new World()
     const one = silent(world, 'one', { cleanStart: true, sessionExpirySeconds: 10 })
     one.subscribe('$share/g/a')
@@ -212,7 +212,7 @@ describe('shared subscriptions', () => {
     assert.deepEqual(two.payloads, ['next'])
   })
 
-  test('[MQTT5-4.8.2-6] what a member refuses goes to nobody else', () => {
+  test('[MQTT5-4.8.2-6] what a member rejects goes to no other member', () => {
     const world = new World()
     const members = ['one', 'two'].map((id) => silent(world, id))
     for (const member of members) member.subscribe('$share/g/a')

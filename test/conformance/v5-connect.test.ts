@@ -224,7 +224,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.deepEqual(['a/b', 'a+b', 'a/#'].map(informationOf), ['response/a/b', undefined, undefined])
   })
 
-  test('[MQTT5-3.2.2-19] [MQTT5-3.14.2-3] who is refused or sent away is told why in words, where they fit', () => {
+  test('[MQTT5-3.2.2-19] [MQTT5-3.14.2-3] a refused or disconnected client gets a reason string, if it fits', () => {
     const world = new World({ settings: { maxClientIdBytes: 10 } })
     const refused = world.wire({ version: 5 })
     refused.send(connectPacket(5, { clientId: 'longer than ten' }))

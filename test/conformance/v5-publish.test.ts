@@ -101,7 +101,7 @@ describe('topic aliases', () => {
     }
   })
 
-  test('[MQTT5-3.3.2-7] what the broker has used towards a client it explains anew on the next connection', () => {
+  test('[MQTT5-3.3.2-7] the broker sends the topic of each alias again on the next connection', () => {
     const world = new World()
     const client = world.connect('me', { ...durable, topicAliasMaximum: 5 })
     client.subscribe('a')
@@ -161,7 +161,7 @@ describe('subscription identifiers', () => {
     )
   })
 
-  test('[MQTT5-3.3.4-3] a subscription made anew without one has none any more', () => {
+  test('[MQTT5-3.3.4-3] a subscription that is replaced without an identifier has none any more', () => {
     const world = new World()
     const client = world.connect('me')
     client.subscribe('a', { identifier: 9 })

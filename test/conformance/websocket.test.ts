@@ -76,7 +76,7 @@ for (const version of versions) {
     assert.equal(await answer(peer, 6), pingResponse.repeat(3))
   })
 
-  test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] [bad-input 3] a packet of MQTT ${version} that is longer than what frames bring is heard by nobody`, async (t) => {
+  test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] [bad-input 3] a packet of MQTT ${version} that is longer than its frames reaches no subscriber`, async (t) => {
     const upgrade = await webSocketShard(t)
     const { peer: listening } = await upgrade()
     listening.send(binary(connect(version)))

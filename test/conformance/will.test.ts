@@ -29,7 +29,7 @@ for (const version of versions) {
       })
     }
 
-    test('[MQTT-3.1.2-8] [MQTT5-3.1.2-8] the will of a refused client is nobody’s', () => {
+    test('[MQTT-3.1.2-8] [MQTT5-3.1.2-8] the will of a refused client is not published', () => {
       const world = new World({
         host: {
           verdict: ({ clientId }) => ({
@@ -302,7 +302,7 @@ for (const version of versions) {
 }
 
 for (const version of versions) {
-  test(`[MQTT-3.1.4-4] [MQTT5-3.1.4-5] the word that a bridge of mosquitto leaves of itself keeps nobody out, and is told to nobody (version ${version})`, () => {
+  test(`[MQTT-3.1.4-4] [MQTT5-3.1.4-5] the status message that a mosquitto bridge leaves takes over no session, and reaches no subscriber (version ${version})`, () => {
     const world = new World()
     const listener = world.subscriber('$SYS/#')
     const notice = { topic: '$SYS/broker/connection/far.up/state', payload: '0', retain: true }

@@ -31,7 +31,7 @@ test('what the API refuses is a value with its code, its status and its sentence
   assert.notEqual(nobody.failure.message, '')
 })
 
-test('where nobody listens the failure says so, and so it does where something else does', async (t) => {
+test('without a listener the error says so, and so it does if another program listens', async (t) => {
   const url = await serve(t, (_request, response) => response.end('<html>hello'))
   const other = await createClient({ at: { url } }).list_brokers()
   assert.ok('failure' in other)

@@ -19,7 +19,7 @@ test('a client that publishes to ever new topics is remembered for a bounded num
   assert.ok(topics.includes('t/999'))
 })
 
-test('a verdict is of one QoS, with the retain flag or without, and of one epoch', () => {
+test('a decision is of one QoS, with the retain flag or without, and of one epoch', () => {
   const cache = new AuthorizationCache()
   const [one, other] = [topicOf('one'), topicOf('other')]
   cache.get(one, plain, 1)

@@ -73,7 +73,7 @@ describe('the name of a broker', () => {
   for (const [who, comer, host] of [
     ['a client that is no bridge', { version: 4, isBridge: false }, named],
     ['a client of 5.0, which asks for it in CONNECT', { version: 5, isBridge: false }, named],
-    ['anybody where the broker has none', { version: 4, isBridge: true }, {}],
+    ['any client ID where the broker has no name', { version: 4, isBridge: true }, {}],
   ] as const) {
     test(`is not said to ${who}`, () => {
       const { received } = comes(new World({ host }), comer)

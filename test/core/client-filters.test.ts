@@ -20,7 +20,7 @@ function counting(): World {
 }
 
 describe('filters of clients', () => {
-  test('are told with the highest QoS that is asked for, and that nobody wants them any more when the last has gone', () => {
+  test('are announced with the highest QoS that is requested, and withdrawn with the last subscriber', () => {
     const world = counting()
     const [first, second] = [world.connect('first'), world.connect('second')]
     first.subscribe('a/#', { qos: 0 })
@@ -80,7 +80,7 @@ describe('filters of clients', () => {
     )
   })
 
-  test('from before anybody asked are counted once, whatever happens meanwhile', () => {
+  test('from before the watch started are counted once, whatever happens meanwhile', () => {
     const world = new World({ shards: 1 })
     const clients = Array.from({ length: 2_500 }, (_, index) => world.connect(`c${index}`))
     for (const [index, client] of clients.entries()) client.subscribe(`own/${index}`)
@@ -100,7 +100,7 @@ describe('filters of clients', () => {
     assert.equal(world.coreOf('').clientFilters, undefined)
   })
 
-  test('beyond the limit wait until there is room, and are told of then', () => {
+  test('beyond the limit wait until there is space, and are announced then', () => {
     const filters = new ClientFilters(2)
     const session = { clientId: 'c', place: 0, subscriptions: undefined }
     const options = { qos: 1, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0 } as const

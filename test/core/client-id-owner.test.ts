@@ -82,7 +82,7 @@ for (const shards of [1, 3]) {
       assert.equal(codeOf(attempt(world, 'valve-3', kept)), reasonCodes.clientIdentifierNotValid, 'it is hers now')
     })
 
-    test('a session that has ended leaves the client ID to anybody', () => {
+    test('a session that has ended leaves the client ID to any user', () => {
       const world = worldOf({}, shards)
       world.connect('pump-7', { username: 'anna' }).disconnect()
       assert.equal(codeOf(attempt(world, 'pump-7', { username: 'mallory' })), reasonCodes.success)

@@ -125,7 +125,7 @@ for (const shards of [1, 3]) {
   })
 }
 
-test('what has expired meanwhile is dropped and counted, and not given to anybody', () => {
+test('an expired message is dropped and counted, and delivered to no subscriber', () => {
   const { world, patient } = scene({ count: 0 })
   const author = world.connect('author')
   for (const payload of ['1', '2', '3', '4']) {
@@ -140,7 +140,7 @@ test('what has expired meanwhile is dropped and counted, and not given to anybod
   )
 })
 
-test('QoS 2 that was begun with it goes to nobody else [MQTT5-4.8.2-5]', () => {
+test('QoS 2 that was started with it goes to no other member [MQTT5-4.8.2-5]', () => {
   const world = new World()
   const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60, receiveMaximum: 1 })
   brief.acknowledges = false

@@ -111,7 +111,7 @@ describe('what a client has been sent and may not have any more', () => {
 describe('packet ids of the window', () => {
   const largestId = 2_047
 
-  test('one that was given up is passed over until it is freed', () => {
+  test('one that was abandoned is skipped until it is freed', () => {
     const window = new InflightWindow(7)
     const first = one()
     window.add(first)

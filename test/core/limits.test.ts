@@ -90,7 +90,7 @@ describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
 })
 
 describe('mqtt.max_stored_messages', () => {
-  test('a 5.0 publisher is told 0x97, and nobody gets half of it', () => {
+  test('a 5.0 publisher gets 0x97, and no subscriber gets a part of it', () => {
     const { world, sleeper } = fullWorld()
     const live = world.subscriber('a')
     const author = world.connect('author')
@@ -103,8 +103,8 @@ describe('mqtt.max_stored_messages', () => {
     assert.equal(world.view.retainedMessages, 0)
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
-    assert.equal(author.publish('a', 'room again', { qos: 1 }).reasonCode, 0)
-    assert.deepEqual(sleeper.payloads.at(-1), 'room again')
+    assert.equal(author.publish('a', 'space again', { qos: 1 }).reasonCode, 0)
+    assert.deepEqual(sleeper.payloads.at(-1), 'space again')
   })
 
   test('a 3.1.1 publisher can not be told: the newest is dropped for that client alone, and counted', () => {
@@ -127,7 +127,7 @@ describe('mqtt.max_stored_messages', () => {
     assert.deepEqual(live.payloads, ['QoS 0', 'elsewhere'])
   })
 
-  test('a restart does not make room', () => {
+  test('a restart frees no space', () => {
     const { world, sleeper } = fullWorld()
     world.restart('kill')
     assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).reasonCode, reasonCodes.quotaExceeded)
@@ -169,7 +169,7 @@ describe('the limits of retained messages', () => {
     assert.deepEqual(new Set(world.subscriber('#').payloads), new Set(['a!', 'c!']))
   })
 
-  test('the room is that of all shards together, and what the broker says of itself takes none of it', () => {
+  test('the limit is that of all shards together, and messages of the broker itself do not count', () => {
     let elsewhere = 1
     const topics = new TopicTable(64)
     const settings = { ...defaultCoreSettings, maxRetainedMessages: 3, retainedExpiryMs: 1_000 }

@@ -19,7 +19,7 @@ function wanted(from: WalkPosition): SliceWanted {
   return { from, skip: 0, most: 1, isOver: () => true }
 }
 
-test('a walk in slices finds each session once that is there all the time, whoever comes and goes', () => {
+test('a scan in slices finds each session once that exists all the time, whatever other sessions come and go', () => {
   const change = fc.record({ isComing: fc.boolean(), client: fc.nat(40) })
   const steps = fc.array(fc.array(change, { maxLength: 20 }), { maxLength: 12 })
   fc.assert(

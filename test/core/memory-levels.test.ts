@@ -53,7 +53,7 @@ describe('while the level is hard', () => {
     assert.equal(late.connect()?.reasonCode, 0)
   })
 
-  test('a client whose session is there comes back to it, or begins anew', () => {
+  test('a client with a session resumes it, or starts a new one', () => {
     const world = new World()
     const known = world.connect('known', { ...durable })
     known.drop()
@@ -118,7 +118,7 @@ describe('while the level is hard', () => {
     assert.equal(slow.payloads.length, 51)
   })
 
-  test('a client that leaves much unacknowledged for long is disconnected with 0x97, and nobody else', () => {
+  test('a client that leaves much unacknowledged for long is disconnected with 0x97, and no other client is', () => {
     const world = new World({ settings: { maxInflightBytes: 160_000 } })
     const [greedy, small] = [silent(world, 'greedy'), world.connect('small')]
     small.subscribe('b')

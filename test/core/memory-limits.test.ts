@@ -81,7 +81,7 @@ describe('mqtt.max_mqueue_bytes', () => {
     assert.equal(world.view.client('slow')?.waiting, 3)
     assert.equal(world.view.counts.dropped['queue-full'], 16)
     publish('small')
-    assert.equal(world.view.client('slow')?.waiting, 4, 'there is room for that')
+    assert.equal(world.view.client('slow')?.waiting, 4, 'there is space for that')
     acknowledgeAll(client)
     assert.equal(client.payloads.length, 5)
   })
@@ -143,7 +143,7 @@ describe('mqtt.max_topic_alias_bytes', () => {
     assert.equal(world.view.memory.get('aliases'), 0)
   })
 
-  test('an alias that is set anew counts with its new topic', () => {
+  test('an alias that is set again counts with its new topic', () => {
     const world = new World({ settings })
     const client = world.connect('author')
     for (let number = 1; number <= 20; number++)

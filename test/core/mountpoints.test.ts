@@ -117,7 +117,7 @@ describe('whether what its publisher said may still be heard is asked as the pub
   const secret = { action: 'remain', clientId: 'inside', topic: 'secret' } as const
 
   for (const restarts of [false, true]) {
-    test(`of what topics remember, whoever wants it (${restarts ? 'after a restart' : 'at once'})`, () => {
+    test(`of retained messages, for any subscriber (${restarts ? 'after a restart' : 'at once'})`, () => {
       const rulebook = new Rulebook()
       const world = new World({ host: { permissions: rulebook } })
       const client = through(world, 'site/', 'inside')
@@ -134,7 +134,7 @@ describe('whether what its publisher said may still be heard is asked as the pub
     })
   }
 
-  test('of the will of a client that a crash has cut off', () => {
+  test('of the will of a client that a crash has disconnected', () => {
     const rulebook = new Rulebook(secret)
     const world = new World({ host: { permissions: rulebook } })
     through(world, 'site/', 'inside', { will: { topic: 'secret', payload: 'w', retain: true } })

@@ -77,7 +77,7 @@ describe('kick', () => {
     assert.equal(client.connect()?.sessionPresent, true)
   })
 
-  test('of somebody who is not there says so', () => {
+  test('of an unknown client says so', () => {
     const world = new World()
     world.connect('sleeper', { ...durable }).disconnect()
     for (const clientId of ['nobody', 'sleeper'])
@@ -116,7 +116,7 @@ describe('subscribe and unsubscribe', () => {
     assert.deepEqual(sleeper.payloads, ['x'])
   })
 
-  test('for nobody say so', () => {
+  test('for unknown clients say so', () => {
     const world = new World()
     const clientId = 'nobody'
     assert.deepEqual(world.command({ name: 'subscribe', clientId, filter, qos: 1 }), {

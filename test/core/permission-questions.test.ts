@@ -43,7 +43,7 @@ const publishAll = (client: Client): unknown[] => [
   client.publish('open', '5', { qos: 1 }),
 ]
 
-describe('a PUBLISH that nobody can decide at once', () => {
+describe('a PUBLISH without an immediate decision', () => {
   for (const version of [4, 5] as const) {
     test(`waits, and what comes behind it waits with it, in order (version ${version})`, () => {
       const { world, asked } = askingWorld()
@@ -68,7 +68,7 @@ describe('a PUBLISH that nobody can decide at once', () => {
     assert.equal(publication.reasonCode, reasonCodes.notAuthorized)
   })
 
-  test('is refused if after the answer nobody knows still: it is not asked twice', () => {
+  test('is refused if it is undecided after the response: it is not requested twice', () => {
     const { world, rulebook, asked } = askingWorld('ask')
     const client = world.connect('author')
     const first = client.publish('slow/a', 'x', { qos: 2 })
@@ -114,7 +114,7 @@ describe('a PUBLISH that nobody can decide at once', () => {
   })
 })
 
-describe('a SUBSCRIBE that nobody can decide at once', () => {
+describe('a SUBSCRIBE without an immediate decision', () => {
   test('is answered as a whole when all its filters are known', () => {
     const { world, asked } = askingWorld()
     const client = world.connect('curious')
@@ -144,7 +144,7 @@ describe('a SUBSCRIBE that nobody can decide at once', () => {
   })
 })
 
-describe('a will that nobody can decide at once', () => {
+describe('a will without an immediate decision', () => {
   for (const [answer, code] of [
     ['allow', 0],
     ['deny', reasonCodes.notAuthorized],
@@ -172,7 +172,7 @@ describe('a will that nobody can decide at once', () => {
     assert.equal(client.isConnected, false)
   })
 
-  test('a broker that stops meanwhile lets nobody in any more', () => {
+  test('a broker that stops meanwhile accepts no further client', () => {
     const { world } = askingWorld()
     const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
     client.connect()

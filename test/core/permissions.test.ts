@@ -19,7 +19,7 @@ function forgetRules(rulebook: Rulebook): number {
 }
 
 describe('PUBLISH without permission', () => {
-  test('5.0: is answered with 0x87, and nobody hears of it', () => {
+  test('5.0: is answered with 0x87, and reaches no subscriber', () => {
     const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
     const listener = world.subscriber('#')
     const client = world.connect('author')
@@ -31,7 +31,7 @@ describe('PUBLISH without permission', () => {
   })
 
   for (const version of [3, 4] as const) {
-    test(`3.x (${version}): is acknowledged as if it had been taken, and nobody hears of it`, () => {
+    test(`3.x (${version}): is acknowledged as if it had been accepted, and reaches no subscriber`, () => {
       const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
       const listener = world.subscriber('#')
       const client = world.connect('author', { version })
@@ -257,7 +257,7 @@ describe('delivery', () => {
     assert.equal(world.view.client('curious')?.inflight, 0)
   })
 
-  test('after a restart nothing is lost because nobody knows yet who the client is', () => {
+  test('after a restart no message is lost because the identity of a client is not known yet', () => {
     const rulebook = new Rulebook()
     const world = new World({ host: { ...identities({ grants: {} }), permissions: rulebook } })
     // Only who has grants may have it: a session from the disk has none.
@@ -271,7 +271,7 @@ describe('delivery', () => {
     assert.deepEqual(client.payloads, ['x'])
   })
 
-  test('a client that comes back as somebody else has what that one may have', () => {
+  test('a client that reconnects with another identity receives what that identity may', () => {
     let username = 'reader'
     const rulebook = new Rulebook({ action: 'receive', username: 'nobody' })
     const world = new World({
@@ -336,7 +336,7 @@ describe('delivery', () => {
     }
   })
 
-  test('what a superuser retained, or somebody by grants of its own, is not asked about: that can not be looked up', () => {
+  test('retained messages of a superuser, or of a client with grants of its own, are not checked: that cannot be looked up', () => {
     for (const changes of [{ isSuperuser: true }, { grants: { pub: ['a'] } }]) {
       const { world, rulebook } = worldWith([], { host: identities(changes) })
       world.connect('author').publish('a', 'kept', { retain: true, qos: 1 })
@@ -348,7 +348,7 @@ describe('delivery', () => {
     }
   })
 
-  test('[MQTT5-4.8.2-5] QoS 2 that was begun with a member goes to nobody else when that may not have it any more', () => {
+  test('[MQTT5-4.8.2-5] QoS 2 that was started with a member goes to no other when that member loses the permission', () => {
     const { world, rulebook } = worldWith([])
     const one = world.connect('one', durable)
     one.acknowledges = false
@@ -394,7 +394,7 @@ describe('delivery', () => {
 })
 
 describe('who may not stay', () => {
-  test('is sent away with 0x87 when permissions change, and others stay', () => {
+  test('is disconnected with 0x87 when permissions change, and others stay connected', () => {
     const { world, rulebook } = worldWith([])
     const bad = world.connect('bad')
     const old = world.connect('old', { version: 4 })
@@ -421,7 +421,7 @@ describe('who may not stay', () => {
   })
 })
 
-describe('what somebody was let in for', () => {
+describe('the permissions that a client connected with', () => {
   test('ends: 5.0 clients are told 0xA0, and the will is published', () => {
     const world = new World({ host: identities({ expiresAtMs: 100_000 }) })
     world.host.traits.verdict = identities({ expiresAtMs: world.nowMs + 60_000 }).verdict ?? world.host.traits.verdict

@@ -54,7 +54,7 @@ describe('listeners.*.messages_rate', () => {
     assert.deepEqual(listener.payloads, ['y'])
   })
 
-  test('whoever waits is not taken for silent, nor while it catches up', () => {
+  test('a throttled client is not considered silent, nor while it catches up', () => {
     const world = limitedWorld({ messagesPerSecond: 1 })
     const client = world.connect('author', { keepAliveSeconds: 5 })
     for (let count = 0; count < 60; count++) client.publish('a', 'x')

@@ -69,7 +69,7 @@ describe('clients of different namespaces', () => {
     one.disconnect()
     assert.deepEqual([...world.view.subscriptions('shop\0same').keys()], [])
     other.publish('lamp', 'of the shop', { qos: 1 })
-    third.publish('lamp', 'of nobody', { qos: 1 })
+    third.publish('lamp', 'without namespace', { qos: 1 })
     one.connect()
     assert.deepEqual(topicsOf(one), [])
   })
@@ -107,7 +107,7 @@ describe('clients of different namespaces', () => {
   })
 })
 
-describe('nobody gets', () => {
+describe('no client gets', () => {
   test('from no namespace into one, neither to publish nor to hear', () => {
     const world = worldOf()
     const plant = join(world, 'plant/a')
@@ -157,7 +157,7 @@ describe('nobody gets', () => {
 })
 
 describe('what lies in a namespace', () => {
-  test('is for nobody where namespaces are switched off again', () => {
+  test('reaches no client when namespaces are switched off again', () => {
     const denied = reasonCodes.notAuthorized
     for (const permissions of [
       rules(),
@@ -322,7 +322,7 @@ describe('where a client belongs', () => {
 })
 
 describe('a namespace that is taken away', () => {
-  test('takes large wills with it that are being read from disk, and nobody waits for them', () => {
+  test('deletes large wills that are being read from disk, and no client waits for them', () => {
     const world = worldOf({}, { settings: { maxWillBytesInMemory: 10 } })
     const [listener, other] = [join(world, 'plant/listener'), join(world, 'shop/listener')]
     for (const client of [listener, other]) client.subscribe('wills/#')

@@ -26,7 +26,7 @@ const step = fc.oneof(
   fc.record({ does: fc.constant('end' as const), filter }),
 )
 
-test('what is still to be given is in the order of the subscriptions, whatever is dropped or begins anew', () => {
+test('the remaining messages are in the order of the subscriptions, whatever is dropped or restarts', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const queue = new RetainedReplayQueue()

@@ -30,7 +30,7 @@ describe('listeners.*.deliveries_rate', () => {
       })
     }
 
-  test('QoS 0 beyond it is dropped and counted, and comes again when there is room', () => {
+  test('QoS 0 beyond it is dropped and counted, and is sent again when there is capacity', () => {
     const world = limitedWorld({ deliveriesPerSecond: 10 })
     const subscriber = world.subscriber('a')
     for (const payload of numbers(45)) world.publish('a', payload)

@@ -169,7 +169,7 @@ describe('retained messages for a wide filter', () => {
     })
   }
 
-  test('a client that does not read holds up nobody, and gets the rest when it reads', () => {
+  test('a client that does not read delays no other client, and gets the rest when it reads', () => {
     const world = remembering(2_000)
     const slow = world.connect('slow')
     slow.stopReading()

@@ -36,7 +36,7 @@ describe('a shared group', () => {
     })
   }
 
-  test('prefers members with room in their window to one that does not answer', () => {
+  test('prefers members with free slots in their in-flight window to one that does not acknowledge', () => {
     const world = new World()
     const stuck = member(world, 'stuck', { receiveMaximum: 2 })
     stuck.acknowledges = false
@@ -184,7 +184,7 @@ describe('a shared group', () => {
     )
   })
 
-  test('an acknowledged message stays acknowledged, whoever goes', () => {
+  test('an acknowledged message stays acknowledged, whichever client disconnects', () => {
     const world = new World()
     const members = ['one', 'two'].map((id) => member(world, id))
     publishMany(world, 10)

@@ -137,7 +137,7 @@ describe('a large retained message', () => {
     assert.deepEqual(reader.payloads, [])
   })
 
-  test('is not given to who has unsubscribed or gone meanwhile, and holds up nobody', () => {
+  test('is not sent to a client that has unsubscribed or disconnected meanwhile, and delays no other client', () => {
     const { told } = world()
     for (const topic of ['a', 'b']) told.publish(topic, `${large} ${topic}`, retained)
     told.disk.holdReads()
@@ -238,7 +238,7 @@ describe('many large retained messages', () => {
     assert.equal(reader.messages.length, count)
   })
 
-  test('go to very many clients at once within the room that they share', () => {
+  test('reach very many clients at once within the memory limit that they share', () => {
     const told = filled()
     told.disk.holdReads()
     const readers = Array.from({ length: count }, (_, number) => told.connect(`reader-${number}`))
@@ -250,7 +250,7 @@ describe('many large retained messages', () => {
     assert.ok(told.heldBytes('retained') <= mostHeld)
   })
 
-  test('that nobody wants any more leave their room to others', () => {
+  test('without remaining subscribers free their memory for others', () => {
     const told = filled()
     told.disk.holdReads()
     const fickle = told.connect('fickle')

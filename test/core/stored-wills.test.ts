@@ -281,7 +281,7 @@ describe('a large will', () => {
     assert.equal(willRecords(told), 0)
   })
 
-  test('whose record is lost holds up nobody', () => {
+  test('whose record is lost delays no client', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     const author = told.connect('author', { will: willWith(large), ...stored })

@@ -57,7 +57,7 @@ describe('subscriptions of one session that one topic can match', () => {
     assert.equal(grantedOf(subscribeAll(dashboard, [...plain, ...wildcards])), 600)
   })
 
-  test('make room again when they go', () => {
+  test('free their slots when they end', () => {
     const world = new World({ settings: { maxOverlappingSubscriptions: 9 } })
     const client = world.connect('client')
     const filters = everyMixOf(5)

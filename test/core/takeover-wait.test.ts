@@ -155,7 +155,7 @@ describe('several that come with one client id while it is held back', () => {
     )
   })
 
-  test('do not wait for one of them that has given up', () => {
+  test('do not wait for one of them that has disconnected', () => {
     const { world, listener, author } = heldBack()
     author.disconnect()
     const impatient = world.wire({ name: 'author' })
@@ -187,7 +187,7 @@ describe('a client that waits for its older connection', () => {
     assert.equal(author.connack?.reasonCode, reasonCodes.serverUnavailable)
   })
 
-  test('is asked about its will again if nobody knows of that any more', () => {
+  test('is checked for its will again if the decision is not known any more', () => {
     const { world, rulebook, listener, author } = heldBack()
     author.disconnect()
     author.connect({ will: { topic: 'slow', payload: 'gone' } })

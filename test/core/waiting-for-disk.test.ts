@@ -110,7 +110,7 @@ for (const shards of [1, 3]) {
     }
   })
 
-  test(`whoever has said DISCONNECT is not kept waiting for a disk that fails (shards: ${shards})`, () => {
+  test(`a client that has sent DISCONNECT does not wait for a disk that fails (shards: ${shards})`, () => {
     const world = new World({ shards })
     const { author } = onDifferentShards(world, 4)
     world.disk.hold()

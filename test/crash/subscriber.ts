@@ -76,7 +76,7 @@ export class Subscriber extends DurableClient {
   #receive(packet: PublishPacket): void {
     if (packet.qos > this.qos) this.fault(`got QoS ${packet.qos} where it wanted ${this.qos} at most`)
     const isKnown = packet.qos === 2 && this.#unreleased.has(packet.packetId)
-    if (isKnown && !packet.dup) this.fault(`got packet id ${packet.packetId} anew before it was released`)
+    if (isKnown && !packet.dup) this.fault(`got packet id ${packet.packetId} again before it was released`)
     if (!isKnown) this.#note(packet)
     if (packet.qos === 1) this.#answerSoon('puback', packet.packetId)
     if (packet.qos !== 2) return

@@ -45,7 +45,7 @@ export function inventedFor(publishers: readonly Publisher[], subscriber: Subscr
   return [...subscriber.received].flatMap(([topic, numbers]) => {
     const last = publishers.find((publisher) => publisher.topic === topic)?.last ?? 0
     const invented = numbers.filter((number) => !(number >= 1 && number <= last))
-    return invented.map((number) => `${subscriber.clientId} got ${number} on ${topic}, which nobody published`)
+    return invented.map((number) => `${subscriber.clientId} got ${number} on ${topic}, which no client published`)
   })
 }
 

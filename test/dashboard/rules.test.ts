@@ -114,7 +114,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   assert.equal((await broker.ask('/api/v5/actions/http:post')).json.enable, false)
 })
 
-test('connectors and actions are edited in fields of their settings; a secret that is not typed anew stays', async (t) => {
+test('connectors and actions are edited in fields of their settings; a secret that is not typed again stays', async (t) => {
   const broker = await startBrokerWithApi(t)
   const add = (what: string, body: object) => broker.ask(`/api/v5/${what}`, { method: 'POST', body })
   const connector = { type: 'redis', name: 'cache', server: '127.0.0.1:6379', password: 'a-secret-word' }

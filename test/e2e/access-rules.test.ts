@@ -173,7 +173,7 @@ describe('with an acl.conf', () => {
     await closed
   })
 
-  test('[bad-input 27] that holds comments only nobody may do anything', async (t) => {
+  test('[bad-input 27] with comments only: no client may do anything', async (t) => {
     const broker = await brokerWith(t, '%% {allow, all}.\n')
     const client = await connected(t, broker, { clientId: 'c' })
     assert.equal(await published(client, 'a', 'x'), notAuthorized)

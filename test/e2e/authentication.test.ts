@@ -155,7 +155,7 @@ test('a reload brings new passwords into force, and one with a key that is none 
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'new' }), 'in')
 })
 
-test('a service is asked over HTTP about clients and what they do; without it nobody comes in', async (t) => {
+test('a service is asked over HTTP about clients and their actions; without it no client connects', async (t) => {
   const service = await HttpService.start(t)
   service.answer = ({ path, query }, response) => {
     const isRight =

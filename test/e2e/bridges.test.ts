@@ -85,7 +85,7 @@ test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard ever
   for (const listener of listeners) assert.deepEqual(listener.texts.toSorted(), texts.toSorted())
 })
 
-test('bridge traffic passes a rule of its own in the ACL, and none of those for everybody', async (t) => {
+test('bridge traffic needs a rule of its own in the ACL, and rules for all clients do not allow it', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const wire = await Wire.to(t, remote.port)
   const rules = [
@@ -128,7 +128,7 @@ test('a bridge to an address that the operator denies does not connect, says why
 
 const isAgeKnown = ({ oldest_age: age }: { oldest_age: number | null }): boolean => age !== null
 
-test('how old the oldest message of a spool is shows also after a restart, with nobody there', async (t) => {
+test('the age of the oldest message of a spool is shown also after a restart, without a connection', async (t) => {
   const wire = await Wire.to(t, undefined)
   const own = await startBridged(t, bridgeOver(wire), { set: oneShard })
   const publisher = await client(t, own.port)

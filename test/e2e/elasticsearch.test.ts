@@ -88,7 +88,7 @@ async function startWithStub(t: Scope, parameters: string) {
   return { stub, ...started }
 }
 
-test('documents arrive by index and ID; one that is refused is set aside alone, one that is too busy for is sent again', async (t) => {
+test('documents arrive by index and ID; one that is refused is quarantined alone, one that meets a busy server is sent again', async (t) => {
   const { stub, broker, client } = await startWithStub(
     t,
     'index="r-${payload.number}",id="${payload.number}",doc="${payload}"',
@@ -115,7 +115,7 @@ test('documents arrive by index and ID; one that is refused is set aside alone, 
   assert.match((await deadLettersOf(broker, action))[0].reason, /status 400: mapper_parsing_exception/)
 })
 
-test('a request that is too large goes in halves, and a document that is too large by itself is set aside', async (t) => {
+test('a request that is too large is split in halves, and a document that is too large by itself is quarantined', async (t) => {
   const { stub, broker, client } = await startWithStub(t, 'index=r,id="${payload.number}"')
   stub.answerAll = (operations) => (operations.length > 4 || operations.some((each) => idOf(each) === '3') ? 413 : 200)
   await publishAll(client, 0, 30)

@@ -106,7 +106,7 @@ test('a shard that breaks while the files of a listener are damaged serves the o
   await new Promise<void>((resolve) => late.once('connect', () => resolve()))
 })
 
-test('a session that its shard breaks on twice is set aside, and the others are served', async (t) => {
+test('a session that crashes its shard twice is quarantined, and the others are served', async (t) => {
   const node = await nodeThatCanBreak(t, './poisoned-shard.ts')
   const { port } = node.listeners[0]
   const address = `mqtt://127.0.0.1:${port}`
@@ -148,7 +148,7 @@ test('a session that its shard breaks on twice is set aside, and the others are 
   assert.match(log, /session-set-aside.*The session of client 'poison' has ended its shard twice/)
 })
 
-test('what a shard cannot take in at its start is singled out and set aside, and the broker starts', async (t) => {
+test('a record that a shard cannot load at its start is found and quarantined, and the broker starts', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const before = await startBroker(t, { dataDirectory, set: oneShard })
   for (const clientId of ['poisoned will', 'sleeper']) {
@@ -245,7 +245,7 @@ async function limitFiles(process: WatchedProcess, limit: number): Promise<void>
   assert.equal(await prlimit.ended, 0, prlimit.errors)
 }
 
-test('descriptors that run out below the budget: newcomers are turned away with an alarm, who is there is served, and others when some are free', async (t) => {
+test('descriptors that run out below the budget: new connections are refused with an alarm, connected clients are served, and new ones when descriptors are free', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=2'] })
   const address = `mqtt://127.0.0.1:${broker.port}`
   const there = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
@@ -309,7 +309,7 @@ test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, t
 })
 
 for (const setting of ['limits.max_connections=1', 'listeners.tcp.max_connections=1']) {
-  test(`${setting}: the second client is turned away, and let in when the first has left`, async (t) => {
+  test(`${setting}: the second client is refused, and accepted when the first has disconnected`, async (t) => {
     const broker = await startBroker(t, { set: [setting] })
     const address = `mqtt://127.0.0.1:${broker.port}`
     const first = await mqtt.connectAsync(address, { reconnectPeriod: 0 })

@@ -83,7 +83,7 @@ test('a certificate that cannot be used is one line with key and file, and the e
   )
 })
 
-test('[bad-input 28] verification that nobody could pass or everybody would is refused at the start', async (t) => {
+test('[bad-input 28] verification that no certificate could pass or every certificate would is refused at the start', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, server)
   await writeFile(join(folder, 'ca.pem'), 'not an authority')
@@ -137,7 +137,7 @@ test('a client belongs where its certificate says, on whichever shard its sessio
   await assert.rejects(comeAs('', 'nowhere'), /[Nn]ot authorized/)
 })
 
-test('more silent connections than there are descriptors: an alarm, then room again for who has something to say', async (t) => {
+test('more silent connections than there are descriptors: an alarm, then descriptors for a client that sends CONNECT', async (t) => {
   const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'mqtt.idle_timeout=2s']
   const words = ['start', '--data', await temporaryFolder(t), ...settings.flatMap((setting) => ['--set', setting])]
   const command = `ulimit -n 700 && exec "$0" "$@"`

@@ -78,7 +78,7 @@ test('what the broker keeps is readable for its own account alone', async (t) =>
   }
 })
 
-test('a stop with nobody there, and one with SIGINT, end with 0 too', async (t) => {
+test('a stop without clients, and one with SIGINT, end with 0 too', async (t) => {
   const broker = await startBroker(t)
   assert.equal(await broker.process.stop('SIGINT'), 0)
 })
@@ -100,7 +100,7 @@ test('a client that is taken over is told so', async (t) => {
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e)
 })
 
-test('members of a shared group take turns and nobody hears twice', async (t) => {
+test('members of a shared group take turns and no member gets a duplicate', async (t) => {
   const broker = await sharedBroker()
   const seen: string[] = []
   const { promise: all, resolve: resolveAll } = Promise.withResolvers<void>()

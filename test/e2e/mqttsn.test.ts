@@ -166,7 +166,7 @@ test('[F3] a will is published when the device is silent, and not when it says g
   assert.deepEqual(await nextMessage(listener), { topic: 'wills/a', payload: 'gone for good', retain: false })
 })
 
-test('[F3] discovery, QoS -1, strangers and broken datagrams', async (t) => {
+test('[F3] discovery, QoS -1, unauthenticated clients and broken datagrams', async (t) => {
   const broker = await startGateway(t)
   const listener = await mqttClient(t, broker.port)
   await listener.subscribeAsync('#')

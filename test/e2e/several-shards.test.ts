@@ -123,12 +123,12 @@ for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connection
       t.after(() => client.end(true))
       return new Promise<string>((resolve) => {
         client.once('connect', () => resolve('let in'))
-        client.once('close', () => resolve('turned away'))
+        client.once('close', () => resolve('refused'))
       })
     })
     assert.deepEqual(
       await Promise.all(surplus),
-      Array.from({ length: 6 }, () => 'turned away'),
+      Array.from({ length: 6 }, () => 'refused'),
     )
     assert.ok(guests.every((guest) => guest.connected))
   })

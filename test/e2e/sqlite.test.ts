@@ -30,7 +30,7 @@ const rowsOf = (file: string): readonly Record<string, unknown>[] => {
   }
 }
 
-test('every row is in the file though the broker is killed; a row that breaks a constraint is set aside', async (t) => {
+test('every row is in the file though the broker is killed; a row that breaks a constraint is quarantined', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const file = join(dataDirectory, 'exports/readings.db')
   const start = () => startBrokerWithApi(t, { dataDirectory, set: ['node.shards=2', ...configuration()] })

@@ -74,7 +74,7 @@ export function fuzzDtls({
     assert.ok(world.server.sessions <= maxSessions)
     assert.ok(
       world.heard.every((text) => text.endsWith('after the handshake')),
-      'what was changed on its way is given to nobody',
+      'a record that was changed on its way reaches no client',
     )
     opened += world.opened.length
     refused += world.refused.length

@@ -38,7 +38,7 @@ const fuzzers = new Map<string, (run: Run) => string>([
     (run) => {
       const { opened, refused, answered, longestMs } = fuzzDtls(run)
       return (
-        `${run.count} datagrams, ${answered} answered, none of a stranger by more than three times its length; ` +
+        `${run.count} datagrams, ${answered} answered, none of an unauthenticated client by more than three times its length; ` +
         `${opened} associations opened, ${refused} handshakes refused; longest ${longestMs.toFixed(1)} ms`
       )
     },

@@ -83,7 +83,7 @@ describe('[F4] what a peer sends', () => {
       for (let number = 0; number < perBody; number++)
         assert.equal(stage.post('ps/a', { peer, payload: block, block: [number, true, 6] }), '2.31')
     const next = (peer: number) => stage.post('ps/a', { peer, payload: block, block: [perBody, true, 6] })
-    assert.equal(next(0), '4.08', 'the oldest was given up')
+    assert.equal(next(0), '4.08', 'the oldest was dropped')
     assert.equal(next(bodies - 1), '2.31', 'the newest goes on')
   })
 

@@ -193,7 +193,7 @@ describe('[F3] a client', () => {
     assert.equal(stage.gateway.clients, 1)
   })
 
-  test('whose CONNACK was lost gets another one; one that has spoken since begins anew', () => {
+  test('whose CONNACK was lost gets another one; one that has sent a packet since starts a new session', () => {
     const stage = new Stage()
     stage.connected(60, 0)
     stage.receive(0x04, 0, 1, 0, 60, 'dev')
@@ -337,7 +337,7 @@ test('[F8] one address has 1,024 clients at most, and 10 answers to SEARCHGW per
   for (let client = 0; client < 3_000; client++) assert.ok(limits.takeClient('127.0.0.1'))
 })
 
-describe('[F3] strangers', () => {
+describe('[F3] unauthenticated clients', () => {
   test('are told at most once in 5 s for each address', () => {
     const stage = new Stage()
     for (let count = 0; count < 20; count++) stage.receive(0x16)

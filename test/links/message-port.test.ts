@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
 import { linkPortOver } from '../../src/links/index.ts'
 
-test('an end that is closed hears so once, also where the other one was gone before anybody listened', async () => {
+test('an end that is closed reports so once, also if the other one closed before a handler was set', async () => {
   const { port1, port2 } = new MessageChannel()
   port2.close()
   await once(port1, 'close')

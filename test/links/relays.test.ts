@@ -121,7 +121,7 @@ test('what a socket has taken is not confirmed while it still owes more', async 
   assert.ok(relay.socket.waitingBytes <= 34_000, `${relay.socket.waitingBytes} bytes wait`)
 })
 
-test('a write that ends after its socket has closed is told to nobody', async () => {
+test('a write that ends after its socket has closed is not reported', async () => {
   const relay = new Relay()
   const ends: (() => void)[] = []
   relay.socket.write = (_, done) => void ends.push(done)
@@ -145,7 +145,7 @@ test('what a socket takes is confirmed, so that writing goes on', async () => {
   }
 })
 
-test('a reader that stands still stops its own client and nobody else', async () => {
+test('a reader that does not read pauses its own client only', async () => {
   const pair = new LinkedPair()
   const [still, other] = [new Relay(pair), new Relay(pair)]
   still.home.pause()

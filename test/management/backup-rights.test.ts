@@ -20,7 +20,7 @@ test('a program that may not look after accounts neither reads nor restores them
   const path = `data/files/${whole.filename}`
   await broker.ask('/api/v5/users/ann', { method: 'DELETE' })
 
-  await t.test('it has no archive with accounts in it, whoever made it', async () => {
+  await t.test('it has no archive with accounts in it, whichever administrator made it', async () => {
     assert.deepEqual(said(await broker.ask(`/api/v5/${path}`, { as })), [403, 'FORBIDDEN'])
     assert.deepEqual(said(await post('data/import', { filename: whole.filename }, as)), [403, 'FORBIDDEN'])
     const dry = { filename: whole.filename, dry_run: true }

@@ -190,7 +190,7 @@ promise('a viewer sees the list, and has and changes no file', async (broker) =>
 })
 
 promise(
-  'files of a namespace are apart, and whoever is kept to one sees no other, whatever they ask for',
+  'files of a namespace are separate, and an administrator of one namespace sees no other, whatever the request',
   async (broker) => {
     putFile(broker, 'all.tar.gz', 'x')
     putFile(broker, 'plant.tar.gz', 'x', 'ns', 'plant')
@@ -238,7 +238,7 @@ promise('the typed client sends a file while it reads it, and hears why it is no
   assert.equal(absent.failure.reason, 'NOT_FOUND')
 })
 
-promise('nobody sends a file before they have signed in', async (broker) => {
+promise('an upload before authentication is refused', async (broker) => {
   const text = await sendBytes(
     broker.url,
     'POST /api/v5/data/files HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc',

@@ -110,7 +110,7 @@ describe('a stored rule', () => {
 })
 
 describe('a ban', () => {
-  test('disconnects at once whom it names, and keeps them out until it is taken away', async (t) => {
+  test('disconnects its clients at once, and refuses them until it is deleted', async (t) => {
     const broker = await sharedBroker()
     for (const [as, who] of [
       ['clientid', 'the client'],

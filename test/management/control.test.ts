@@ -54,7 +54,7 @@ test('an action that is none is 404 with 101, and nothing happens', async (t) =>
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
-test('whoever may only look does not end the broker, and the log says who did', async (t) => {
+test('a viewer cannot stop the broker, and the log names the administrator that did', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'correct-horse', tags: 'viewer' }
   assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body })).status, 200)
@@ -82,7 +82,7 @@ test('stop, in whatever case, is answered first and ends the process with 0', as
   assert.doesNotMatch(log, /a-password-for-tests/)
 })
 
-test('restart needs nobody: the new file holds, --set is kept, and durable sessions are there', async (t) => {
+test('restart needs no administrator: the new file holds, --set is kept, and durable sessions are there', async (t) => {
   const { godwit, file } = await brokerWithFile(t, 'mqtt.max_qos_allowed = 2\nnode.shards = 1\n')
   const first = await lifeOf(godwit, 1)
   const before = await durable(first.mqtt, t)

@@ -62,7 +62,7 @@ for (const [path, key, list] of [
       refused(await broker.ask(`${path}/bob`), 'userNotFound')
 
       promised(`delete_${list}`, await broker.ask(`${path}/alice`, { method: 'DELETE' }))
-      assert.equal(await comesIn('anything'), 0, 'nobody is known any more, and this machine may come in')
+      assert.equal(await comesIn('anything'), 0, 'no user is configured any more, and clients on loopback connect')
     })
   })
 }

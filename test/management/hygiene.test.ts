@@ -90,7 +90,7 @@ test('a page of another site changes nothing, whatever its browser adds', async 
   assert.equal(await statusFrom({ 'sec-fetch-site': 'cross-site' }), 403)
   const stop = { method: 'POST', headers: { origin: 'https://evil.example' } } as const
   assert.equal((await broker.ask('/api/v4/ctrl/stop', stop)).status, 403)
-  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'nobody was made')
+  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'no account was created')
   assert.equal(await statusFrom({ origin: broker.url }), 200, 'its own page may')
 })
 
@@ -156,7 +156,7 @@ async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
   return socket
 }
 
-test('connections that only wait keep nobody out: the oldest goes', async (t) => {
+test('idle connections block no new one: the oldest is closed', async (t) => {
   const broker = await startBrokerWithApi(t)
   const first = await opened(t, broker)
   const firstIsClosed = once(first, 'close')
@@ -182,7 +182,7 @@ test('bodies that never come keep a few places, and others are served from the n
   assert.ok(many.every(({ status }) => status === 200))
 })
 
-test('headers that never end are cut off', async () => {
+test('headers that never end are closed by timeout', async () => {
   const broker = await sharedBroker()
   await slowIsClosed
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)

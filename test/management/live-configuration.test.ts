@@ -7,7 +7,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { administrator, type Answer, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-asked.ts'
 
-test('a change of limits and of the log holds at once, without a client being sent away', async (t) => {
+test('a change of limits and of the log holds at once, without disconnecting a client', async (t) => {
   const folder = await temporaryFolder(t)
   const config = join(folder, 'my.conf')
   await writeFile(config, 'node.shards = 2\n')

@@ -107,7 +107,7 @@ test('what is no matter of the place holds for the next request, on the connecti
   assert.equal(at.connections, 1, 'the socket of the data directory is as it was')
 })
 
-test('nobody is turned away while settings change, and any free port stays the one it is', async (t) => {
+test('no request is refused while settings change, and a listener on any free port keeps its port', async (t) => {
   const { url } = await startWithFile(t)
   const changes = new AbortController()
   const asking = async (): Promise<number> => {
@@ -146,7 +146,7 @@ test('another port is open before the answer leaves by the one from before, whic
   await assert.rejects(new OneConnection(t, url).ask({ path: '/brokers' }), /ECONNREFUSED/)
 })
 
-test('what would open the API to everybody, or to nobody, is refused before anything changes', async (t) => {
+test('a change that would open the API to every client, or to none, is refused before anything changes', async (t) => {
   const broker = await startBrokerWithApi(t)
   const operator = new OneConnection(t, new URL(broker.url))
   const wrong: readonly [settings: unknown, message: RegExp][] = [

@@ -73,7 +73,7 @@ const twoShards = { set: ['node.shards=2'] }
 /** The API may name files there. */
 const withFilesIn = (folder: string) => ({ set: [...twoShards.set, `node.allowed_directories=["${folder}"]`] })
 
-test('listeners come, change and go; only clients of the one that goes are sent away', async (t) => {
+test('listeners are added, changed and removed; only clients of the removed one are disconnected', async (t) => {
   const broker = await startBrokerWithApi(t, twoShards)
   const staying = await watched(t, `mqtt://127.0.0.1:${broker.port}`)
   await updated(broker, 'listeners.tcp.plant.bind = "127.0.0.1:0"')
@@ -131,7 +131,7 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   assert.equal(await letsIn(kept), true)
 })
 
-test('certificates and paths change where the listener is, and nobody who is in notices', async (t) => {
+test('certificates and paths change where the listener is, and connected clients notice nothing', async (t) => {
   const folder = await temporaryFolder(t)
   const authority = new Authority('ours')
   for (const name of ['old', 'new']) {
@@ -237,7 +237,7 @@ test('what was said of files is over when the listener has others, is opened aga
   await updated(broker, [staying, listenerOf('ssl', 'changed', 'two')].join('\n'))
   await untilAlarms(broker, [])
   await updated(broker, staying.replace(' }', ', max_connections = 5 }'))
-  assert.notEqual(await placeOf(broker, 'mqtt:quic:opened'), undefined, 'over QUIC any change opens it anew')
+  assert.notEqual(await placeOf(broker, 'mqtt:quic:opened'), undefined, 'over QUIC any change reopens it')
 })
 
 test('a listener is not restarted with files that it could not be opened with', async (t) => {

@@ -96,7 +96,7 @@ describe('live messages', () => {
     assert.ok(shown >= 10 && leftOut > 300, `${shown} shown, ${leftOut} left out`)
   })
 
-  test('eight at a time; one that ends makes room', async (t) => {
+  test('eight at a time; one that ends frees a slot', async (t) => {
     const broker = await startBrokerWithApi(t)
     const open = await Promise.all(Array.from({ length: 8 }, () => watch(broker, 'topic=x')))
     t.after(() => open.forEach((live) => live.end()))

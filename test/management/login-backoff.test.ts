@@ -58,7 +58,7 @@ describe('the wait for the answer to a wrong password', () => {
   })
 })
 
-describe('at the door', () => {
+describe('at login', () => {
   const admin: SignedIn = {
     name: 'admin',
     by: 'account',
@@ -69,7 +69,7 @@ describe('at the door', () => {
   const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
-  test('who is right comes in at once, however often somebody else was wrong', async () => {
+  test('the right password is accepted at once, however often other accounts were wrong', async () => {
     const waitingRoom = new AuthQueue(silent, () => 0)
     const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))

@@ -74,7 +74,7 @@ test('each way of not coming in has its word, and says nothing about which names
   assert.deepEqual(said(await broker.ask('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
 })
 
-test('a program does not log in, and a token of somebody whose password is changed ends', async (t) => {
+test('a program does not log in, and a token of an account whose password is changed ends', async (t) => {
   const broker = await startBrokerWithApi(t)
   await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
   assert.deepEqual(said(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
@@ -91,7 +91,7 @@ test('a program does not log in, and a token of somebody whose password is chang
   assert.equal((await logIn(broker, 'ann', 'another password')).status, 200)
 })
 
-test('an account whose kept password everybody tries is told so in place of a token', async (t) => {
+test('an account with a well-known password gets an explanation in place of a token', async (t) => {
   const legacy = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"']
   const before = await startBrokerWithApi(t, { set: legacy })
   const body = { username: 'ann', password: 'changeme' }
@@ -146,7 +146,7 @@ test('a login ends an hour after it was last shown, and with its account', async
   assert.equal(logins.begin('ann'), undefined)
 })
 
-test('logins of one account are bounded, and push out nobody else', async () => {
+test('logins of one account are limited, and end no login of another account', async () => {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await kept('ann', 'a long password')], delete: [] })

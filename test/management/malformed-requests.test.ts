@@ -25,7 +25,7 @@ test('what is no HTTP is refused as everything else is', async () => {
   assert.equal(JSON.parse(body).reason, 'BAD_REQUEST', 'where its path is known, in the words of its version')
 })
 
-test('a method that nobody knows is 405, as those are that HTTP has and the API has not', async () => {
+test('an unknown method is 405, as are those that HTTP has and the API does not', async () => {
   const broker = await sharedBroker()
   const { head, body } = await answerTo(broker, 'METHOD /api/v4/brokers HTTP/1.1\r\nHost: a\r\n\r\n')
   assert.match(head, /^HTTP\/1\.1 405 [^]*Allow: GET, POST, PUT, DELETE/)

@@ -138,7 +138,7 @@ test('stats and metrics of the node are numbers by name; of another node there a
   }
 })
 
-test('whether the node serves is told outside the prefix, to anybody, in two lines', async () => {
+test('readiness is shown outside the prefix, without authentication, in two lines', async () => {
   const broker = await sharedBroker()
   const { status, text, headers } = await broker.ask('/status', { as: null })
   assert.equal(status, 200)

@@ -266,7 +266,7 @@ describe('POST /mqtt/publish_batch', () => {
 })
 
 describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
-  test('hold for a client that is connected from the answer on, wherever somebody publishes', async (t) => {
+  test('hold for a connected client as soon as the response is sent, whichever shard publishes', async (t) => {
     const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
     const clients = await Promise.all(
       ['c1', 'c2', 'c3', 'c4'].map(async (clientId) => ({

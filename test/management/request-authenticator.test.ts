@@ -47,7 +47,7 @@ test('a token of the issuer comes in beside names and passwords; every other tok
   assert.deepEqual(await ask(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
   assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, exp: nowSeconds() - 60 })}`), [401, 116])
   const bad: Readonly<Record<string, string>> = {
-    'of nobody': tokenOf(good, () => Buffer.of(), { alg: 'none' }),
+    'without account': tokenOf(good, () => Buffer.of(), { alg: 'none' }),
     'signed with the public key': tokenOf(good, (text) => createHmac('sha256', publicPem).update(text).digest(), {
       alg: 'HS256',
     }),
@@ -153,7 +153,7 @@ test('a key file that is needed and missing, holds no key or the private one kee
   assert.match(await failToStart(t, ['http_server.auth_type=jwt']), /needs the key that tokens are checked with/)
 })
 
-test('a password that everybody tries first is warned about on loopback and opens nothing beyond', async (t) => {
+test('a well-known password is warned about on loopback and refused beyond', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.password=public'] })
   await broker.process.until(/this is a well-known password/)
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
@@ -171,7 +171,7 @@ test('legacy knows the documented password until another one is set', async (t) 
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
 })
 
-test('no_auth asks nobody, is refused beyond loopback, and does nothing for pages of other sites', async (t) => {
+test('no_auth needs no account, is refused beyond loopback, and does nothing for pages of other sites', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
   const statusWith = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
     (await broker.ask('/api/v4/brokers', { as: null, headers, method })).status

@@ -121,7 +121,7 @@ const expensiveRequests: Readonly<Record<string, string>> = {
     'Host: a',
     `Authorization: ${'B'.repeat(7_500)}${' '.repeat(7_500)}`,
   ]),
-  'a token that nobody has': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a'.repeat(15_000)}`]),
+  'an unknown token': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a'.repeat(15_000)}`]),
   'a token with many dots': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a.'.repeat(7_500)}`]),
   'a content type without end': written('POST /api/v5/login', [
     'Host: a',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RequestLimiter } from '../../src/management/request-limiter.ts'
 
-test('the first go on, the next wait for their turn in order, and the rest is turned away', async () => {
+test('the first requests run, the next wait for their turn in order, and the rest is refused', async () => {
   const gate = new RequestLimiter(2, 2)
   const [first, second, third, fourth, fifth] = Array.from({ length: 5 }, () => gate.enter())
   const order: string[] = []
@@ -31,7 +31,7 @@ test('who leaves while it waits takes no place', async () => {
   assert.equal(await gate.enter().admitted, true)
 })
 
-test('where more may be worked on than before, those who wait come in; where fewer, nobody is sent away', async () => {
+test('if the limit grows, waiting requests start; if it shrinks, no running request is ended', async () => {
   const gate = new RequestLimiter(1, 4)
   const [first, second, third, fourth] = Array.from({ length: 4 }, () => gate.enter())
   gate.change(3)

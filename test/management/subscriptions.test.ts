@@ -144,7 +144,7 @@ async function walkRoutes(broker: BrokerWithApi): Promise<string[]> {
   return topicsOf(topics)
 }
 
-test('routes are the topics that somebody subscribes to, each once', async (t) => {
+test('routes are the topics with a subscriber, each once', async (t) => {
   const broker = await startWithTwo(t)
   const json = await list(broker, '/routes')
   assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).faultOf(json), undefined)

@@ -34,7 +34,7 @@ test('attack: a key that could mean rights and is unknown here is refused with i
   }
   const inV4 = { username: 'eve', password, namespace: 'plant' }
   assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body: inV4 })).status, 400)
-  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'nobody was made')
+  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'no account was created')
 })
 
 test('role and tags mean the same in both versions', async () => {

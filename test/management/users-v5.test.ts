@@ -34,7 +34,7 @@ test('a user is made, changed, listed and taken away', async (t) => {
     assert.deepEqual(said(await again.ask('/api/v5/users/ann', asked)), [404, 105, 'USER_NOT_FOUND'])
 })
 
-test('what is missing, weak or no role is refused, and nobody is made', async (t) => {
+test('a missing or weak password and an unknown role are refused, and no account is created', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const password = 'a long password'
   for (const [body, code] of [
@@ -73,7 +73,7 @@ test('a role may name a namespace, in itself or beside itself', async (t) => {
   assert.deepEqual([freed.json.role, freed.json.namespace], ['administrator', null])
 })
 
-test('nobody takes away the account of http_server, its role, or the account that is signed in', async (t) => {
+test('the account of http_server, its role, and the account of the request cannot be deleted', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const ann = { username: 'ann', password: 'a long password' }
   await broker.ask('/api/v5/users', post(ann))
@@ -101,7 +101,7 @@ test('a password is changed by who knows the old one', async (t) => {
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:another password' })).status, 200)
 })
 
-test('who guesses the old password waits longer each time, and keeps nobody else from being served', async (t) => {
+test('guesses of the old password wait longer each time, and delay no other account', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'http_server.limit_conn=1'] })
   await broker.ask('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
   const guess = (path: string, method: 'POST' | 'PUT'): Promise<unknown> =>

@@ -40,7 +40,7 @@ test('what several have trouble with is over when it is over for all of them', (
     [['storage', 2]],
   )
   alarms.over('storage', 'again', '0')
-  assert.equal(alarms.active().length, 1, 'nobody ends the trouble of another')
+  assert.equal(alarms.active().length, 1, 'one source ends no alarm of another')
   alarms.over('storage', 'again', '1')
   assert.deepEqual(alarms.active(), [])
 })

@@ -43,7 +43,7 @@ test('owners of what has changed are asked in order, and the others are not', as
 })
 
 for (const trouble of ['refuses', 'throws'] as const) {
-  test(`where one ${trouble}, those before it are put back, the last one first, and nobody after it is asked`, async () => {
+  test(`where one ${trouble}, those before it are put back, the last one first, and no consumer after it is asked`, async () => {
     const { inForce, asked, owner } = stage()
     const owners = [owner('http_server'), owner('listeners'), owner('mqtt', trouble), owner('log')]
     const keys = ['log.level', 'mqtt.a', 'listeners.b', 'http_server.c']

@@ -65,7 +65,7 @@ test('how many are open, of how many, is what the system says, where it says so'
   if (count !== undefined) assert.ok(count > 2 && count < limit, `${count} of ${limit}`)
 })
 
-test('while there is none nobody is let in, and somebody is again as soon as there is one', () => {
+test('without free descriptors no client is accepted, and one is again as soon as there is one', () => {
   const { look, budget } = watched()
   look(1)
   assert.equal(budget.reasonToRefuse, undefined)

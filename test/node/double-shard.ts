@@ -57,7 +57,7 @@ port.on('message', (message: NodeToShard) => {
 
 switch (behaviour) {
   case 'cannot start':
-    tell({ kind: 'failed', message: 'storage: the database is held by somebody else' })
+    tell({ kind: 'failed', message: 'storage: another process holds the database' })
     process.exit(1)
   case 'breaks at the start':
     throwIt()

@@ -107,7 +107,7 @@ test('a place that cannot be had leaves the old one with what was in force there
   assert.deepEqual(errors, [])
 })
 
-test('a place that nobody has named is done without', async () => {
+test('a path that is not configured is skipped', async () => {
   const { machine, served, errors } = stage()
   machine.missing.add('127.0.0.1')
   assert.equal(await served.change({ ...at('127.0.0.1', 1), isNamed: false }, some), undefined)

@@ -79,7 +79,7 @@ test('a restart leaves a gap only, whatever else stands in the file', async (t) 
   assert.deepEqual(second.warnings, [])
 })
 
-test('the file is written anew each hour, so that it does not grow', async (t) => {
+test('the file is rewritten each hour, so that it does not grow', async (t) => {
   const { kept, step, dataDirectory } = await history(t)
   for (let at = 0; at < 9_000; at++) step(1)
   await kept.stop()

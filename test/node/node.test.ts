@@ -206,7 +206,7 @@ test('a log that cannot be written is named and holds nothing', async (t) => {
 test('a shard that cannot start ends the start with its sentence, and nothing is held', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { behaviour: 'cannot start' })
-  assert.equal(told, 'storage: the database is held by somebody else')
+  assert.equal(told, 'storage: another process holds the database')
   await running(t, folder, { behaviour: 'obeys' })
 })
 
@@ -230,7 +230,7 @@ test('a shard that throws is started again on the same ports, and the log says s
   assert.equal(readCounters(node.counters).connectionsOpen, 1, 'what was open in the first life is not counted twice')
 })
 
-test('a shard that keeps dying is given up and the node says that it is broken', async (t) => {
+test('a shard that fails repeatedly is not restarted any more, and the node reports it as broken', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies always' })
   assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double breaks; the log has the stack')
@@ -336,7 +336,7 @@ test('there is a shard for each core where the configuration does not say how ma
 test('one shard that cannot start ends the start, and the others are stopped', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 2 cannot start' })
-  assert.equal(told, 'storage: the database is held by somebody else')
+  assert.equal(told, 'storage: another process holds the database')
   await running(t, folder, { behaviour: 'obeys' })
 })
 

@@ -125,7 +125,7 @@ test(
   },
 )
 
-test('whoever is wrong costs the work of one password, known or not', async () => {
+test('a wrong login costs the work of one password hash, whether the account exists or not', async () => {
   const { records, work, signIn } = await stage({ own: { username: 'admin', password: 'configured here' } })
   await records.change({
     put: [await account(work, 'ann', 'a long password'), apiKey('reports', 'secret')],
@@ -149,7 +149,7 @@ test('what was right is remembered until the record changes', async () => {
   assert.equal(await signIn('ann', 'another password'), undefined)
 })
 
-test('a kept password that everybody tries first opens nothing', async () => {
+test('a stored password that is well known opens nothing', async () => {
   const { records, work, signIn } = await stage()
   await records.change({ put: [await account(work, 'admin', 'public'), await account(work, 'ann', 'ann')], delete: [] })
   assert.equal(await signIn('admin', 'public'), 'well-known')
@@ -181,7 +181,7 @@ test('behind however many wrong guesses of its own address a right password is r
   assert.ok((await Promise.all(guesses)).every((isRight) => !isRight))
 })
 
-test('whoever is in already waits for no guess but the one that is under way', async () => {
+test('an account with a session waits for no guess but the one that is checked', async () => {
   const work = new PasswordHasher()
   const order: string[] = []
   const ask = async (from: string): Promise<void> => {

@@ -11,7 +11,7 @@ const dayMs = 86_400_000
 const newAlarms = (): Alarms => new Alarms({ log: { error: () => {}, warn: () => {} } })
 const holding = (alarms: Alarms): string[] => alarms.active().map(({ name }) => name)
 
-test('a disk that is nearly full raises an alarm, once, which is over when there is room again', async () => {
+test('a disk that is nearly full raises an alarm, once, which ends when there is space again', async () => {
   const alarms = newAlarms()
   let free = 1e9
   const watch = new ResourceMonitor({
@@ -62,6 +62,6 @@ test('a certificate with less than thirty days to go raises an alarm that names 
   )
   shown.pop()
   await watch.lookAtCertificates()
-  assert.deepEqual(holding(alarms), [], 'nobody shows it any more')
+  assert.deepEqual(holding(alarms), [], 'no list shows it any more')
   assert.deepEqual(watch.certificates, [])
 })

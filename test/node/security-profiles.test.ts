@@ -56,7 +56,7 @@ test('what no rule speaks of is denied when hardened once there are rules, and a
   )
 })
 
-test('without a password the first start makes one when hardened, and everybody knows it when legacy', async () => {
+test('without a password the first start makes one when hardened, and uses the well-known one when legacy', async () => {
   for (const profile of profiles) {
     const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
     const own = configuredAccountOf(configOf(profile), records)
@@ -66,7 +66,7 @@ test('without a password the first start makes one when hardened, and everybody 
   }
 })
 
-test('a password that everybody tries is warned about or refused when hardened, and taken when legacy', () => {
+test('a well-known password is warned about or refused when hardened, and accepted when legacy', () => {
   const text = 'http_server.password = public'
   const dangers = inBoth((config) => [passwordRisk(config, true), passwordRisk(config, false)], text)
   const [[here, beyond], ofLegacy] = dangers

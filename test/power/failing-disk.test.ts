@@ -162,7 +162,7 @@ class DiskStage {
     await this.godwit.until(/the disk serves again/)
     refused.publish({ topic: 'kept/refused', payload: 'at last', qos: 1, packetId: 4 })
     assert.equal((await refused.untilAck(4)).reasonCode, 0)
-    for (const peer of Object.values(this.peers)) assert.ok(peer.isOpen, `${peer.options.clientId} was cut off`)
+    for (const peer of Object.values(this.peers)) assert.ok(peer.isOpen, `${peer.options.clientId} was disconnected`)
   }
 
   /** It does not acknowledge, so that it is owed the same after a crash. */

@@ -26,7 +26,7 @@ test('Godwit with two shards keeps all statements of both versions, and the repo
   assert.match(lines[0] ?? '', /^kept {4}3\.1\.1 {2}MQTT-3\.1\.0-2 +a second CONNECT ends the connection$/)
 })
 
-test('a broker that lets everybody in and does nothing else is told of, clause by clause', async (t) => {
+test('a broker that accepts every client and does nothing else is reported, clause by clause', async (t) => {
   const nothing = createServer((socket) => {
     socket.on('error', () => socket.destroy())
     socket.write(Buffer.from([0x20, 2, 0, 0]))

@@ -40,7 +40,7 @@ describe('a topic table', () => {
       assert.equal(topic.bytes.buffer.byteLength, topic.bytes.length, topic.name)
   })
 
-  test('makes every topic anew when it has forgotten them', () => {
+  test('makes every topic again when it has forgotten them', () => {
     const table = new TopicTable(10)
     const before = intern(table, 'a/b')
     table.forget()
@@ -49,7 +49,7 @@ describe('a topic table', () => {
     assert.deepEqual(after, before)
   })
 
-  test('makes anew also what was not asked for lately', () => {
+  test('makes a topic again also if it was not used recently', () => {
     const table = new TopicTable(4)
     const before = intern(table, 'a/b')
     for (const name of ['1', '2']) intern(table, name)
@@ -85,7 +85,7 @@ describe('a topic table', () => {
     }
   })
 
-  test('remembers all that is in use while it has room', () => {
+  test('remembers all that is in use while it has space', () => {
     const table = new TopicTable(20_000)
     const topics = Array.from({ length: 10_000 }, (_, index) => intern(table, `sensor/${index}/state`))
     for (const [index, topic] of topics.entries()) assert.equal(intern(table, `sensor/${index}/state`), topic)

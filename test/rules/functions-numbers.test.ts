@@ -16,7 +16,7 @@ describe('E3 arithmetic', () => {
     ])
   })
 
-  test('ceil, floor and round give integers; halves are rounded away from zero', () => {
+  test('`ceil`, `floor` and `round` give integers; halves are rounded away from zero', () => {
     checkExamples([
       ['ceil(1.34)', '2'],
       ['ceil(-1.34)', '-1'],

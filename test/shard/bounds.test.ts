@@ -13,7 +13,7 @@ const manyFrames = (count: number, topic: string, text = '') =>
   Array.from({ length: count }, (_, index) => ({ topic, payload: `${index} ${text}` }))
 const pings = (count: number): Buffer => Buffer.alloc(count * 2, Buffer.from([0xc0, 0x00]))
 
-test('a reader that stands still costs no more than it may, and slows nobody', async (context) => {
+test('a client that does not read costs no more than its limit, and slows no other client', async (context) => {
   const maxUnsentBytes = 65_536
   const stage = new ShardStage(context, { core: { maxUnsentBytes } })
   const stalled = await stage.subscriber('stalled', 'a')
@@ -124,7 +124,7 @@ test('a peer that reads nothing is let go of all the same when its time is over'
   await stage.turns()
   assert.equal(stalled.stream.isEnded, false)
   await stage.passMs(15_100)
-  assert.equal(stalled.stream.isEnded, true, 'an ended stream is cut off after a while, any other never')
+  assert.equal(stalled.stream.isEnded, true, 'an ended stream is closed by timeout, any other never')
   stalled.stream.take()
   await stage.turns()
   assert.deepEqual(stalled.payloads, ['1', '2'])
@@ -145,7 +145,7 @@ test('one connection with more input than a turn takes is set back, and loses no
   assert.equal(flood.of('pingresp').length, 5 * 32_768)
 })
 
-test('a turn ends after some milliseconds, also where nobody hears what is said, and goes on round robin', async (context) => {
+test('a turn ends after some milliseconds, also if no packet has a subscriber, and continues round robin', async (context) => {
   const stage = new ShardStage(context)
   const ear = await stage.subscriber('ear', 'done/+')
   const quick = await stage.client('quick')
@@ -187,7 +187,7 @@ async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
   while (client.of('connack').length === 0) await stage.turns(1)
 }
 
-test('a stranger is not read on in the midst of a large packet until it is decided who that is', async (context) => {
+test('reading from an unauthenticated client pauses in the midst of a large packet until its identity is decided', async (context) => {
   const { stage, answer } = await askingStage(context)
   const author = stage.stranger()
   author.connect('author')
@@ -217,7 +217,7 @@ test('nor behind one that came whole, and small ones may come up to mqtt.max_par
   while (author.of('puback').length < 2) await stage.turns(1)
 })
 
-test('nor is there room for a large packet while it is to show who it is', async (context) => {
+test('and a large packet has no memory reserved before authentication', async (context) => {
   const [username, password] = ['alice', 'secret']
   const user = { username, password, algorithm: 'SCRAM-SHA-256', iterations: 4_096, isSuperuser: false } as const
   const scram = { users: [makeScramRecord({ ...user, createdAtMs: 0 })], secret: Buffer.alloc(32), iterations: 4_096 }

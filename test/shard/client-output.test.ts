@@ -153,7 +153,7 @@ test('the stream gets exactly what was appended, in order, and every buffer come
   )
 })
 
-test('bytes that a slab gets after a drain are not taken for those that were copied ahead', () => {
+test('bytes that a buffer gets after a drain are not taken for those that were copied ahead', () => {
   const model = new OutletModel()
   const slab = model.chunks[0]
   model.appendRange(0, 0, 100)
@@ -194,7 +194,7 @@ test('a turn in which very many are written to takes little more than what is wr
   assert.ok(buffers.take(pooledBytes + 1).length > pooledBytes)
 })
 
-test('buffers that wait to be used again can be forgotten, and are made anew without end', () => {
+test('buffers for reuse can be freed, and are allocated again without end', () => {
   const buffers = new WriteBuffers()
   for (let round = 0; round < 3; round++) {
     const taken = Array.from({ length: 600 }, () => buffers.take(5))

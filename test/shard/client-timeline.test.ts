@@ -75,7 +75,7 @@ test('ids that never get in, however many, take no timeline from those that did'
   assert.deepEqual(eventsOf(timelines, 'invented-997'), [])
 })
 
-test('long client ids have no more room than short ones', () => {
+test('long client IDs have no more memory than short ones', () => {
   const timelines = new ClientTimeline(limits)
   for (const letter of ['a', 'b', 'c']) timelines.note(connected(letter.repeat(50)), 1)
   assert.deepEqual(eventsOf(timelines, 'a'.repeat(50)), [])

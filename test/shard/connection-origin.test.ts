@@ -60,7 +60,7 @@ describe('what a client has shown', () => {
     assert.deepEqual(
       namesFrom([['CN', 'admin\0.example.org']], byName),
       ['', ''],
-      'a name cut off at U+0000 is another',
+      'a name truncated at U+0000 is another',
     )
   })
 

@@ -137,7 +137,7 @@ describe('what clients are subscribed to', () => {
       ['a', 'b', 'c'],
     )
     for (const shard of crew) shard.talk.set(false, false)
-    assert.equal(other.core.clientFilters, undefined, 'nobody counts any more')
+    assert.equal(other.core.clientFilters, undefined, 'the watch ended')
   })
 
   test('is not taken for whole before a shard has said all of it', (t) => {

@@ -44,7 +44,7 @@ test('nothing comes of them meanwhile, and its client comes again as if they wer
   const client = await holder(stage)
   const author = await stage.client('author')
   client.stream.break()
-  author.publish({ topic: last, payload: 'to nobody', qos: 1, packetId: 1 })
+  author.publish({ topic: last, payload: 'to no session', qos: 1, packetId: 1 })
   await stage.turns(1)
   assert.equal(stage.shard.core.view.counts.publishesLeftWaiting, 0)
   const again = stage.stranger(5)

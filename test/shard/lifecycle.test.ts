@@ -19,7 +19,7 @@ const reasonOf = (client: TestClient): number | undefined =>
 
 const connectOfLevel = (level: number): Buffer => Buffer.from([0x10, 12, 0, 4, 77, 81, 84, 84, level, 2, 0, 0, 0, 0])
 
-test('[MQTT-3.1.2-2] a protocol level that nobody knows is answered with return code 1', async (context) => {
+test('[MQTT-3.1.2-2] an unknown protocol level is answered with return code 1', async (context) => {
   const stage = new ShardStage(context)
   const client = stage.stranger(4)
   client.stream.arrive(connectOfLevel(9))
@@ -62,7 +62,7 @@ test('a packet that is none ends the connection, and a client of 5.0 is told why
   }
 })
 
-test('strangers are let in where only this machine can reach, unless it is said otherwise', async (context) => {
+test('anonymous clients are accepted on loopback listeners by default', async (context) => {
   for (const [allowAnonymous, isLoopback, isLetIn] of [
     [undefined, true, true],
     [undefined, false, false],
@@ -248,7 +248,7 @@ test('the time that is known from before is stored, for a machine whose clock wa
   assert.equal(await readClock(stage.store), stage.clock.now)
 })
 
-test('a queue that cannot be read is read again, and nobody else notices', async (context) => {
+test('a queue that cannot be read is read again, and no other client notices', async (context) => {
   const stage = new ShardStage(context)
   ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
   const publisher = await stage.client('publisher')

@@ -146,7 +146,7 @@ test('a listener that cannot be opened any more holds up no other, and is open w
   assert.equal(street.set.byNumber(1)?.maxConnections, 5)
 })
 
-test('a listener that could not be opened is told of no more when it goes, and not opened when nobody may come in', async () => {
+test('a listener that failed to open is not reported when it is removed, and not opened when it is disabled', async () => {
   const street = new Street([listener(1), listener(2)])
   street.taken.add(1_001).add(1_002)
   await street.set.openAvailable()

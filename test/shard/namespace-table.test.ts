@@ -45,7 +45,7 @@ test('limits of its own go before those of all, and back to them', () => {
   assert.equal(shard.takeClient('plant', false), false)
 })
 
-test('a second is published at once, then it goes evenly; nobody waits for more than a minute', () => {
+test('a second is published at once, then at an even rate; no level waits for more than a minute', () => {
   const memory = createNamespaceTable(2)
   const shards = [0, 1].map((own) => new NamespaceTable(memory, { shards: 2, own }))
   shards[0]?.setUsualLimits({ ...none, messagesPerSecond: 100 })

@@ -31,21 +31,21 @@ function end(client: TestClient): void {
 const reasonOf = (client: TestClient): number | undefined => client.of('disconnect')[0]?.reasonCode
 const isSentAway = (client: TestClient): boolean => client.stream.isEnded
 
-test('who holds room and does nothing with it is sent away first, and told why', async (context) => {
+test('an idle client with a partial packet is disconnected first, and told why', async (context) => {
   const stage = stageOf(context)
   const hogs = await clientsOf(stage, 'hog', 30)
   for (const hog of hogs) begin(hog)
   await stage.turns()
   const away = hogs.filter(isSentAway)
   assert.deepEqual(away, hogs.slice(0, away.length), 'those who began first')
-  assert.ok(away.length >= 20 && away.length < 25, `${away.length} are sent away`)
+  assert.ok(away.length >= 20 && away.length < 25, `${away.length} are disconnected`)
   for (const hog of away) assert.equal(reasonOf(hog), reasonCodes.quotaExceeded)
   for (const hog of hogs.slice(away.length)) end(hog)
   await stage.turns()
   for (const hog of hogs.slice(away.length)) assert.equal(hog.of('puback').length, 1)
 })
 
-test('who gets on is served, however many hold room beside it and however long it takes', async (context) => {
+test('a client that makes progress is served, however many partial packets there are beside it and however long it takes', async (context) => {
   const stage = stageOf(context)
   const honest = await stage.client('honest', { version: 5 })
   const hogs = await clientsOf(stage, 'hog', 100)
@@ -67,7 +67,7 @@ test('who gets on is served, however many hold room beside it and however long i
 const begunConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51, 0x54, 0x54, 0x05, 0x02, 0x00, 0x00])
 
 for (const shards of [1, 2]) {
-  test(`the first packet of a stranger counts as well (shards: ${shards})`, async (context) => {
+  test(`the first packet of an unauthenticated client counts as well (shards: ${shards})`, async (context) => {
     const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: limitBytes, shards } })
     const strangers = Array.from({ length: 30 }, () => stage.stranger(5))
     for (const { stream } of strangers) {
@@ -78,11 +78,11 @@ for (const shards of [1, 2]) {
     const away = strangers.filter(isSentAway)
     assert.deepEqual(away, strangers.slice(0, away.length))
     // What they have sent takes twice the memory at most.
-    assert.ok(away.length >= 20 && away.length <= 25, `${away.length} are sent away`)
+    assert.ok(away.length >= 20 && away.length <= 25, `${away.length} are disconnected`)
   })
 }
 
-test('one alone is never sent away: its packet is no larger than a packet may be', async (context) => {
+test('a single client is never disconnected: its packet is no larger than the maximum packet size', async (context) => {
   const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: 1_000 } })
   const [client] = await clientsOf(stage, 'client', 1)
   assert.ok(client)

@@ -102,7 +102,7 @@ test('a client whose certificate says what it is called is served by the shard o
   assert.deepEqual(connectionsOf(row), [0, 1])
 })
 
-test('a client whose listener has been closed by the time it gets to its shard is cut off', async (context) => {
+test('a client whose listener has been closed by the time it gets to its shard is disconnected', async (context) => {
   const row = await ShardRow.of(context, 2)
   const client = row.stages[0].stranger(4, { ...listener, number: listener.number + 1 })
   client.connect(row.idOf(1))
@@ -123,7 +123,7 @@ test('what is no CONNECT is refused where it comes in', async (context) => {
   assert.deepEqual(connectionsOf(row), [0, 0])
 })
 
-test('who does not say CONNECT in time is cut off where it came in', async (context) => {
+test('a client that does not send CONNECT in time is disconnected where it came in', async (context) => {
   const row = await ShardRow.of(context, 2)
   const stranger = row.stages[0].stranger()
   stranger.stream.arrive(connectOf(row.idOf(1)).subarray(0, 5))
@@ -143,7 +143,7 @@ test('while the shard of a client is down, the client hears that it may come aga
   assert.deepEqual(connectionsOf(row), [1, 0])
 })
 
-test('when a shard dies, its clients are cut off at every door, and the others stay', async (context) => {
+test('when a shard fails, its clients are disconnected at every listener, and the others stay', async (context) => {
   const row = await ShardRow.of(context, 3)
   const lost = await row.client(0, row.idOf(1))
   const cut = await row.client(1, row.idOf(2))
@@ -157,7 +157,7 @@ test('when a shard dies, its clients are cut off at every door, and the others s
   assert.deepEqual([back.types, back.stream.isClosed], [['connack'], false])
 })
 
-test('a shard that is linked anew before its end was heard is left first and joined then', async (context) => {
+test('a shard that is linked again before its end was reported is left first and joined then', async (context) => {
   const row = await ShardRow.of(context, 2)
   const old = await row.client(0, row.idOf(1))
   row.connect(0, 1)
@@ -167,7 +167,7 @@ test('a shard that is linked anew before its end was heard is left first and joi
   assert.deepEqual([next.types, next.stream.isClosed], [['connack'], false])
 })
 
-test('clients that come before their shard lets anybody in are let in when it does', async (context) => {
+test('clients that arrive before their shard accepts clients are accepted when it does', async (context) => {
   const row = await ShardRow.of(context, 2)
   await row.kill(1)
   await row.restart(1, { letsClientsIn: false })
@@ -180,7 +180,7 @@ test('clients that come before their shard lets anybody in are let in when it do
   assert.deepEqual(client.types, ['connack', 'suback'])
 })
 
-test('a relayed client that does not read costs its own shard what an own one costs, and delays nobody', async (context) => {
+test('a relayed client that does not read costs its own shard what a local one costs, and delays no other client', async (context) => {
   const row = await ShardRow.of(context, 2)
   const slow = await row.subscriber(0, row.idOf(1, 'slow'), 'a')
   const quick = await row.subscriber(0, row.idOf(1, 'quick'), 'a')

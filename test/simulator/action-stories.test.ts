@@ -20,7 +20,7 @@ for (const shards of [1, 3]) {
   test(`each acknowledged message comes to the service in order, and delayed ones in time (${shards} shards)`, () => {
     const { faults, arrived, delayed, deaths, failures } = tellMany(60, { shards })
     assert.deepEqual(faults, [])
-    assert.ok(arrived > 6_000 && delayed > 300 && deaths > 60 && failures > 60, 'these stories prove little')
+    assert.ok(arrived > 6_000 && delayed > 300 && deaths > 60 && failures > 60, 'these scenarios prove little')
   })
 }
 
@@ -28,6 +28,6 @@ test('a broker that acknowledges before its disk has it is found out', () => {
   const { faults } = tellMany(40, { shards: 1, promisesEarly: true })
   assert.ok(
     faults.some((fault) => fault.includes('never came')),
-    'in no story was anything missed',
+    'in no scenario was a failure missed',
   )
 })

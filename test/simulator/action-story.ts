@@ -230,7 +230,7 @@ class Teller {
           open: () => this.#openStream(),
           later: (work) => void stage.after(0, guarded(work)),
         },
-        bury: () => stage.fail('the service of this story refuses nothing'),
+        bury: () => stage.fail('the service of this scenario refuses nothing'),
         noteOutcome: () => undefined,
         noteState: () => undefined,
         noteReady: () => void this.#ready++,

@@ -38,7 +38,7 @@ export class Inbox {
     const isRepeat = packet.qos === 2 && session?.incoming.has(packet.packetId) === true
     if (isRepeat && !packet.dup)
       this.client.stage.fail(
-        `the broker used packet id ${packet.packetId} anew towards ${this.client.id}, which had not seen PUBREL for it`,
+        `the broker used packet id ${packet.packetId} again towards ${this.client.id}, which had not seen PUBREL for it`,
       )
     const bytes = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
     const message: ReceivedMessage = {

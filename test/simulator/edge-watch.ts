@@ -361,7 +361,7 @@ export class EdgeWatch {
       return
     }
     if (connack.sessionPresent && connect.cleanStart)
-      this.accuse(stream, `${stream.name} began anew and got an old session [MQTT-3.2.2-1]`)
+      this.accuse(stream, `${stream.name} asked for a clean start and got an old session [MQTT-3.2.2-1]`)
     const clientId =
       connect.clientId === '' ? (connack.properties?.assignedClientIdentifier ?? stream.name) : connect.clientId
     const known = this.sessions.get(clientId)

@@ -26,7 +26,7 @@ describe('on the real LevelDB store', () => {
   }
 
   for (const shards of [1, 3]) {
-    test(`a story goes on as it does in memory, line by line (shards: ${shards})`, async () => {
+    test(`a scenario runs as it does in memory, line by line (shards: ${shards})`, async () => {
       for (let seed = 1; seed <= 10; seed++) {
         const options = { isTold: true, profile: profileNamed('crash'), shards }
         const onLevel = await runStoryOnLevel(seed, options)

@@ -96,7 +96,7 @@ describe('a QoS 2 message that was refused while the disk failed, and sent again
     judge(world, [author, listener])
   })
 
-  test('comes in order where nobody had refused it', () => {
+  test('arrives in order if no shard had refused it', () => {
     const { world, author, listener } = refusedAndSentAgain()
     world.host.watch.refused.clear()
     assert.throws(() => judge(world, [author, listener]), /"one" on t\/a after a later one of the same publisher/)
@@ -104,7 +104,7 @@ describe('a QoS 2 message that was refused while the disk failed, and sent again
 })
 
 describe('what was dropped for a session that was full', () => {
-  test('comes after all where its shard died before anybody knew, and had room when it was back (seeds 17 and 1300326)', () => {
+  test('arrives after all if its shard failed before the refusal was known, and had space when it was back (seeds 17 and 1300326)', () => {
     const { world, author, sleeper } = droppedAndSentAgain()
     assert.deepEqual(
       world.events('message-dropped').map(({ message }) => message.payload().toString()),

@@ -63,7 +63,7 @@ function checkReceived(history: History, client: Client, session: ClientSession)
     if (publication === undefined) {
       // What unruly clients send is not counted; an empty payload takes a retained message away.
       if (message.payload !== '' && /^(t|work|state)\//.test(message.topic))
-        history.fail(`${client.id} received "${numbered(message)}" on ${message.topic}, which nobody published`)
+        history.fail(`${client.id} received "${numbered(message)}" on ${message.topic}, which no client published`)
       continue
     }
     const tag = `"${numbered(message)}" on ${message.topic} at ${client.id}`
@@ -243,7 +243,7 @@ function checkAnswers(history: History): void {
       if (session === undefined || session.mayBeGone || certainFor(client, session, publication).length === 0) continue
       if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) continue
       history.fail(
-        `the broker told ${publication.publisher} that nobody subscribes to ${publication.topic}, and ${client.id} did`,
+        `the broker told ${publication.publisher} that no client subscribes to ${publication.topic}, and ${client.id} did`,
       )
     }
   }

@@ -44,9 +44,9 @@ export function checkExclusive(world: World, actors: readonly Actor[]): void {
     const perhaps = held.filter((one) => !one.isRefused && one.endedStep === Infinity)
     const certain = perhaps.filter((one) => one.grantedStep !== Infinity && one.endSentStep === Infinity)
     if (certain.length > 1) world.stage.fail(`${certain.length} sessions hold ${filter}`)
-    if (asked.grantedStep === Infinity && !asked.isRefused) world.stage.fail(`nobody answered to ${filter}`)
+    if (asked.grantedStep === Infinity && !asked.isRefused) world.stage.fail(`no response to ${filter}`)
     const isGranted = asked.grantedStep !== Infinity
     if (isGranted && certain.length > 0) world.stage.fail(`a second session was granted ${filter}`)
-    if (asked.isRefused && perhaps.length === 0) world.stage.fail(`${filter} was refused, and nobody holds it`)
+    if (asked.isRefused && perhaps.length === 0) world.stage.fail(`${filter} was refused, and no session holds it`)
   }
 }

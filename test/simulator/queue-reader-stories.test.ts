@@ -16,7 +16,10 @@ describe('what waits for a persistent session reaches its next connections in or
     test(`seeds ${from} to ${from + seedsPerTest - 1}`, async () => {
       const { faults, delivered } = await tellMany(from, seedsPerTest, (seed) => runReaderStory(seed))
       assert.deepEqual(faults, [])
-      assert.ok(delivered > seedsPerTest * 500, `only ${delivered} messages were delivered: these stories prove little`)
+      assert.ok(
+        delivered > seedsPerTest * 500,
+        `only ${delivered} messages were delivered: these scenarios prove little`,
+      )
     })
   }
 
@@ -25,14 +28,14 @@ describe('what waits for a persistent session reaches its next connections in or
     assert.deepEqual(faults, [])
   })
 
-  test('a story is the same each time it is told', async () => {
+  test('a scenario is the same in each run', async () => {
     const [once, again, another] = [await told(7), await told(7), await told(8)]
     assert.deepEqual(once, again)
     assert.notDeepEqual(once, another)
   })
 })
 
-test('[MQTT5-3.1.2-4] a session that begins anew under the same client ID gets nothing of the queue of the one before', async () => {
+test('[MQTT5-3.1.2-4] a new session under the same client ID gets nothing of the queue of the one before', async () => {
   const world = new World({
     keeper: memoryStoreKeeper(),
     settles: false,

@@ -20,7 +20,7 @@ export function runStory(seed: number, options: Omit<StoryOptions, 'seed' | 'kee
   let fault: string | undefined
   try {
     for (const ms of story.tell()) story.world.passMs(ms)
-    if (story.judge() instanceof Promise) throw new Error('a story in memory takes no real time')
+    if (story.judge() instanceof Promise) throw new Error('a scenario in memory takes no real time')
   } catch (error) {
     fault = faultOf(error, seed)
   }

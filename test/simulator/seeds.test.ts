@@ -13,7 +13,10 @@ describe('in a random world every promise is kept', () => {
     test(`seeds ${from} to ${from + seedsPerTest - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsPerTest)
       assert.deepEqual(faults, [])
-      assert.ok(delivered > seedsPerTest * 20, `only ${delivered} messages were delivered: these stories prove little`)
+      assert.ok(
+        delivered > seedsPerTest * 20,
+        `only ${delivered} messages were delivered: these scenarios prove little`,
+      )
     })
   }
 })
@@ -23,12 +26,15 @@ describe('in a broker of three shards every promise is kept as well, whichever o
     test(`seeds ${from} to ${from + seedsOfShards - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsOfShards, 3)
       assert.deepEqual(faults, [])
-      assert.ok(delivered > seedsOfShards * 20, `only ${delivered} messages were delivered: these stories prove little`)
+      assert.ok(
+        delivered > seedsOfShards * 20,
+        `only ${delivered} messages were delivered: these scenarios prove little`,
+      )
     })
   }
 })
 
-describe('a story', () => {
+describe('a scenario', () => {
   for (const { name } of profiles) {
     test(`is the same each time it is told (${name})`, () => {
       const options = { isTold: true, profile: profileNamed(name) }
@@ -38,7 +44,7 @@ describe('a story', () => {
     })
   }
 
-  test('is the same whether somebody listens or not', () => {
+  test('is the same with and without an observer', () => {
     const loud = runStory(26, { isTold: true })
     const silent = runStory(26)
     assert.equal(silent.delivered, loud.delivered)
@@ -52,7 +58,7 @@ test('a broker that acknowledges before its disk has it is found out', () => {
     const { fault } = runStory(seed, { profile: profileNamed('crash'), promisesEarly: true })
     if (fault?.includes('though the broker had it') === true) faults.push(fault)
   }
-  assert.equal(faults.length, 1, 'in no story was anything missed')
+  assert.equal(faults.length, 1, 'in no scenario was a failure missed')
 })
 
 function runMany(from: number, count: number, shards = 1): { faults: string[]; delivered: number } {

@@ -31,7 +31,7 @@ if (values.help) {
     'npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME] [--shards COUNT]',
   )
   console.log(
-    '  --reads slowly: queues are read in steps; --story readers: stories about reconnections during such readings; --story actions: stories about actions of rules and delayed messages',
+    '  --reads slowly: queues are read in steps; --scenario readers: reconnections during such reads; --scenario actions: actions of rules and delayed messages',
   )
   console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
@@ -82,7 +82,7 @@ async function runMany(from: number, count: number): Promise<void> {
   }
   const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9
   console.log(
-    `${count} stories from seed ${from} on, ${delivered} messages delivered, ${failed.length} failed, ${seconds.toFixed(1)} s`,
+    `${count} scenarios from seed ${from} on, ${delivered} messages delivered, ${failed.length} failed, ${seconds.toFixed(1)} s`,
   )
   if (failed.length > 0)
     console.log(`failed seeds: ${failed.slice(0, 100).join(' ')}${failed.length > 100 ? ' ...' : ''}`)

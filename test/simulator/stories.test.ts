@@ -138,7 +138,7 @@ describe('the world itself', () => {
     assert.equal(client.isConnected, true)
   })
 
-  test('tells its story, with the time and who did what', () => {
+  test('prints its scenario, with the time and the actor of each step', () => {
     const world = new World({ seed: 1, isTold: true })
     world.connect('client', { version: 4 })
     assert.ok(world.story.some((line) => line.includes('client') && line.includes('-> connect')))

@@ -180,7 +180,7 @@ export class World implements Surroundings {
       version: options.version ?? 5,
       network: options.network ?? this.options.network ?? calmNetwork,
     })
-    return wire ?? this.stage.fail('nobody listens: the broker is not running')
+    return wire ?? this.stage.fail('no listener: the broker is not running')
   }
 
   /** Lets everything happen that takes no time. Acts of clients do so by themselves; those of wires do not. */

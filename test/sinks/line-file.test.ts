@@ -91,7 +91,7 @@ describe('a file of lines after trouble', () => {
     assert.equal(await read(), 'whole\nnext\n')
   })
 
-  test('ends what somebody else has left there without any end of line', async (t) => {
+  test('ends the line that another process has left without an end of line', async (t) => {
     const { path, append, read } = await fileIn(t)
     await writeFile(path, 'not a line')
     await append(['next'])

@@ -13,7 +13,7 @@ import { queued, session } from './sample-records.ts'
 const three = [queued('client', 1), queued('client', 2), queued('client', 3)]
 
 describe('a bad record', () => {
-  test('is left out, set aside in a file, and told once', async (context) => {
+  test('is skipped, quarantined in a file, and reported once', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(...three))

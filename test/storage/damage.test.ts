@@ -208,7 +208,7 @@ function assertTold(stage: LevelStage, alarm: string): void {
     'an alarm tells',
   )
   const setAside = readdirSync(dirname(stage.directory)).filter((name) => name.endsWith('.damaged'))
-  assert.ok(setAside.length > 0, 'the damaged files are set aside')
+  assert.ok(setAside.length > 0, 'the damaged files are quarantined')
 }
 
 function nameOf(record: StoredRecord): string {

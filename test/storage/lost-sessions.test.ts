@@ -103,7 +103,7 @@ test('a life that was made unreadable is found again by the session that it belo
   )
 })
 
-test('messages of which nobody knows any more whose they are are exported to a file, and an alarm says so', async (t) => {
+test('messages without a known session are exported to a file, and an alarm says so', async (t) => {
   const stage = await stageWith(t, { life: 'made unreadable', session: 'made unreadable' })
   const store = await open(stage)
   assert.deepEqual(await recordsOf(store, 'lost'), [])

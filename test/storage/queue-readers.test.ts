@@ -119,7 +119,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([queue.opened, queue.closed], [2, 2])
   })
 
-  test('is read anew after many records, so that what is deleted can go from the disk', async () => {
+  test('is opened again after many records, so that deleted records can leave the disk', async () => {
     const count = recordsOfMoment + 1_000
     const queue = await queueOf(count)
     const parts = await readParts(new QueueReaders(queue.store), 300)
@@ -151,7 +151,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([queue.opened, queue.closed], [2, 1])
   })
 
-  test('is read anew where it goes on elsewhere than it ended', async () => {
+  test('is opened again if it continues elsewhere than it ended', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
@@ -220,7 +220,7 @@ describe('a queue that is read in parts', () => {
 })
 
 describe('what a reading holds is given back', () => {
-  test('when nobody has asked for the next part for a while', async () => {
+  test('when the next part is not requested for a while', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const queue = await queueOf(30)

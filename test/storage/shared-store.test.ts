@@ -118,7 +118,7 @@ describe('a body that several sessions share', () => {
     )
   })
 
-  test('is deleted by no shard once sessions were dealt anew, but at the next start when nobody needs it', async (t) => {
+  test('is deleted by no shard after sessions changed shards, but at the next start when no session needs it', async (t) => {
     const company = await companyOf(t, 1)
     const here = ofShard(0, 2)[0]
     const there = ofShard(1, 2)[0]
@@ -140,7 +140,7 @@ describe('a body that several sessions share', () => {
     assert.deepEqual(await bodiesIn(company), [])
   })
 
-  test("of before a dealing keeps its id from being given out again, and is nobody's to count", async (t) => {
+  test('of before a redistribution keeps its ID from being used again, and is counted for no session', async (t) => {
     const company = await companyOf(t, 1)
     await company.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
     await company.begin(3)

@@ -41,7 +41,7 @@ async function keeperOf(t: TestContext): Promise<{ keeper: StoreOwner; breakDisk
   return { keeper, breakDisk: () => symlinkSync(join(folder, 'nowhere', 'probe'), `${directory}.probe`) }
 }
 
-test('that the disk takes nothing is told to all at once, whoever has found it, and that it is over as well', async (t) => {
+test('a failing disk is reported to all shards at once, whichever shard has found it, and so is its end', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { keeper, breakDisk } = await keeperOf(t)
   const [writer, idle] = [new Member(keeper), new Member(keeper)]

@@ -15,7 +15,7 @@ const count = 3_000
 
 /** What happens to a table, and whether all of its data blocks survive. */
 const harms: readonly [string, (path: string) => void, boolean][] = [
-  ['cut off', (path) => truncateSync(path, statSync(path).size - footerBytes), true],
+  ['truncated', (path) => truncateSync(path, statSync(path).size - footerBytes), true],
   ['overwritten', (path) => overwrite(path, statSync(path).size - footerBytes), true],
   ['lost with the index', (path) => overwrite(path, indexOffset(path)), true],
   ['lost with half of the table', (path) => truncateSync(path, Math.floor(statSync(path).size / 2)), false],
@@ -83,7 +83,7 @@ test('a payload that looks like a block of records is not taken for one behind a
   assert.deepEqual(await readEverything(await stage.open()), [])
 })
 
-test('a table that is made anew is sound, and of what is no table nothing is made', async (t) => {
+test('a rebuilt table is sound, and a file that is no table gives none', async (t) => {
   const stage = new LevelStage(t)
   await fillTable(stage, ...Array.from({ length: count }, (_, index) => queued('client', index)))
   const [path] = tables(stage)

@@ -82,9 +82,9 @@ test('lines that the main thread does not take are dropped and counted, and flow
   assert.equal(counters.get(counterCells.logLinesDropped), 10)
 
   counters.add(counterCells.logLinesTaken, 1)
-  log.info('room for one')
+  log.info('space for one')
   log.info('and not for two')
-  assert.equal(posted.at(-1)?.event, 'room for one')
+  assert.equal(posted.at(-1)?.event, 'space for one')
   assert.equal(counters.get(counterCells.logLinesDropped), 11)
 })
 

@@ -107,7 +107,7 @@ describe('a rate of connections', () => {
     const rate = new ConnectionRate(4)
     const expected = [0, 0, 0, 0, ...Array.from({ length: 20 }, (_, index) => (index + 1) * 250), undefined, undefined]
     assert.deepEqual(waits(rate, 1_000, 26), expected)
-    assert.deepEqual(waits(rate, 1_250, 2), [5_000, undefined], 'who was refused takes nobody a place')
+    assert.deepEqual(waits(rate, 1_250, 2), [5_000, undefined], 'a refused client takes no slot of another')
   })
 
   test('forgets a storm when it is over', () => {
@@ -116,7 +116,7 @@ describe('a rate of connections', () => {
     assert.deepEqual(waits(rate, 60_000, 5), [0, 0, 0, 0, 250])
   })
 
-  test('that is another from now on keeps nobody waiting for what was too fast before, and the same is no other', () => {
+  test('a changed limit makes no client wait for the rate of the old one, and an equal limit changes nothing', () => {
     const rate = new ConnectionRate(1)
     assert.deepEqual(waits(rate, 1_000, 3), [0, 1_000, 2_000])
     rate.change(1)
@@ -161,7 +161,7 @@ describe('a rate of connections', () => {
     ['its address may not connect any more', { accessRules: [rule('deny all')] }],
     ['it is no proxy that is believed', { proxyProtocol: { timeoutMs: 60_000, trusted: ['192.0.2.1'] } }],
   ] as const) {
-    test(`lets nobody in who waited when ${what}`, async (t) => {
+    test(`accepts no waiting client when ${what}`, async (t) => {
       const rate = new ConnectionRate(1)
       const asked = new Happenings<string>()
       rate.waitMsAt = () => {
@@ -178,7 +178,7 @@ describe('a rate of connections', () => {
     })
   }
 
-  test('lets nobody in who has left while it waited', async (t) => {
+  test('accepts no client that has disconnected while it waited', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => 5_000

@@ -9,7 +9,7 @@ import {
   usedSlots,
 } from '../../src/transports/index.ts'
 
-test('threads that share a budget take no more places than it has, whoever takes them', () => {
+test('threads that share a budget take no more slots than it has, whichever thread takes them', () => {
   const cells = createSharedSlots(3)
   const budgets = [0, 1, 2].map((own) => new ConnectionLimit(4, { places: { cells, own } }))
   const taken = budgets.flatMap((budget) => [budget.acquire(), budget.acquire()])
@@ -52,11 +52,11 @@ test('a place that the node does not have is not kept at the listener either', (
   assert.deepEqual([usedSlots(cells), listener.used, node.used], [1, 1, 1])
 })
 
-test('nobody is let in where no descriptor is left, whoever has taken it, and somebody is when one is free', () => {
+test('no client is accepted without a free descriptor, whatever uses it, and one is accepted when one is free', () => {
   const descriptorRoom = createDescriptorCounter()
   const [one, two] = [0, 1].map(() => new ConnectionLimit(5, { descriptorRoom }))
   const listener = new ConnectionLimit(5, { parent: two, refusal: 'listener-full' })
-  assert.deepEqual([one.acquire(), listener.acquire()], [undefined, undefined], 'nobody has counted yet')
+  assert.deepEqual([one.acquire(), listener.acquire()], [undefined, undefined], 'no client is counted yet')
   setFreeDescriptors(descriptorRoom, 1)
   assert.equal(listener.acquire(), undefined)
   assert.deepEqual(

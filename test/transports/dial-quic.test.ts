@@ -79,7 +79,7 @@ test('bytes go both ways over QUIC, and its end is heard', async (t) => {
 test('a certificate is believed for its name, by the authority that is given, and by no other', async (t) => {
   const { port, caFile, file } = await listen(t)
   await dialled(t, target('quic', port, 'localhost'), { tls: { caFile } })
-  const stranger = file('stranger.pem', new Authority('A stranger').certificate)
+  const stranger = file('stranger.pem', new Authority('Unknown authority').certificate)
   for (const tls of [{ caFile: stranger }, {}]) {
     const problem = await problemOf(target('quic', port, 'localhost'), { tls })
     assert.equal(problem.reason, 'tls', problem.message)
@@ -107,7 +107,7 @@ test('our own certificate is shown', async (t) => {
   assert.equal((await streams.next()).stream.credentials?.certificate?.commonName, 'bridge-1')
 })
 
-test('where nobody answers it is given up after the time', async (t) => {
+test('without a response the attempt ends by timeout', async (t) => {
   const socket = createSocket('udp4')
   await new Promise<void>((resolve) => {
     socket.bind(0, '127.0.0.1', resolve)

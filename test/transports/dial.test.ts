@@ -21,7 +21,7 @@ async function listen(t: TestContext): Promise<{ port: number; streams: Happenin
   return { port: listener.port, streams }
 }
 
-const unexpected = (): never => assert.fail('it was given up')
+const unexpected = (): never => assert.fail('it was aborted')
 
 /** Its port, and all of its sockets go with the test. */
 async function serve(t: TestContext, server: Server): Promise<number> {
@@ -57,7 +57,7 @@ test('bytes go both ways over TCP, and the end of one side is heard by the other
   assert.equal(await closed, undefined)
 })
 
-test('where nobody listens it is said so, with the address', async () => {
+test('a refused connection is reported, with the address', async () => {
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
   const { port: freePort } = free.address() as AddressInfo
@@ -68,7 +68,7 @@ test('where nobody listens it is said so, with the address', async () => {
   assert.match(problem.message, new RegExp(`^127\\.0\\.0\\.1:${freePort}: the connection is refused`))
 })
 
-test('neighbours on the link, where clouds keep credentials, are never asked', async () => {
+test('link-local addresses, where clouds keep credentials, are never connected to', async () => {
   for (const host of ['169.254.169.254', '::ffff:169.254.169.254', '0.0.0.0', 'fe80::1', 'fd00:ec2::254']) {
     for (const scheme of ['tcp', 'wss', 'quic'] as const) {
       assert.equal((await problemOf(target(scheme, 1883, host))).reason, 'address', `${scheme} ${host}`)
@@ -100,7 +100,7 @@ test('what the operator denies is not asked either, whatever name leads to it, u
   assert.equal((await problemOf(target('tcp', 9, '127.0.0.1'))).reason, 'unreachable')
 })
 
-test('who takes the connection and says nothing is given up after the time', async (t) => {
+test('a server that accepts the connection and sends nothing is abandoned after the timeout', async (t) => {
   const port = await serve(t, createServer())
   for (const scheme of ['tls', 'ws', 'wss'] as const) {
     const problem = await problemOf(target(scheme, port), { connectTimeoutMs: 50 })
@@ -108,7 +108,7 @@ test('who takes the connection and says nothing is given up after the time', asy
   }
 })
 
-test('what is given up is not heard of any more, and its socket is closed', async (t) => {
+test('an aborted attempt reports nothing any more, and its socket is closed', async (t) => {
   const server = createServer()
   const port = await serve(t, server)
   const arrived = once(server, 'connection') as Promise<[Socket]>
@@ -120,7 +120,7 @@ test('what is given up is not heard of any more, and its socket is closed', asyn
   await once(socket, 'close')
 })
 
-test('one that is given up at once never begins', async (t) => {
+test('an attempt that is aborted at once never starts', async (t) => {
   const { port } = await listen(t)
   for (const to of [target('tcp', port), target('tcp', port, '169.254.0.1'), target('quic', port)]) {
     dial(to, dialSettings(), { onOpen: unexpected, onProblem: unexpected }).abandon()
@@ -194,7 +194,7 @@ test('our own certificate is shown, with a key that has a password, and read aga
   assert.equal((await stage.streams.next()).credentials?.certificate?.commonName, 'bridge-2')
 })
 
-test('files that can not be used are named before anybody is asked', async (t) => {
+test('unusable files are reported before a connection is opened', async (t) => {
   const stage = await new TlsStage(t).listen()
   const empty = stage.write('empty.pem', '')
   const to = target('tls', stage.port)
@@ -306,7 +306,7 @@ test('WebSocket over TLS verifies as TLS does', async (t) => {
   const caFile = stage.path('ca.pem')
   const { stream, chunks } = await dialled(t, target('wss', listener.port), { tls: { caFile } })
   await expectEcho(stream, chunks, await streams.next())
-  const stranger = stage.write('stranger.pem', new Authority('A stranger').certificate)
+  const stranger = stage.write('stranger.pem', new Authority('Unknown authority').certificate)
   const problem = await problemOf(target('wss', listener.port), { tls: { caFile: stranger } })
   assert.equal(problem.reason, 'tls')
 })

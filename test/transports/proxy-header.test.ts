@@ -91,7 +91,7 @@ describe('a PROXY header', () => {
     ['version 2 too short for its addresses', header2('21', '11', tcp4.slice(0, 22))],
     ['version 2, IPv6 with the addresses of IPv4', header2('21', '21', tcp4)],
     ['[bad-input 13] a TLV longer than the header', header2('21', '11', `${tcp4}0100ff6d71`)],
-    ['[bad-input 13] a TLV that is cut off', header2('21', '11', `${tcp4}0100`)],
+    ['[bad-input 13] a truncated TLV', header2('21', '11', `${tcp4}0100`)],
     ['a header of 64 KiB, at its sixteenth byte', header2('21', '11', '', 65_535)],
   ]
   for (const [name, bytes] of bad) {

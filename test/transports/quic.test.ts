@@ -84,7 +84,7 @@ test('end sends what was written, and the connection is closed when the client h
   await client.ended
 })
 
-test('a client that does not let go of an ended connection is cut off after a while', async (t) => {
+test('a client that does not close an ended connection is closed by timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const stage = await openQuicStage(t)
   const { client, control, stream } = await stage.pair()
@@ -125,7 +125,7 @@ test('a write to a connection that is gone is answered all the same, so that the
   await writes(stream, 'much too late')
 })
 
-test('what comes while nobody reads is held, and is there in order when somebody reads again', async (t) => {
+test('received data is held while reading is paused, and is there in order when it resumes', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream, chunks } = await stage.pair()
   stream.pause()
@@ -148,7 +148,7 @@ test('what comes while nobody reads is held, and is there in order when somebody
   assert.equal(all.replace(publishQos0('beside'), ''), [...sent, publishQos0('marker')].join(''))
 })
 
-test('a client that goes while nobody reads is heard to the end, and has its place until then', async (t) => {
+test('a client that disconnects while reading is paused is read to the end, and has its slot until then', async (t) => {
   const limits = new ConnectionLimit(10)
   const stage = await openQuicStage(t, { limits, maxConnections: 2 })
   const [{ client, control, stream, chunks }, other] = [await stage.pair(), await stage.pair()]
@@ -174,7 +174,7 @@ test('a client that goes while nobody reads is heard to the end, and has its pla
   assert.equal(limits.used, 1)
 })
 
-test('a client that sends on and on while nobody reads is cut off, and its neighbour is not', async (t) => {
+test('a client that keeps sending while reading is paused is disconnected, and another client is not', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream } = await stage.pair()
   const neighbour = await stage.pair()
@@ -263,7 +263,7 @@ for (const [what, bytes] of [
   })
 }
 
-test('a packet that is too long is not gathered: its beginning is shown to whoever refuses it', async (t) => {
+test('a packet that is too long is not gathered: its first bytes reach the decoder that refuses it', async (t) => {
   const stage = await openQuicStage(t, { maxPacketBytes: 1_000 })
   const { control, chunks } = await stage.pair()
   control.send(String.fromCharCode(0x30, 0xff, 0xff, 0xff, 0x7f))
@@ -286,7 +286,7 @@ test('beginnings of packets on many streams do not add up to more than one packe
   assert.match(String(await end), /too many packets/)
 })
 
-test('of packets of somebody who is not let in no more than a megabyte is gathered', async (t) => {
+test('of packets of an unauthenticated client no more than a megabyte is gathered', async (t) => {
   const stage = await openQuicStage(t, { maxPacketBytes: 4_000_000 })
   // Of a PUBLISH of 3,000,000 bytes.
   const half = String.fromCharCode(0x30, 0xc0, 0x8d, 0xb7, 0x01) + 'x'.repeat(1_500_000)
@@ -304,7 +304,7 @@ test('of packets of somebody who is not let in no more than a megabyte is gather
   await gathered(chunks, pingRequest)
 })
 
-test('a client that opens no stream is sent away after a while', async (t) => {
+test('a client that opens no stream is disconnected by timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const stage = await openQuicStage(t, { streamTimeoutMs: 2_000 })
   const client = await stage.client()
@@ -322,7 +322,7 @@ test('a connection on which nothing is heard is over', async (t) => {
   await closed(stream)
 })
 
-test('one connection more than the listener may have is closed and told; then there is room again', async (t) => {
+test('one connection more than the limit of the listener is closed and reported; then a slot is free again', async (t) => {
   const limits = new ConnectionLimit(10)
   const stage = await openQuicStage(t, { maxConnections: 1, limits })
   const first = await stage.pair()
@@ -393,7 +393,7 @@ test('a client certificate is verified, and its fields are those of the stream',
   }
 })
 
-test('a client that has opened no stream is sent away with its listener, and does not hold the address', async (t) => {
+test('a client that has opened no stream is disconnected with its listener, and does not hold the address', async (t) => {
   const limits = new ConnectionLimit(1)
   const arrived = new Happenings<string>()
   limits.acquire = () => {
@@ -408,7 +408,7 @@ test('a client that has opened no stream is sent away with its listener, and doe
   await stage.listener.released?.()
 })
 
-test('a closed listener takes nobody in and leaves its open connections alone', async (t) => {
+test('a closed listener accepts no client and leaves its open connections alone', async (t) => {
   const stage = await openQuicStage(t)
   const { control, chunks } = await stage.pair()
   await stage.listener.close()

@@ -36,7 +36,7 @@ test('a certificate that stands in the list of its authority is refused, and oth
   assert.equal(refusalOf(plant.revoke(), seven), undefined)
 })
 
-test('an authority without a list stands for nobody, as does one whose list has run out', () => {
+test('an authority without a list verifies no certificate, nor does one whose list has expired', () => {
   assert.match(refusalOf(plant.revoke(), other) ?? '', /no list/)
   assert.equal(refusalOf(plant.revoke() + shop.revoke(), other), undefined)
   const list = plant.revokeUntil(new Date(nowMs + hourMs))
@@ -53,7 +53,7 @@ test('a list counts only when the authority whose it is has signed it', () => {
   assert.match(problemOf(plant.revoke(), shop.certificate), /not in cacertfile/)
 })
 
-test('a list with any byte of it changed is refused, and so is one that is cut off', () => {
+test('a list with any byte of it changed is refused, and so is a truncated one', () => {
   const der = Buffer.from(plant.revoke(seven ?? '').replace(/-----[^-]+-----/g, ''), 'base64')
   assert.equal(problemOf(asPem(der)), '')
   for (let at = 0; at < der.length; at += 1) {

@@ -95,7 +95,7 @@ test('answers are dealt out once each to the stream that asked, at any cuts behi
   )
 })
 
-test('a malformed packet is left to whoever decodes it', () => {
+test('a malformed packet is left to the decoder', () => {
   const routes = new AckStreams<number>()
   for (const bytes of [packet(0x32, Buffer.of(0)), packet(0x32, Buffer.of(0, 9, 1)), packet(0x82, Buffer.of(1))]) {
     assert.ok(routes.note(bytes, 1))

@@ -184,7 +184,7 @@ test('a stream that was paused ends as fast as any other', { timeout: 3_000 }, a
   assert.equal(await end, undefined)
 })
 
-test('a peer that does not let go of an ended stream is cut off after a while', { timeout: 3_000 }, async (t) => {
+test('a peer that does not close an ended stream is closed by timeout', { timeout: 3_000 }, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const door = await openDoor(t)
   const holding = connect({ port: door.listener.port, host: '127.0.0.1', allowHalfOpen: true })
@@ -225,7 +225,7 @@ test('a write whose peer vanishes is answered', async (t) => {
   await answered
 })
 
-test('one connection more than the listener may have is accepted, closed and counted; then there is room again', async (t) => {
+test('one connection more than the limit of the listener is accepted, closed and counted; then a slot is free again', async (t) => {
   const door = await openDoor(t, { limits: new ConnectionLimit(1, { refusal: 'listener-full' }) })
   const first = await door.client()
   const stream = await door.streams.next()
@@ -273,7 +273,7 @@ test('two listeners that agree to share a port both start', async (t) => {
   assert.equal(twin.listener.port, door.listener.port)
 })
 
-test('of a shared port every client comes in, wherever the kernel puts it, and nobody once it is closed', async (t) => {
+test('of a shared port every client is accepted, on whichever thread the kernel puts it, and none once it is closed', async (t) => {
   const door = await openDoor(t, { reusePort: true, limits: new ConnectionLimit(40, { refusal: 'listener-full' }) })
   await Promise.all(Array.from({ length: 40 }, () => door.client()))
   for (let i = 0; i < 40; i++) await door.streams.next()
@@ -286,7 +286,7 @@ test('of a shared port every client comes in, wherever the kernel puts it, and n
   }
 })
 
-test('a closed listener takes nobody in and leaves its open streams alone', async (t) => {
+test('a closed listener accepts no client and leaves its open streams alone', async (t) => {
   const door = await openDoor(t)
   const client = await door.client()
   const stream = await door.streams.next()

@@ -17,7 +17,7 @@ async function serialSeen(stage: TlsStage): Promise<string> {
 }
 
 describe('certificates that change', () => {
-  test('are shown to those who come, and nobody who is there notices', async (t) => {
+  test('are shown to new clients, and connected clients notice nothing', async (t) => {
     const stage = await new TlsStage(t).listen()
     const early = await stage.pairUp()
     assert.equal(early.client.getPeerCertificate().serialNumber, serialOf(server.certificate))
@@ -46,7 +46,7 @@ describe('certificates that change', () => {
     ['the file is half written', (s) => s.write('cert.pem', renewed.certificate.slice(0, 300)), /no whole PEM block/],
     ['the file is empty', (s) => s.write('cert.pem', ''), /no whole PEM block/],
     [
-      'the authorities are empty, which would believe nobody or everybody',
+      'the authorities are empty, which would accept no certificate or all',
       (s) => s.write('ca.pem', ''),
       /ca\.pem holds/,
     ],

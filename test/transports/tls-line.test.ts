@@ -194,15 +194,15 @@ describe('the time of a handshake', () => {
 })
 
 describe('a place at the gate', () => {
-  test('is lost by who dawdles while somebody waits, and by nobody else', async (t) => {
+  test('is lost by a slow client while another waits, and by no other client', async (t) => {
     const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
     await door.serve(20)
     const { raw } = await door.silent()
     await door.sweep(9)
-    assert.ok(!raw.destroyed, 'nobody waits')
+    assert.ok(!raw.destroyed, 'no client waits')
     const honest = await door.honest()
     await door.sweep()
-    assert.ok(raw.destroyed, 'somebody waits')
+    assert.ok(raw.destroyed, 'a client waits')
     await honest.isIn
   })
 
@@ -239,7 +239,7 @@ describe('a place at the gate', () => {
     assert.ok(raw.destroyed)
   })
 
-  test('is lost the later, where all have lost theirs and nobody has come through', async (t) => {
+  test('is lost later if all clients have lost theirs and none has completed its handshake', async (t) => {
     const door = await Door.open(t, { handshakeTimeoutMs: 30_000 })
     await door.serve(80)
     const [first, second, honest] = [await door.silent(), await door.dripping(), await door.honest()]
@@ -255,7 +255,7 @@ describe('a place at the gate', () => {
     await honest.isIn
   })
 
-  test('is lost no later, where somebody has come through in between', async (t) => {
+  test('is lost no later if a client has completed its handshake in between', async (t) => {
     const door = await Door.open(t, { handshakeTimeoutMs: 30_000, maxHandshakes: 2 })
     await door.serve(80)
     const first = await door.silent()
@@ -274,7 +274,7 @@ describe('a place at the gate', () => {
     assert.ok(third.raw.destroyed)
   })
 
-  test('goes to the next one where somebody has gone while it waited', async (t) => {
+  test('goes to the next client if one has disconnected while it waited', async (t) => {
     const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
     const first = await door.silent()
     door.gone()

@@ -53,7 +53,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       assert.notEqual(await stage.refusalOf(withKey(version)), '')
     })
 
-    test('that is wrong, or of nobody, is refused', async (t) => {
+    test('that is wrong, or of an unknown identity, is refused', async (t) => {
       const stage = await new TlsStage(t, keyOnly).listen()
       assert.notEqual(await stage.refusalOf(withKey(version, 'plant-7', hex.replace('00', '01'))), '')
       assert.notEqual(await stage.refusalOf(withKey(version, 'plant-8')), '')
@@ -84,7 +84,7 @@ test('a session that began with a key is not resumed without it', async (t) => {
   assert.notEqual(await stage.refusalOf({ ...withoutKey, session }), '')
 })
 
-test('an identity whose key was looked up and not used is nobody', async (t) => {
+test('an identity whose key was looked up and not used authenticates no client', async (t) => {
   // A suite of another hash than that of the key: TLS 1.3 then goes on with the certificate.
   const ciphers = 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256'
   const stage = await new TlsStage(t, { psk, ciphers }).listen()
@@ -95,7 +95,7 @@ test('an identity whose key was looked up and not used is nobody', async (t) => 
   assert.equal(owner.stream.credentials?.pskIdentity, 'plant-7')
 })
 
-test('beside a certificate an identity that nobody has is refused, as a wrong key is', async (t) => {
+test('beside a certificate an unknown identity is refused, as a wrong key is', async (t) => {
   const stage = await new TlsStage(t, { psk }).listen()
   for (const stranger of [withKey('TLSv1.3', 'plant-8'), withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))])
     assert.match(await stage.refusalOf({ ...stranger, ca: authority.certificate }), /binder does not verify/)

@@ -157,7 +157,7 @@ describe('a TLS listener', () => {
     await echoes(client, stream)
   })
 
-  test('that is closed has nobody left at its handshake, nor in line for one', async (t) => {
+  test('that is closed has no client left in its handshake, nor waiting for one', async (t) => {
     const rate = new ConnectionRate(undefined)
     const arrived = new Happenings<string>()
     rate.waitMsAt = () => {
@@ -228,7 +228,7 @@ describe('a client certificate', () => {
   const future = new Date(Date.now() + 86_400_000)
   const forged = new Authority('The test authority')
   const unbelieved: readonly (readonly [string, { certificate: string; key: string }, RegExp])[] = [
-    ['of an authority that nobody knows', strangers.issue('device-7'), /no authority in cacertfile has issued it/],
+    ['of an unknown authority', strangers.issue('device-7'), /no authority in cacertfile has issued it/],
     ['of an authority that has taken the name of ours', forged.issue('device-7'), /signature|no authority/],
     ['that has expired', authority.issue('device-7', { until: past }), /it has expired/],
     ['that is not valid yet', authority.issue('device-7', { from: future }), /it is not valid yet/],

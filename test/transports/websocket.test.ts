@@ -88,8 +88,8 @@ const malformed: [what: string, bytes: Buffer, code: number][] = [
   ['without a mask', frame({ opcode: opcodes.binary, payload: 'open', isMasked: false }), 1002],
   ['with a reserved bit', frame({ opcode: opcodes.binary, payload: 'x', reservedBits: 1 }), 1002],
   ['that says it is compressed', frame({ opcode: opcodes.binary, payload: 'x', reservedBits: 4 }), 1002],
-  ['with an opcode that nobody has', frame({ opcode: 3, payload: 'x' }), 1002],
-  ['with a control opcode that nobody has', frame({ opcode: 11, payload: 'x' }), 1002],
+  ['with an unknown opcode', frame({ opcode: 3, payload: 'x' }), 1002],
+  ['with an unknown control opcode', frame({ opcode: 11, payload: 'x' }), 1002],
   ['that continues nothing', frame({ opcode: continuation, payload: 'x' }), 1002],
   [
     'that begins a message within another',
@@ -105,7 +105,7 @@ const malformed: [what: string, bytes: Buffer, code: number][] = [
   ['that claims 2^53 bytes', frame({ opcode: opcodes.binary, claimedBytes: 2 ** 53 }), 1009],
 ]
 for (const [what, bytes, code] of malformed) {
-  test(`a frame ${what} ends the connection with ${code}, and its neighbour hears nothing of it`, async (t) => {
+  test(`a frame ${what} ends the connection with ${code}, and another client notices nothing`, async (t) => {
     const stage = await openWebSocketStage(t)
     const neighbour = await stage.pair()
     const { peer, stream } = await stage.pair()
@@ -124,7 +124,7 @@ for (const [what, bytes, code] of malformed) {
   })
 }
 
-test('[MQTT-6.0.0-1] [MQTT5-6.0.0-1] who sends text and does not answer the close frame is cut off after a second', async (t) => {
+test('[MQTT-6.0.0-1] [MQTT5-6.0.0-1] a client that sends text and does not answer the close frame is disconnected after a second', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer } = await stage.pair()
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -147,7 +147,7 @@ test('parts of a message that are too long together end the connection with 1009
   await end
 })
 
-test('of a message of somebody who is not let in no more than a megabyte is gathered', async (t) => {
+test('of a message of an unauthenticated client no more than a megabyte is gathered', async (t) => {
   const stage = await openWebSocketStage(t, { maxMessageBytes: 4_000_000 })
   const large = binary(Buffer.alloc(2_000_000))
   const stranger = await stage.pair()
@@ -188,7 +188,7 @@ test('what is gathered of a message is told, and no more when it is passed on', 
 
 // Well below the time after which a peer that holds on is cut off.
 test(
-  'who is ended in the midst of a large message has the last words and is cut off',
+  'a client that is disconnected in the midst of a large message gets DISCONNECT and is closed',
   { timeout: 3_000 },
   async (t) => {
     const stage = await openWebSocketStage(t)
@@ -257,7 +257,7 @@ for (const [what, opcode] of [
   ['pongs', pong],
   ['empty messages', opcodes.binary],
 ] as const) {
-  test(`a flood of ${what} is cut off, with few answers`, async (t) => {
+  test(`a flood of ${what} is closed, with few answers`, async (t) => {
     const stage = await openWebSocketStage(t)
     const { peer, stream } = await stage.pair()
     stream.onData = () => assert.fail('nothing of it is MQTT')
@@ -339,7 +339,7 @@ test('a stream that was paused ends as fast as any other', { timeout: 3_000 }, a
   assert.equal(await end, undefined)
 })
 
-test('a peer that does not answer the close frame is cut off after a while', { timeout: 3_000 }, async (t) => {
+test('a peer that does not answer the close frame is closed by timeout', { timeout: 3_000 }, async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
@@ -396,7 +396,7 @@ test('a write whose peer vanishes is answered', async (t) => {
   await answered
 })
 
-test('a request that is not complete in time is cut off, however slowly it trickles', { timeout: 3_000 }, async (t) => {
+test('a request that is not complete in time is closed, however slowly it trickles', { timeout: 3_000 }, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const stage = await openWebSocketStage(t, { upgradeTimeoutMs: 3_000 })
   const peers = [await stage.peer(), await stage.peer()]
@@ -412,7 +412,7 @@ test('a request that is not complete in time is cut off, however slowly it trick
   assert.equal(await chunks.next(), 'upgraded in time')
 })
 
-test('a refused client that does not let go is cut off', { timeout: 3_000 }, async (t) => {
+test('a refused client that does not close is closed by timeout', { timeout: 3_000 }, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const stage = await openWebSocketStage(t, { upgradeTimeoutMs: 1_000 })
   const client = connect({ port: stage.port, host: '127.0.0.1', allowHalfOpen: true })

@@ -94,7 +94,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
   return { listener, options, openGate, files, authority, budget: limits, streams, refusals, problems, peer }
 }
 
-test('bytes go both ways, and nobody has to show a certificate who is not asked for one', async (t) => {
+test('bytes go both ways, and a client needs no certificate if none is required', async (t) => {
   const stage = await openSecureStage(t)
   const peer = stage.peer()
   assert.match(await peer.request(upgradeRequest(path)), /^HTTP\/1\.1 101/)
@@ -132,7 +132,7 @@ test('a client certificate is verified as over plain TLS, and its fields are tho
   assert.equal(credentials?.certificate?.subject, 'CN=device-7,O=Plant')
 })
 
-test('without a certificate that is asked for, or with one of a stranger, there is no answer to any request', async (t) => {
+test('without a required certificate, or with one of an unknown authority, no request is answered', async (t) => {
   const stage = await openSecureStage(t, strict)
   const stranger = new Authority('elsewhere').issue('device-7')
   for (const shown of [{}, { cert: stranger.certificate, key: stranger.key }]) {
@@ -177,7 +177,7 @@ test('HTTP in the clear is not heard', async (t) => {
   assert.equal(stage.streams.left, 0)
 })
 
-test('a closed listener takes nobody in and leaves its open streams alone', async (t) => {
+test('a closed listener accepts no client and leaves its open streams alone', async (t) => {
   const stage = await openSecureStage(t)
   const peer = stage.peer()
   await peer.request(upgradeRequest(path))

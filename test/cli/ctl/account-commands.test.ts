@@ -5,7 +5,7 @@ import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
-test('whoever may read the data directory needs no password', async (t) => {
+test('a process that can read the data directory needs no password', async (t) => {
   const { dataDirectory } = await sharedBroker()
   const status = await runCtl(t, ['status', '--data', dataDirectory, '--json'])
   assert.deepEqual([status.code, status.errors], [0, ''])

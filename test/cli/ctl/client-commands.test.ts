@@ -6,7 +6,7 @@ import { ctlDone, ctlRefused } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
-test('clients are listed, by filters as well, shown and sent away', async (t) => {
+test('clients are listed, by filters as well, shown and disconnected', async (t) => {
   const broker = await sharedBroker()
   const anna = await connected(t, broker, 'phone-of-anna', 'anna')
   await connected(t, broker, 'phone-of-bert', 'bert')

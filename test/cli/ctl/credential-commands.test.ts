@@ -29,12 +29,12 @@ for (const [group, secret] of Object.entries(secrets)) {
   })
 }
 
-test('a name that can be nobody is nobody, and no mistake of the broker', async () => {
+test('an unknown name gives a clear error, and is no internal error of the broker', async () => {
   const broker = await sharedBroker()
   assert.match(await ctlRefused(broker, 1, ['scram', 'update', 'an\u0001na'], ['a-password']), /\(code 105\)/)
 })
 
-test('a password that was stored opens the door to the next client that shows it', async () => {
+test('a stored password lets the next client with it connect', async () => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['user', 'add', 'anna'], { lines: ['right'] })
   const at = `mqtt://127.0.0.1:${broker.port}`

@@ -31,7 +31,7 @@ test('an archive is made, listed, looked at, compared and carried out by name an
     return code === 0 ? output : `${code}: ${errors}`
   }
   const [, whole = ''] = /exported to (\S+)\.$/m.exec(await here('export', '--table-sets', 'banned')) ?? []
-  assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'whoever is on this machine is told where it is')
+  assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'a user of this machine is told where it is')
   const dry = await here('import', path, '--dry-run')
   assert.match(dry, /credentials: 1 new, 0 replaced, 0 as they were/)
   assert.match(dry, /Nothing has been changed\./)

@@ -55,7 +55,7 @@ test('programs get all of it as one document', () => {
   assert.deepEqual(JSON.parse(printed({ done: 'kicked' }, { asJson: true }).text), { done: 'kicked' })
 })
 
-test('what a stranger named cannot move the cursor, nor make a line of its own', () => {
+test('a name that a client chose cannot move the cursor, nor start a line', () => {
   const { text } = printed({ rows: [{ clientid: 'a\u001b[2J\nb\tc\u202e' }] })
   assert.equal(text, 'a\\u001b[2J\\u000ab\\u0009c\\u202e\n')
   const failure = { kind: 'refused', code: 112, status: 404, message: 'x\ny' } as const

@@ -57,7 +57,7 @@ for (const [what, words, hint] of [
   ['an unknown option', ['status', '--jsn'], /Did you mean --json\?/],
   ['a URL that is none', ['status', '--url', 'localhost:8081'], /give a URL like http:/],
   ['a name without a URL', ['status', '--username', 'admin'], /--url URL/],
-  ['a password for nobody', ['status', '--url', 'http://127.0.0.1:1', '--password-stdin'], /needs --username/],
+  ['a password without a user', ['status', '--url', 'http://127.0.0.1:1', '--password-stdin'], /needs --username/],
   [
     'a password that is not there',
     ['status', '--url', 'http://127.0.0.1:1', '--username', 'a', '--password-stdin'],

@@ -6,7 +6,7 @@ import { ctlDone, ctlRefused } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
-test('a rule is stored about a client, a user or everybody, and taken away', async () => {
+test('a rule for a client, a user or all clients is stored and deleted', async () => {
   const broker = await sharedBroker()
   for (const whose of [['--client', 'sensor'], ['--user', 'anna'], []]) {
     await ctlDone(broker, ['acl', 'add', 'deny', whose.length === 0 ? 'publish' : 'pub', 'secret/#', ...whose])
@@ -18,7 +18,7 @@ test('a rule is stored about a client, a user or everybody, and taken away', asy
   assert.match(await ctlRefused(broker, 2, ['acl', 'add', 'deny', 'read', 'a']), /pub, sub and pubsub/)
 })
 
-test('who is banned is sent away and kept out until that is taken back', async () => {
+test('a banned client is disconnected and refused until the ban is deleted', async () => {
   const broker = await sharedBroker()
   const at = `mqtt://127.0.0.1:${broker.port}`
   const client = await connectAsync(at, { clientId: 'pest', reconnectPeriod: 0 })

@@ -46,7 +46,7 @@ test('alarms are a list, which is empty where nothing is wrong', async () => {
   assert.deepEqual(JSON.parse(await ctlDone(broker, ['alarms', '--all', '--json'])), [])
 })
 
-test('listeners are listed and opened anew', async (t) => {
+test('listeners are listed and reopened', async (t) => {
   const broker = await sharedBroker()
   assert.match(
     await ctlDone(broker, ['listeners', 'list']),

@@ -32,7 +32,7 @@ describe('a link that is congested', () => {
 })
 
 describe('a shard that dies while its link is congested', () => {
-  test('stops nobody any more, nor when it is back', () => {
+  test('pauses no publisher any more, nor when it is back', () => {
     const cores = new SeveralCores()
     const reader = cores.client(1, 'reader')
     const author = cores.client(0, 'author')

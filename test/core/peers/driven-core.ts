@@ -143,7 +143,7 @@ export class DrivenCore {
       else if (question.kind === 'load-message') this.#messageLoads.push(question)
       else if (question.kind === 'may-connect')
         this.handle({ kind: 'connect-verdict', question: question.question, verdict: { allowed: true } })
-      else throw new Error(`nobody answers ${question.kind} here`)
+      else throw new Error(`no response to ${question.kind} here`)
     }
     this.#load()
     for (const { connection } of closing) this.#around.closed(connection)

@@ -186,7 +186,7 @@ describe('an exclusive subscription', () => {
       cores.settle()
       first.subscribe(filter)
       cores.settle()
-      assert.equal(first.subscribed.get(filter), undefined, 'nobody can say yet')
+      assert.equal(first.subscribed.get(filter), undefined, 'no shard can tell yet')
       if (how === 'goes') cores.cut(first)
       else cores.kill(place)
       cores.settle()
@@ -255,7 +255,7 @@ describe('an exclusive subscription', () => {
     assert.equal(second.subscribed.get(filter), taken)
   })
 
-  test('is kept from nobody by a client that may not have it, as long as it may not', () => {
+  test('is not reserved by a client without permission for it', () => {
     const keeper = ownerOf('door', 3)
     const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
     const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => ownerOf(name, 3) === third)

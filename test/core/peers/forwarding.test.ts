@@ -41,7 +41,7 @@ describe('a publication on one of three shards', () => {
     }
   }
 
-  test('goes to nobody who has unsubscribed, or whose session is over', () => {
+  test('reaches no client that has unsubscribed, and no session that has ended', () => {
     const cores = new SeveralCores()
     const [unsubscribing, leaving] = [cores.client(1, 'one'), cores.client(2, 'two')]
     const author = cores.client(0, 'author')
@@ -175,7 +175,7 @@ describe('an answer', () => {
     assert.equal(author.unfinishedCount, 0)
   })
 
-  test('waits for nobody where only clean sessions hear the message', () => {
+  test('waits for no commit if only clean sessions receive the message', () => {
     const cores = new SeveralCores()
     const one = cores.client(1, 'one')
     const author = cores.client(0, 'author')
@@ -188,7 +188,7 @@ describe('an answer', () => {
     assert.equal(author.answered.get('x'), 0)
   })
 
-  test('leaves in the order in which the messages came, whoever they wait for', () => {
+  test('is sent in the order of the messages, whatever each waits for', () => {
     const cores = new SeveralCores()
     const one = cores.client(1, 'one', stored)
     const author = cores.client(0, 'author')
@@ -315,7 +315,7 @@ describe('an answer', () => {
     }
   })
 
-  test('is 0x97 before anybody has heard the message, once the shard of the full session has said so', () => {
+  test('is 0x97 before any subscriber has the message, once the shard of the full session has said so', () => {
     const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
     const sleeper = cores.client(1, 'sleeper', stored)
     const awake = cores.client(2, 'awake')

@@ -8,7 +8,7 @@ import { SeveralCores } from './several-cores.ts'
 const filters = Array.from({ length: 1_500 }, (_, index) => `many/${index}`)
 const shared = '$share/group/work'
 
-for (const how of ['goes', 'begins anew'] as const) {
+for (const how of ['goes', 'starts a new session'] as const) {
   describe(`a client with thousands of subscriptions that ${how}`, () => {
     test('has its part in shared subscriptions no more, while the rest is taken out', () => {
       for (const publishes of [0, 1, 2]) {
@@ -22,7 +22,7 @@ for (const how of ['goes', 'begins anew'] as const) {
         cores.settle()
         leaving.disconnect()
         cores.sayAll(leaving)
-        if (how === 'begins anew') {
+        if (how === 'starts a new session') {
           leaving.cleanStart = true
           cores.connect(leaving)
           cores.sayAll(leaving)
@@ -46,7 +46,7 @@ test('the end of thousands of subscriptions is told to the others to the last fi
   cores.settle()
   leaving.disconnect()
   cores.settle()
-  for (const filter of filters) author.publish(filter, 'to nobody')
+  for (const filter of filters) author.publish(filter, 'to no session')
   cores.sayAll(author)
   assert.deepEqual(cores.underWay(1, 0), [])
 })

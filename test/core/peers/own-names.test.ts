@@ -138,7 +138,7 @@ test('the operator is answered when the other shard has it on disk, also if that
   assert.deepEqual(answer(), { done: true, matched: 1 })
 })
 
-test('the operator is refused what a full session of another shard has no room for, and that is not remembered', () => {
+test('a publication of an administrator is refused if a full session of another shard has no space for it, and that is not remembered', () => {
   const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
   const listener = cores.client(1, 'listener', stored)
   const author = cores.client(0, 'author')

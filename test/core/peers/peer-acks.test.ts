@@ -17,7 +17,7 @@ test('what was passed on waits for the shard that it went to, and what came behi
   assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 2, refused: undefined, uncommitted: [1] })
   assert.equal(confirmations.take(), undefined)
   confirmations.refuse(1, reasonCodes.quotaExceeded)
-  assert.equal(confirmations.take(), undefined, 'nobody is told of it before it is over')
+  assert.equal(confirmations.take(), undefined, 'it is reported only when complete')
   passedOn.arrive()
   assert.deepEqual(confirmations.take(), {
     kind: 'committed',

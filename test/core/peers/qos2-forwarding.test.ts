@@ -66,7 +66,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     nothingIsOpen(cores)
   })
 
-  test('reaches a member after all where that shard dies before it has sent it, and nobody is left where it goes', () => {
+  test('reaches another member if that shard fails before it has sent it, and a shard without members gets none', () => {
     const cores = new SeveralCores()
     const first = reader(cores, 1, 'first', group)
     const publisher = author(cores, 0)
@@ -124,7 +124,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
         cores.letGo(from, to)
       }
       cores.settle()
-      assert.equal(new Set(staying.payloads).size, staying.payloads.length, 'nobody has heard twice')
+      assert.equal(new Set(staying.payloads).size, staying.payloads.length, 'no subscriber has a duplicate')
       assert.equal(staying.payloads.length, 10)
       assert.equal(publisher.unfinishedCount, 0)
       nothingIsOpen(cores)
@@ -157,7 +157,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     assert.deepEqual([publisher.answered.get('x'), publisher.unfinishedCount], [0, 1], 'the release is under way')
     restart(cores, 1)
     cores.settle()
-    assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not forgotten it, as far as anybody knows')
+    assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not deleted it, as far as the peers know')
     cores.letGo(2, 1)
     cores.settle()
     assert.equal(publisher.unfinishedCount, 0)
@@ -243,7 +243,7 @@ describe('QoS 2 that is never released', () => {
 
 describe('QoS 2 that one shard refuses and others have taken', () => {
   for (const comesAgain of ['before', 'after'] as const) {
-    test(`is refused, and given to nobody again, where its client comes again ${comesAgain} the refusal`, () => {
+    test(`is refused, and redelivered to no member, when its client reconnects ${comesAgain} the refusal`, () => {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
       const full = reader(cores, 1, 'full', 'a')
       const awake = reader(cores, 2, 'awake', 'a', {})

@@ -306,7 +306,7 @@ describe('the shard that keeps what a topic remembers', () => {
   })
 })
 
-describe('somebody who subscribes while others publish to a topic that remembers', () => {
+describe('a client that subscribes while others publish retained messages', () => {
   test('hears the last message, none twice, and none behind a newer one', () => {
     for (let seed = 1; seed <= seeds; seed++) {
       const cores = new SeveralCores({ seed, settings: { maxRetainedBytesInMemory: seed % 2 === 0 ? 0 : 4_096 } })

@@ -87,7 +87,7 @@ describe('QoS 1 of a shared subscription', () => {
     assert.deepEqual(heardBy(heir), all)
   })
 
-  test('of a session that ends is counted where nobody else may have it', () => {
+  test('of a session that ends is counted if no other member may have it', () => {
     const stage = company()
     const one = stage.member(1, 'one', slow)
     one.acknowledges = false
@@ -102,7 +102,7 @@ describe('QoS 1 of a shared subscription', () => {
     )
   })
 
-  test('that nobody may have is no concern of its publisher', () => {
+  test('that no member may have does not concern its publisher', () => {
     const stage = company()
     deny(stage, stage.member(2, 'denied', stored))
     publishAll(stage)

@@ -159,7 +159,7 @@ describe('a shared subscription with members on several shards', () => {
     const { author } = publishMany(cores, 0, 10, 1)
     cores.letGo(1, 0)
     cores.settle()
-    assert.notEqual(author.unfinishedCount, 0, 'nobody has said that it is safe')
+    assert.notEqual(author.unfinishedCount, 0, 'no commit is confirmed')
     cores.letGo(2, 1)
     cores.settle()
     assert.equal(author.unfinishedCount, 0)
@@ -199,7 +199,7 @@ describe('a shared subscription with members on several shards', () => {
     )
   })
 
-  test('ends a message that nobody may have, and does not pass it round for ever', () => {
+  test('drops a message that no member may have, and does not pass it round for ever', () => {
     const cores = new SeveralCores()
     const members = [1, 2].map((shard) => member(cores, shard, `m${shard}-`, stored))
     cores.hold(1, 0)
@@ -263,7 +263,7 @@ describe('a shared subscription while clients and shards come and go', () => {
       const heard = new Set(heardByAll(members))
       assert.equal(author.unfinishedCount, 0, `seed ${seed}: not everything was answered`)
       for (const [payload, reason] of author.answered)
-        if (reason === 0) assert.ok(heard.has(payload), `seed ${seed}: nobody has ${payload}`)
+        if (reason === 0) assert.ok(heard.has(payload), `seed ${seed}: no member has ${payload}`)
     }
   })
 })

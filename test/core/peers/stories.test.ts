@@ -127,7 +127,7 @@ function assertInOrder(reader: PacketClient, author: string, qos: string): void 
 
 describe('whatever happens, the stored sessions of all shards hear what was promised, and QoS 2 once', () => {
   const stories = [
-    { name: 'nobody dies', single: 0, all: 0 },
+    { name: 'no shard fails', single: 0, all: 0 },
     { name: 'shards die and come back', single: 0.05, all: 0 },
     { name: 'the whole node dies', single: 0, all: 0.03 },
     { name: 'shards die, and the whole node', single: 0.04, all: 0.02 },

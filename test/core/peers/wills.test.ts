@@ -92,7 +92,7 @@ test('a shard that dies while its will is on the way publishes it to the others 
   assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
 })
 
-test('what every shard has on disk is published to nobody again', () => {
+test('a message that every shard has on disk is not published again', () => {
   const told = scene()
   told.cores.cut(told.author)
   told.cores.settle()

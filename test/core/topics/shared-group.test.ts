@@ -37,7 +37,7 @@ test('a member that is not eligible is passed over and keeps its place', () => {
   assert.deepEqual(picks(group, 3), [0, 1, 2])
 })
 
-test('nobody is picked where nobody is eligible or nobody is there', () => {
+test('no member is chosen if none is eligible or the group is empty', () => {
   assert.deepEqual(
     picks(groupOf(0, 1), 2, () => false),
     [undefined, undefined],
@@ -45,7 +45,7 @@ test('nobody is picked where nobody is eligible or nobody is there', () => {
   assert.deepEqual(picks(groupOf(), 1), [undefined])
 })
 
-test('a newcomer comes last in the round, and whoever leaves costs nobody a turn', () => {
+test('a new member comes last in the round, and a member that leaves costs no other member a turn', () => {
   const group = groupOf(0, 1, 2)
   assert.deepEqual(picks(group, 1), [0])
   group.add(workers[3], optionsOf({}))

@@ -275,7 +275,7 @@ test('topics without subscribers share one plan', () => {
   assert.equal(routes.planFor(topicOf('b')), routes.planFor(topicOf('c/d')))
 })
 
-test('a topic that another broker has planned is planned anew', () => {
+test('a topic that another broker has planned is planned again', () => {
   const topic = topicOf('a/b')
   routesOf(['a/b', one, {}]).planFor(topic)
   const successor = routesOf(['a/b', two, {}])
@@ -285,7 +285,7 @@ test('a topic that another broker has planned is planned anew', () => {
   )
 })
 
-test('every filter that matches a topic is noticed by its watch, whoever else watches', () => {
+test('every filter that matches a topic is noticed by its watch, whatever else is watched', () => {
   fc.assert(
     fc.property(topicNames, generalizations, fc.array(topicNames), (name, how, others) => {
       const filter = generalized(name, { ...how, isShared: false })

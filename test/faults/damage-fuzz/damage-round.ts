@@ -88,9 +88,9 @@ function look(
   if (restored > 0 && alarms.length === 0) faults.push(`${restored} records are old, without an alarm`)
   const recovered = [...served.values()].filter(isRecovered)
   if (recovered.length > 0 && !alarms.some((text) => text.startsWith('sessions-recovered')))
-    faults.push('nobody is told of recovered sessions')
+    faults.push('recovered sessions are not reported')
   if (exported.size > 0 && !alarms.some((text) => text.startsWith('messages-exported')))
-    faults.push('nobody is told of the export')
+    faults.push('the export is not reported')
   for (const record of served.values()) {
     if (record.kind !== 'queued' && record.kind !== 'subscription') continue
     if (!served.has(`session ${record.clientId}`)) faults.push(`${nameOf(record)} belongs to no session`)

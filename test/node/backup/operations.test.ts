@@ -71,24 +71,27 @@ test('one node with all operations on it', async (t) => {
     assert.deepEqual([verified.product, verified.format, verified.counts['bans']], ['godwit', 1, 2])
   })
 
-  await t.test('whoever may not manage accounts neither exports, downloads, imports nor compares them', async () => {
-    const whole = fileOf(await backup.export(operator, everything))
-    assert.deepEqual(refusalIn(await backup.read(key, whole.filename))[0], 'FORBIDDEN')
-    const [symbol, message] = refusalIn(await backup.import(key, wish(whole.filename)))
-    assert.equal(symbol, 'FORBIDDEN')
-    assert.match(message, /dashboard_users, api_keys/)
-    await put(one, archiveOf({ 'cluster.hocon': 'http_server.password = mine' }))
-    const own = { ...wish(crafted), parts: ['configuration'] }
-    assert.match(refusalIn(await backup.import(key, own))[1], /holds http_server/)
-    const part = fileOf(await backup.export(key, everything))
-    const read = await backup.read(key, part.filename)
-    assert.ok('content' in read)
-    assert.equal((await buffer(read.content)).length, part.bytes)
-    const verified = await backup.verify(operator, part.filename)
-    assert.ok('counts' in verified)
-    assert.equal(verified.counts['accounts'], undefined)
-    assert.equal(verified.counts['rules'], 2)
-  })
+  await t.test(
+    'an administrator without the right to manage accounts neither exports, downloads, imports nor compares them',
+    async () => {
+      const whole = fileOf(await backup.export(operator, everything))
+      assert.deepEqual(refusalIn(await backup.read(key, whole.filename))[0], 'FORBIDDEN')
+      const [symbol, message] = refusalIn(await backup.import(key, wish(whole.filename)))
+      assert.equal(symbol, 'FORBIDDEN')
+      assert.match(message, /dashboard_users, api_keys/)
+      await put(one, archiveOf({ 'cluster.hocon': 'http_server.password = mine' }))
+      const own = { ...wish(crafted), parts: ['configuration'] }
+      assert.match(refusalIn(await backup.import(key, own))[1], /holds http_server/)
+      const part = fileOf(await backup.export(key, everything))
+      const read = await backup.read(key, part.filename)
+      assert.ok('content' in read)
+      assert.equal((await buffer(read.content)).length, part.bytes)
+      const verified = await backup.verify(operator, part.filename)
+      assert.ok('counts' in verified)
+      assert.equal(verified.counts['accounts'], undefined)
+      assert.equal(verified.counts['rules'], 2)
+    },
+  )
 
   await t.test('a well-known password in an archive is not restored where this broker is hardened', async () => {
     for (const [password, isRestored] of [

@@ -74,7 +74,7 @@ describe('events of clients', () => {
     world.client('anew', { cleanStart: true }).connect()
     assert.deepEqual(
       outputsOf('out').map(({ clientid, reason }) => `${String(clientid)} ${String(reason)}`),
-      ['lost tcp_closed', 'silent keepalive_timeout', 'kicked kicked', 'twice takenover', 'anew discarded'],
+      ['lost tcp_closed', 'silent keepalive_timeout', 'kicked kicked', 'twice takenover', 'new session discarded'],
     )
   })
 

@@ -55,7 +55,7 @@ function countedWorld(shards: number, topics: readonly string[]) {
 }
 
 for (const shards of [1, 3]) {
-  test(`messages in and out are counted by their QoS, and those that nobody gets (${shards} shards)`, (t) => {
+  test(`messages in and out are counted by their QoS, and those without subscribers (${shards} shards)`, (t) => {
     const { world, all, counts } = countedWorld(shards, ['a/b', 'quiet'])
     t.after(() => all.forEach((metrics) => metrics.stop()))
     const names = ['one', 'two', 'three', 'four']

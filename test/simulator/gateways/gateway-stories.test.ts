@@ -25,7 +25,7 @@ describe('over a network that loses datagrams every promise is kept', () => {
   }
 })
 
-describe('a story of a gateway', () => {
+describe('a scenario of a gateway', () => {
   for (const [protocol, run] of Object.entries(gatewayStories)) {
     test(`is the same each time it is told (${protocol})`, () => {
       const [once, again, another] = [7, 7, 8].map((seed) => run(seed, { isTold: true }).story.join('\n'))

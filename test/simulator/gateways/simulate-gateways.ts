@@ -32,6 +32,6 @@ for (const [name, run] of stories) {
   }
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
   console.log(
-    `${name}: ${count} stories from seed ${from} on, ${delivered} messages, ${lost} datagrams lost, ${failed} failed, ${seconds} s`,
+    `${name}: ${count} scenarios from seed ${from} on, ${delivered} messages, ${lost} datagrams lost, ${failed} failed, ${seconds} s`,
   )
 }

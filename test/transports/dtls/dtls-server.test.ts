@@ -8,7 +8,7 @@ import { identity, keyCredentials } from './dtls-socket-stage.ts'
 
 const peer = { address: '192.0.2.1', port: 1_000 }
 
-test('[F7] a stranger gets a cookie, no larger than three times what it sent, and takes no memory', () => {
+test('[F7] an unauthenticated client gets a cookie, no larger than three times what it sent, and takes no memory', () => {
   const world = new DtlsWorld()
   const client = world.client()
   client.start()
@@ -34,7 +34,7 @@ test('[F7] a cookie counts at the address that it was sent to, and for two minut
   assert.equal(world.sent.length, 3)
 })
 
-test('[F8] strangers are answered as often as the limit allows', () => {
+test('[F8] unauthenticated clients are answered as often as the limit allows', () => {
   const world = new DtlsWorld()
   world.answersLeft = 2
   const client = world.client()
