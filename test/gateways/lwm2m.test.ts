@@ -79,6 +79,14 @@ describe('[F5] registration', () => {
     })
   }
 
+  for (const version of ['1', '1.0', '1.1']) {
+    test(`with the version ${version} is told with it`, () => {
+      const stage = new Lwm2mStage()
+      stage.registered(stage.device(), `ep=dev&lt=300&lwm2m=${version}`)
+      assert.equal(stage.told()['lwm2m'], version)
+    })
+  }
+
   test('that the broker refuses is 4.01, and bootstrap is 4.04', () => {
     const stage = new Lwm2mStage()
     const device = stage.device()
@@ -232,6 +240,21 @@ describe('[F5] a command', () => {
       'create',
       { msgType: 'create', data: { basePath: '/5', content: [{ path: '/5/0/1', type: 'String', value: 'u' }] } },
       '0.02 /5  format=11542 0300c10175',
+    ],
+    [
+      'create with relative paths',
+      { msgType: 'create', data: { basePath: '/5', content: [{ path: '/0/1', type: 'String', value: 'u' }] } },
+      '0.02 /5  format=11542 0300c10175',
+    ],
+    [
+      'write with a relative path that begins with a slash',
+      { msgType: 'write', data: { basePath: '/3/0/', content: [{ path: '/14', type: 'String', value: 'x' }] } },
+      '0.02 /3/0  format=11542 c10e78',
+    ],
+    [
+      'create without resources',
+      { msgType: 'create', data: { basePath: '/5', content: [] } },
+      '0.02 /5  format=11542 ',
     ],
     ['read with a query', { msgType: 'read', data: { path: '/3/0?a=1&b' } }, '0.01 /3/0 a=1&b  '],
   ] as const) {

@@ -347,6 +347,26 @@ describe('[F3] unauthenticated clients', () => {
     assert.deepEqual(stage.taken(), ['0218'])
   })
 
+  test('that say DISCONNECT, or PINGREQ with an id that does not sleep here, are answered each time', () => {
+    const stage = new Stage()
+    stage.receive(0x16)
+    assert.deepEqual(stage.taken(), ['0218'])
+    stage.receive(0x18)
+    stage.receive(0x16, 'ghost')
+    stage.receive(0x0a, 0, 0, 0, 1, 'a')
+    assert.deepEqual(stage.taken(), ['0218', '0218'])
+    for (let count = 0; count < 100; count++) stage.receive(0x18)
+    assert.ok(stage.taken().length <= 10)
+  })
+
+  test('a client that pings with the id of another is told to connect, and its own state stays', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x16, 'other')
+    stage.receive(0x16, 'dev')
+    assert.deepEqual(stage.taken(), ['0218', '0217'])
+  })
+
   test('get 10 answers to SEARCHGW per second', () => {
     const stage = new Stage()
     for (let count = 0; count < 100; count++) stage.receive(0x01, 0)

@@ -95,6 +95,12 @@ test('[F2] listeners are added, changed and removed while the gateway runs', asy
   assert.deepEqual([added.json.id, added.json.running, added.json.max_connections], ['mqttsn:udp:plant', true, 10])
   const again = await broker.ask('/api/v5/gateways/mqttsn/listeners', { method: 'POST', body })
   assert.deepEqual([again.status, again.json.reason], [400, 'BAD_REQUEST'])
+  const taken = await broker.ask('/api/v5/gateways/mqttsn/listeners', {
+    method: 'POST',
+    body: { ...body, name: 'third' },
+  })
+  assert.deepEqual([taken.status, taken.json.reason], [400, 'BAD_REQUEST'])
+  assert.match(taken.text, /gateway\.mqttsn\.listeners\.udp\.third\.bind: .* gateway\.mqttsn\.listeners\.udp\.plant/)
   const device = await SnDevice.at(t, other)
   await device.connected('meter-1')
   const changed = await broker.ask('/api/v5/gateways/mqttsn/listeners/mqttsn:udp:plant', {
@@ -145,7 +151,7 @@ test('[F2] a client of CoAP answers a request of the API; one that does not is t
 test('[F2] a device of LwM2M is read, written and observed over the API, and found by its endpoint and lifetime', async (t) => {
   const { broker, port } = await brokerWith(t, 'lwm2m')
   const client = await UdpCoapDevice.at(t, port)
-  client.device.request(post, 'rd', 'ep=meter&lt=300&lwm2m=1.1', '</3/0>')
+  client.device.request(post, 'rd', 'ep=meter&lt=70000&lwm2m=1.1', '</3/0>')
   assert.equal((await client.next()).code, '2.01')
   const base = '/api/v5/gateways/lwm2m/clients/meter'
   const lookup = async (query: string) => (await broker.ask(`${base}/lookup?${query}`)).json.data
@@ -174,7 +180,9 @@ test('[F2] a device of LwM2M is read, written and observed over the API, and fou
   assert.equal((await broker.ask('/api/v5/gateways/lwm2m/clients/x/read?path=/3', { method: 'POST' })).status, 404)
   const count = async (query: string) =>
     (await broker.ask(`/api/v5/gateways/lwm2m/clients?${query}`)).json.meta.count as number
-  assert.equal(await count('endpoint_name=meter&lifetime=300'), 1)
-  assert.equal(await count('like_endpoint_name=ete&gte_lifetime=300&lte_lifetime=300'), 1)
-  assert.equal(await count('gte_lifetime=301'), 0)
+  assert.equal(await count('endpoint_name=meter&lifetime=70000'), 1)
+  assert.equal(await count('like_endpoint_name=ete&gte_lifetime=300&lte_lifetime=70000'), 1)
+  assert.equal(await count('gte_lifetime=70001'), 0)
+  const shown = (await broker.ask(base)).json
+  assert.deepEqual([shown.lifetime, shown.keepalive], [70_000, 70_000], '[F1] keepalive is the lifetime')
 })

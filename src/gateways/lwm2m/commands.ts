@@ -114,14 +114,21 @@ function tlvOf(content: unknown, base: ObjectPath, method: number): Part | strin
   for (const entry of content as readonly unknown[]) {
     if (!isFields(entry) || typeof entry['path'] !== 'string') return 'an entry of content has no path'
     const { path: text, type, value } = entry
-    const own = parsePath(text.startsWith('/') ? text : `${textOfPath(base)}/${text}`)
-    const isBelow = own !== undefined && base.every((id, at) => own[at] === id)
-    if (own === undefined || own.length < 3 || !isBelow) return `${text} is no resource of ${textOfPath(base)}`
+    const own = resourceBelow(base, text)
+    if (own === undefined) return `${text} is no resource of ${textOfPath(base)}`
     const bytes = typeof type === 'string' ? bytesOfValue(value, type) : undefined
     if (bytes === undefined) return `the value of ${text} is no ${String(type)}`
     resources.push({ path: own, bytes })
   }
   return { method, options: [uintOption(options.contentFormat, formats.tlv)], payload: encodeTlv(base, resources) }
+}
+
+/** Paths are whole, or relative to the base, with or without a slash. Undefined: it is no resource there. */
+function resourceBelow(base: ObjectPath, text: string): ObjectPath | undefined {
+  const relative = `${textOfPath(base)}${text.startsWith('/') ? '' : '/'}${text}`
+  return [text.startsWith('/') ? text : relative, relative]
+    .map(parsePath)
+    .find((own) => own !== undefined && own.length >= 3 && base.every((id, at) => own[at] === id))
 }
 
 /** `body`: of all blocks. */

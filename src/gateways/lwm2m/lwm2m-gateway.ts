@@ -42,7 +42,8 @@ const defaultLifetimeSeconds = 86_400
 const maxBodyBytes = 65_536
 const maxBlockBytes = 1_024
 const maxEndpointNameBytes = 512
-const versions: Readonly<Record<string, string>> = { '1': '1.0', '1.0': '1.0', '1.1': '1.1' }
+const versions: ReadonlySet<string> = new Set(['1', '1.0', '1.1'])
+const defaultVersion = '1.0'
 
 interface Exchange {
   readonly request: CoapMessage
@@ -221,8 +222,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   #register(exchange: Exchange, query: ReadonlyMap<string, string>): void {
     const { peer } = exchange
     const endpointName = query.get('ep') ?? ''
-    const version = versions[query.get('lwm2m') ?? '1.0']
-    if (version === undefined) return this.#refuse(exchange, code(4, 12))
+    const version = query.get('lwm2m') ?? defaultVersion
+    if (!versions.has(version)) return this.#refuse(exchange, code(4, 12))
     const lifetimeSeconds = this.#lifetimeIn(query, defaultLifetimeSeconds)
     const objects = this.#objectsIn(exchange)
     if (objects === 'answered') return

@@ -9,7 +9,7 @@ export interface Registration {
   readonly username: string
   readonly password: string | undefined
   readonly lifetimeSeconds: number
-  /** `1.0`, `1.1` */
+  /** As given: `1`, `1.0`, `1.1`. */
   readonly version: string
   /** As given: `UQ`. */
   readonly binding: string | undefined

@@ -83,7 +83,9 @@ export class MqttSnGateway implements DatagramGateway {
     if (request.type === 'searchgw') return this.#answerSearch(peer)
     if (request.type === 'publish' && request.flags.qos === -1) return this.#publishConnectionless(request, peer)
     const known = this.#byPeer.get(peer.key)
-    if (known !== undefined) known.client.handle(request)
+    const isOfAnother =
+      request.type === 'pingreq' && (request.clientId ?? known?.client.clientId) !== known?.client.clientId
+    if (known !== undefined && !isOfAnother) known.client.handle(request)
     else this.#handleStranger(request, peer)
   }
 
@@ -142,14 +144,18 @@ export class MqttSnGateway implements DatagramGateway {
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
+    // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have an answer of their own.
+    const isAsked = request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
+    if ((isAsked || this.#isStrangerDue(peer)) && this.#mayAnswer(peer)) this.#send(writeBare('disconnect'), peer)
+  }
+
+  #isStrangerDue({ address }: Peer): boolean {
     const nowMs = this.#dependencies.nowMs()
-    const toldAtMs = this.#toldAtMs.get(peer.address)
-    if (toldAtMs !== undefined && nowMs - toldAtMs < strangerPauseMs) return
-    if (!this.#mayAnswer(peer)) return
-    this.#toldAtMs.delete(peer.address)
+    if (nowMs - (this.#toldAtMs.get(address) ?? -Infinity) < strangerPauseMs) return false
+    this.#toldAtMs.delete(address)
     if (this.#toldAtMs.size >= maxStrangers) forgetFirst(this.#toldAtMs)
-    this.#toldAtMs.set(peer.address, nowMs)
-    this.#send(writeBare('disconnect'), peer)
+    this.#toldAtMs.set(address, nowMs)
+    return true
   }
 
   #connect(request: SnRequest & { type: 'connect' }, peer: Peer): void {

@@ -19,7 +19,8 @@ export function clientRecord(client: ClientView, node: string): ClientRecord {
     conn_state: isConnected ? 'connected' : 'disconnected',
     connected: isConnected,
     ...gatewayFields(client),
-    keepalive: client.keepAliveSeconds,
+    // That of a device of LwM2M is its lifetime, which may be longer and change.
+    keepalive: client.gatewayClient?.lifetimeSeconds ?? client.keepAliveSeconds,
     clean_start: client.cleanStart,
     recv_msg: client.receivedMessages,
     send_msg: client.sentMessages,

@@ -73,6 +73,11 @@ export class GatewayPlanner {
       const { kind, name } = source.socket
       const key = `gateway.${source.type}.listeners.${kind}.${name}`
       if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
+      const taker = plan.find(({ listener }) => isSameSocket(listener, { kind, ...place }))
+      if (taker !== undefined)
+        return {
+          problem: `${key}.bind: ${place.host}:${place.port} is that of ${settingOf(taker)}; choose another one`,
+        }
       const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
       if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
       const assignment = known ?? this.#assign(source, place, authentication.own)
@@ -175,6 +180,20 @@ async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<
     }
   }
   return { problem }
+}
+
+type Socket = Place & Pick<GatewayAssignment['listener'], 'kind'>
+
+/** Sockets of several shards share their port, so the system does not refuse a second listener there. */
+function isSameSocket(one: Socket, other: Socket): boolean {
+  const isDatagram = ({ kind }: Socket): boolean => kind === 'udp' || kind === 'dtls'
+  const isAnywhere = ({ host }: Socket): boolean => host === '0.0.0.0' || host === '::'
+  const overlaps = one.host === other.host || isAnywhere(one) || isAnywhere(other)
+  return one.port === other.port && isDatagram(one) === isDatagram(other) && overlaps
+}
+
+function settingOf({ type, listener: { kind, name } }: GatewayAssignment): string {
+  return `gateway.${type}.listeners.${kind}.${name}`
 }
 
 export interface GatewayConfigOptions {
