@@ -70,11 +70,11 @@ describe('events of clients', () => {
     world.command({ name: 'kick', clientId: 'kicked' })
     world.connect('twice', { cleanStart: false })
     world.client('twice', { cleanStart: false }).connect()
-    world.connect('anew', { cleanStart: false })
-    world.client('anew', { cleanStart: true }).connect()
+    world.connect('fresh', { cleanStart: false })
+    world.client('fresh', { cleanStart: true }).connect()
     assert.deepEqual(
       outputsOf('out').map(({ clientid, reason }) => `${String(clientid)} ${String(reason)}`),
-      ['lost tcp_closed', 'silent keepalive_timeout', 'kicked kicked', 'twice takenover', 'new session discarded'],
+      ['lost tcp_closed', 'silent keepalive_timeout', 'kicked kicked', 'twice takenover', 'fresh discarded'],
     )
   })
 
