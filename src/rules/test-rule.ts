@@ -10,9 +10,9 @@ import { encodeJson } from './values/json-encode.ts'
 import { getKey, isMap, isArray, type MapBuilder, type RuleMap, type RuleValue } from './values/value.ts'
 
 export type RuleTestResult =
-  /** SELECT gives a map, FOREACH an array. */
+  /** SELECT gives a map, FOREACH an array, which is empty if there are no items. */
   | { readonly outcome: 'passed'; readonly output: RuleMap | readonly RuleMap[] }
-  /** The topic or event is not one of FROM, WHERE is not true, or there are no items. */
+  /** The topic or event is not one of FROM, or WHERE is not true. */
   | { readonly outcome: 'no-match' }
   | { readonly outcome: 'failed'; readonly error: RuleError }
 
@@ -29,7 +29,7 @@ export function testRule(sql: string, context: RuleMap, host: HostFunctions): Ru
   if (!rule.sources.some((source) => takesEvent(source, sample.fields.event, topic))) return { outcome: 'no-match' }
   const result = rule.evaluate(sample, host)
   if (result.outcome === 'failed') return result
-  if (result.outcome === 'no-result') return { outcome: 'no-match' }
+  if (result.outcome === 'no-result') return result.isMatch ? { outcome: 'passed', output: [] } : { outcome: 'no-match' }
   return { outcome: 'passed', output: rule.isForeach ? result.outputs : result.outputs[0] }
 }
 

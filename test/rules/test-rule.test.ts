@@ -68,9 +68,13 @@ describe('E6 SQL test', () => {
     assert.equal(outputOf('SELECT event_type FROM "t/#"', { event_type: 'message_publish' }), '{}')
   })
 
-  test('SELECT gives an object, FOREACH an array; no items are no match', () => {
+  test('SELECT gives an object, FOREACH an array, which is empty where there are no items; WHERE decides about the match', () => {
     assert.equal(outputOf('FOREACH [1] AS e DO e FROM "t/#"'), '[{"e":1}]')
-    assert.equal(outputOf('FOREACH [] AS e DO e FROM "t/#"'), 'no match')
+    assert.equal(outputOf('FOREACH [] AS e DO e FROM "t/#"'), '[]')
+    assert.equal(outputOf('FOREACH qos AS e DO e FROM "t/#"'), '[]')
+    assert.equal(outputOf('FOREACH [1] AS e DO e INCASE e > 1 FROM "t/#"'), '[]')
+    assert.equal(outputOf('FOREACH [1] AS e DO e FROM "t/#" WHERE qos > 5'), 'no match')
+    assert.equal(outputOf('FOREACH [] AS e DO e FROM "t/#" WHERE qos > 5'), 'no match')
   })
 
   test('undefined is left out, bytes that are not UTF-8 are {"$base64":…}, floats keep their decimal', () => {

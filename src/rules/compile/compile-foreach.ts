@@ -32,7 +32,7 @@ export function compileForeach(statement: ForeachStatement, scope: Scope, compil
     run: (frame) => {
       const value = bind(frame)
       if (where !== undefined && where(frame) !== true) return undefined
-      return isArray(value) ? items(frame, value) : undefined
+      return isArray(value) ? items(frame, value) : []
     },
   }
 }

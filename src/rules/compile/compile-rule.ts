@@ -22,7 +22,8 @@ export type RuleResult =
   /** SELECT has one output, FOREACH one for each item. */
   | { readonly outcome: 'passed'; readonly outputs: readonly RuleMap[] }
   /** WHERE is not true, or FOREACH has no items. */
-  | { readonly outcome: 'no-result' }
+  /** `isMatch`: the condition is true, and FOREACH has no items. */
+  | { readonly outcome: 'no-result'; readonly isMatch: boolean }
   | { readonly outcome: 'failed'; readonly error: RuleError }
 
 export interface CompileOptions {
@@ -83,13 +84,15 @@ export function compileRule(sql: string, options: CompileOptions = {}): Compiled
 function evaluate(run: RunStatement, frame: Frame): RuleResult {
   try {
     const outputs = run(frame)
-    return outputs === undefined || outputs.length === 0 ? noResult : { outcome: 'passed', outputs }
+    if (outputs === undefined) return noMatch
+    return outputs.length === 0 ? noItems : { outcome: 'passed', outputs }
   } catch (error) {
     return { outcome: 'failed', error: asRuleError(error) }
   }
 }
 
-const noResult: RuleResult = { outcome: 'no-result' }
+const noMatch: RuleResult = { outcome: 'no-result', isMatch: false }
+const noItems: RuleResult = { outcome: 'no-result', isMatch: true }
 
 /** A rule must not harm the delivery of its message: whatever went wrong ends only this evaluation. */
 export function asRuleError(error: unknown): RuleError {
