@@ -53,6 +53,7 @@ export type {
   WebSocketConfig,
 } from './listener-config.ts'
 export { toTlsConfig } from './listener-config.ts'
+export { verifiesPeer } from './verifies-peer.ts'
 export type { AccessRule } from './schema/access-rule.ts'
 export { describeSettings, type DescribedSetting } from './write/setting-list.ts'
 export { hoconLimits } from './hocon/limits.ts'

@@ -29,7 +29,8 @@ export function testRule(sql: string, context: RuleMap, host: HostFunctions): Ru
   if (!rule.sources.some((source) => takesEvent(source, sample.fields.event, topic))) return { outcome: 'no-match' }
   const result = rule.evaluate(sample, host)
   if (result.outcome === 'failed') return result
-  if (result.outcome === 'no-result') return result.isMatch ? { outcome: 'passed', output: [] } : { outcome: 'no-match' }
+  if (result.outcome === 'no-result')
+    return result.isMatch ? { outcome: 'passed', output: [] } : { outcome: 'no-match' }
   return { outcome: 'passed', output: rule.isForeach ? result.outputs : result.outputs[0] }
 }
 

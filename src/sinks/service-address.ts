@@ -1,7 +1,7 @@
 // Addresses of services, and TLS to them, as connectors have them.
 
 import { readFileSync } from 'node:fs'
-import type { ConnectorsConfig } from '../config/index.ts'
+import { type ConnectorsConfig, verifiesPeer } from '../config/index.ts'
 import { isForbiddenAddress } from '../transports/index.ts'
 import type { NamedValue } from './sink.ts'
 
@@ -43,7 +43,7 @@ export function tlsOf(ssl: TlsSettings): ServiceTls | undefined {
   if (!ssl.enable) return undefined
   const [ca, cert, key] = [read(ssl.cacertfile), read(ssl.certfile), read(ssl.keyfile)]
   return {
-    rejectUnauthorized: ssl.verify_peer,
+    rejectUnauthorized: verifiesPeer(ssl),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),

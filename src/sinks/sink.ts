@@ -73,6 +73,8 @@ export interface SinkType<Action, Connector> {
   renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
   /** What takes the place of batch_size and batch_time; absent or undefined: nothing does. */
   batching?(action: Action): Batching | undefined
+  /** What takes the place of max_retries; absent or undefined: nothing does. */
+  maxRetries?(action: Action): number | undefined
   /**
    * What keeps its order at the service. `calls`: `write` calls take effect in their order, also after a failure. `batch`: the
    * entries of one call do, and two calls at a time may not. `nothing`: the entries of one call may be sent at the same time.

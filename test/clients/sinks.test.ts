@@ -110,7 +110,7 @@ test('Redis gets every command once it is acknowledged, also when it is killed; 
   const server = await DatabaseServer.redis(t)
   await server.start()
   const { broker, client } = await startWith(t, [
-    `connectors.redis.cache={server="127.0.0.1:${server.port}",password=secret}`,
+    `connectors.redis.cache={server="127.0.0.1:1",parameters={redis_type=single,server="127.0.0.1:${server.port}",password=secret,database=0}}`,
     `actions.redis.set={connector=cache,parameters.command_template=[HSET,"\${topic}","\${payload.number}","\${payload.text}"],${resourceOptions}}`,
     ruleTo('redis:set'),
   ])

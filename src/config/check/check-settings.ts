@@ -4,6 +4,7 @@
 import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '../config-errors.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
+import { scalarText } from '../schema/setting-type.ts'
 import type { NamedPath } from '../schema/named-path.ts'
 import type { SchemaNode, Section, Setting, AppliesOn, ValueOf } from '../schema/setting.ts'
 import { nearestOf } from './suggest-key.ts'
@@ -112,6 +113,8 @@ class SettingsChecker {
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
     if (value !== undefined && value.kind !== 'object') {
+      if (node.canBeNone === true && scalarText(value) === 'none')
+        return this.#checkSection(node, undefined, key, isWarned)
       const known = Object.keys(node.entries).slice(0, 3).join(', ')
       const hint = known === '' ? '' : `write ${key} { ... } with settings such as ${known}`
       this.#refuse(value.at, key, 'this is a group of settings, not a value', hint)

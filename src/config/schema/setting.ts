@@ -42,6 +42,8 @@ export interface Section<E extends Entries = Entries, N extends SchemaNode | und
   readonly placeholder: string
   /** Such keys may end in the name of a namespace: `hook@plant`. */
   readonly isOfNamespaces?: boolean | undefined
+  /** The word `none` stands for the section without its entries. */
+  readonly canBeNone?: boolean | undefined
   /** Its contents are stored unchecked for a feature that does not exist yet. */
   readonly isOpen: boolean
   /** As for settings, for everything in the section. */
@@ -93,6 +95,11 @@ export function setting<T>(type: SettingType<T>, defaultValue: T, words: Setting
 /** A group of settings. */
 export function section<E extends Entries>(description: string, entries: E): Section<E, undefined> {
   return { kind: 'section', description, entries, named: undefined, placeholder: '', isOpen: false, ignored: undefined }
+}
+
+/** A group of settings that may be written as `none`. */
+export function sectionOrNone<E extends Entries>(description: string, entries: E): Section<E, undefined> {
+  return { ...section(description, entries), canBeNone: true }
 }
 
 /** The same, and every setting in it applies while the broker runs. */

@@ -63,6 +63,9 @@ export const clientCertificates = section('TLS towards the other side.', {
     description: 'File of the authorities that the other side is checked by, PEM.',
   }),
   verify_peer: setting(flag, true, { description: 'Whether the certificate of the other side is checked.' }),
+  verify: setting(optional(choice(['verify_peer', 'verify_none']), 'none'), undefined, {
+    description: 'The same as verify_peer, as EMQX writes it. It wins where both are written.',
+  }),
   fail_if_no_peer_cert: setting(flag, false, {
     description: 'Whether a certificate of the other side is required.',
   }),

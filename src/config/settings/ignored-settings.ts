@@ -9,6 +9,9 @@ const listenersOnly = 'only a listener can require a certificate of its peer'
 const ownStore = 'Godwit stores sessions and queues itself; see `storage`'
 const stored = 'messages wait on disk until they are sent, up to `resource_opts.max_buffer_messages`'
 const ofWorkers = 'each shard has its own connections; see `pool_size`'
+const ofLibrary = 'the library of the service does this itself'
+const reconnects = 'an action always connects again'
+const ofPartitions = 'records with a key go to the partition of the key, others of a batch go together'
 const ofHealth = 'the health is that of the actions; see `resource_opts.health_check_interval` of the action'
 const noGateway = 'Godwit has no such gateway'
 
@@ -43,6 +46,40 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'connectors.http.<name>.pool_type': ofWorkers,
   'connectors.http.<name>.enable_pipelining': 'a connection has one request at a time',
   'connectors.http.<name>.max_inactive': 'idle connections are kept until the service closes them',
+  'connectors.mqtt.<name>.pool_size': ofWorkers,
+  'connectors.mqtt.<name>.clean_start': 'actions keep messages on disk, and sources have persistent sessions',
+  'connectors.mqtt.<name>.bridge_mode': 'messages of this broker are recognised by a user property',
+  'connectors.mqtt.<name>.retry_interval': 'use `resource_opts.retry_interval` of the action',
+  'connectors.mqtt.<name>.max_inflight': 'use `resource_opts.inflight_window` of the action',
+  'connectors.*.<name>.auto_reconnect': reconnects,
+  'connectors.redis.<name>.parameters.auto_reconnect': reconnects,
+  'connectors.redis.<name>.parameters.pool_size': ofWorkers,
+  'connectors.*.<name>.disable_prepared_statements': 'statements are prepared for one batch only',
+  'connectors.rabbitmq.<name>.pool_size': ofWorkers,
+  'connectors.rabbitmq.<name>.timeout': 'use `connect_timeout`',
+  'connectors.mongodb.<name>.parameters.w_mode': 'a write is always confirmed',
+  'connectors.mongodb.<name>.parameters.r_mode': 'actions do not read',
+  'connectors.mongodb.<name>.srv_record': 'write the addresses of the servers',
+  'connectors.mongodb.<name>.use_legacy_protocol': ofLibrary,
+  'connectors.mongodb.<name>.topology': ofLibrary,
+  'connectors.*.<name>.min_metadata_refresh_interval': ofLibrary,
+  'connectors.*.<name>.metadata_request_timeout': 'use `connect_timeout`',
+  'connectors.*.<name>.health_check_topic': 'the topic of the action is checked',
+  'connectors.*.<name>.socket_opts': ofLibrary,
+  'actions.kafka_producer.<name>.parameters.message.timestamp': 'a record has the time at which it is sent',
+  'actions.kafka_producer.<name>.parameters.max_linger_time': 'use `resource_opts.batch_time`',
+  'actions.kafka_producer.<name>.parameters.max_linger_bytes': 'use `parameters.max_batch_bytes`',
+  'actions.kafka_producer.<name>.parameters.max_inflight': 'use `resource_opts.inflight_window`',
+  'actions.kafka_producer.<name>.parameters.partition_strategy': ofPartitions,
+  'actions.kafka_producer.<name>.parameters.partition_count_refresh_interval': ofLibrary,
+  'actions.kafka_producer.<name>.parameters.kafka_header_value_encode_mode': 'headers are texts',
+  'actions.kafka_producer.<name>.parameters.query_mode': stored,
+  'actions.kafka_producer.<name>.parameters.sync_query_timeout': 'use `resource_opts.request_timeout`',
+  'actions.kafka_producer.<name>.parameters.buffer': stored,
+  'actions.rabbitmq.<name>.parameters.wait_for_publish_confirmations': 'RabbitMQ always confirms each message',
+  'actions.rabbitmq.<name>.parameters.publish_confirmation_timeout': 'use `resource_opts.request_timeout`',
+  'sources.*.<name>.tags': 'sources have no tags',
+  'sources.*.<name>.resource_opts': 'a source receives while its connection is open, and connects again by itself',
   'actions.*.<name>.resource_opts.request_ttl': stored,
   'actions.*.<name>.resource_opts.max_buffer_bytes': stored,
   'actions.*.<name>.resource_opts.worker_pool_size': ofWorkers,

@@ -16,6 +16,7 @@ import {
   parseServerUrl,
   spoolMessagesIn,
   tlsOfBridge,
+  verifiesPeer,
 } from '../../config/index.ts'
 import type { BridgeLink, BridgeAssignment, BridgeReport } from '../../shard/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
@@ -163,7 +164,7 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
     networkInterface: named(tcp.bind_interface),
     maxMessageBytes,
     tls: {
-      verifyPeer: tls.verify_peer,
+      verifyPeer: verifiesPeer(tls),
       caFile: fileOf(tls.cacertfile),
       certFile: fileOf(tls.certfile),
       keyFile: fileOf(tls.keyfile),

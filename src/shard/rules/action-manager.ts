@@ -256,7 +256,7 @@ export class ActionManager implements RuleSinks {
       {
         ...batching,
         inflightWindow: options.inflight_window,
-        maxRetries: options.max_retries,
+        maxRetries: sinkTypes[assignment.type].maxRetries?.(assignment.action) ?? options.max_retries,
         retryIntervalMs: options.retry_interval,
         healthCheckIntervalMs: options.health_check_interval,
         onePerKey: sinkTypes[assignment.type].keepsOrderOf(assignment.action) === 'nothing',

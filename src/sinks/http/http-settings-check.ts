@@ -1,5 +1,6 @@
 // What keeps settings of services over HTTP from working.
 
+import { verifiesPeer } from '../../config/index.ts'
 import type { TlsSettings } from '../service-address.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
 
@@ -27,7 +28,7 @@ export function problemOfBase({ url: text, ssl }: { readonly url: string | undef
 
 function dialFilesOf(ssl: TlsSettings) {
   return {
-    verifyPeer: ssl.verify_peer,
+    verifyPeer: verifiesPeer(ssl),
     caFile: named(ssl.cacertfile),
     certFile: named(ssl.certfile),
     keyFile: named(ssl.keyfile),

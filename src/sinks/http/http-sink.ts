@@ -45,6 +45,7 @@ export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
     }
   },
 
+  maxRetries: ({ parameters }) => parameters.max_retries,
   keepsOrderOf: () => 'nothing',
   open: (connector, action, { requestTimeoutMs }) => new HttpSink(connector, action, requestTimeoutMs),
 }

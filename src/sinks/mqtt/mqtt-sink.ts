@@ -3,7 +3,7 @@
 
 import { randomBytes, createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { type ActionsConfig, type ConnectorsConfig, verifiesPeer } from '../../config/index.ts'
 import {
   parseTopicName,
   type ProtocolVersion,
@@ -265,7 +265,7 @@ function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action
     networkInterface: undefined,
     maxMessageBytes: 0,
     tls: {
-      verifyPeer: ssl.verify_peer,
+      verifyPeer: verifiesPeer(ssl),
       caFile: fileOf(ssl.cacertfile),
       certFile: fileOf(ssl.certfile),
       keyFile: fileOf(ssl.keyfile),

@@ -29,7 +29,7 @@ const passingErrors = [
 const done: WriteOutcome = { outcome: 'done' }
 
 export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
-  problemOfConnector: (connector) => problemOfServer(connector, defaultPort),
+  problemOfConnector: (connector) => problemOfServer(placeOf(connector), defaultPort),
   problemOfAction: ({ parameters: { command_template: command } }) => {
     if (command.length === 0)
       return 'parameters.command_template: write a command, such as [SET, "${topic}", "${payload}"]'
@@ -105,9 +105,20 @@ class RedisSink implements Sink {
   }
 }
 
+/** Settings of `parameters` win. */
+function placeOf({ parameters, ...connector }: RedisConnector) {
+  return {
+    server: parameters.server ?? connector.server,
+    username: parameters.username ?? connector.username,
+    password: parameters.password ?? connector.password,
+    database: parameters.database ?? connector.database,
+  }
+}
+
 async function connect(connector: RedisConnector): Promise<RedisClientType> {
   const library = await loadLibrary('redis', () => import('redis'))
-  const { server, username, password, database, connect_timeout: connectTimeout, ssl } = connector
+  const { connect_timeout: connectTimeout, ssl } = connector
+  const { server, username, password, database } = placeOf(connector)
   const place = hostAndPort(server ?? '', defaultPort)
   const tls = tlsOf(ssl)
   const client = library.createClient({

@@ -5,6 +5,7 @@ import {
   actionSettings,
   maybeText,
   namedSinks,
+  ofEmqx,
   poolSize,
   resourceOptionsWith,
   serverSettings,
@@ -16,6 +17,8 @@ export const sqlConnector = section('One database.', {
   ...serverSettings,
   database: setting(maybeText, undefined, { description: 'Name of the database.' }),
   pool_size: poolSize,
+  auto_reconnect: ofEmqx,
+  disable_prepared_statements: ofEmqx,
 })
 
 /** Also of what the section rules of NanoMQ makes. */

@@ -2,7 +2,7 @@
 
 import { textMap } from '../../schema/collections.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { choice, optional } from '../../schema/setting-type.ts'
+import { choice, integer, optional } from '../../schema/setting-type.ts'
 import { clientCertificates } from '../bridges.ts'
 import {
   actionSettings,
@@ -36,6 +36,10 @@ export const httpAction = section('One kind of request.', {
     path: setting(anyText, '', { description: 'Is appended to the URL of the connector.' }),
     headers: setting(textMap, new Map(), { description: 'Headers beside those of the connector.', isSecret: true }),
     body: setting(optional(template, 'none'), undefined, { description: 'Body.', defaultWords: 'all columns as JSON' }),
+    max_retries: setting(optional(integer({ min: 0, max: 100 }), 'none'), undefined, {
+      description: 'The same as resource_opts.max_retries, where EMQX has it. It wins where both are written.',
+      defaultWords: 'resource_opts.max_retries',
+    }),
   }),
   resource_opts: resourceOptions,
 })

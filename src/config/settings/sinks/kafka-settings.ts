@@ -3,7 +3,7 @@
 
 import { textMap } from '../../schema/collections.ts'
 import { size } from '../../schema/quantities.ts'
-import { section, setting } from '../../schema/setting.ts'
+import { openSection, section, sectionOrNone, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'
 import { clientCertificates } from '../bridges.ts'
 import {
@@ -13,6 +13,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  ofEmqx,
   resourceOptionsWith,
   sourceSettings,
   template,
@@ -26,7 +27,7 @@ const kafkaConnector = section('One Kafka cluster.', {
   bootstrap_hosts: setting(maybeText, undefined, {
     description: 'Brokers that are asked for the others, separated by commas, such as 10.0.0.1:9092,10.0.0.2:9092.',
   }),
-  authentication: section('SASL.', {
+  authentication: sectionOrNone('SASL. The word none: without it.', {
     mechanism: setting(choice(['none', 'plain', 'scram_sha_256', 'scram_sha_512']), 'none', {
       description: 'Mechanism. Use plain with TLS only: it sends the password as it is.',
     }),
@@ -34,6 +35,10 @@ const kafkaConnector = section('One Kafka cluster.', {
     password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
   }),
   connect_timeout: connectTimeout,
+  min_metadata_refresh_interval: ofEmqx,
+  metadata_request_timeout: ofEmqx,
+  health_check_topic: ofEmqx,
+  socket_opts: openSection('Settings of EMQX.'),
   ssl: clientCertificates,
 })
 
@@ -50,6 +55,7 @@ const kafkaAction = section('Records for one topic.', {
         defaultWords: 'all columns as JSON',
       }),
       headers: setting(textMap, new Map(), { description: 'Headers.' }),
+      timestamp: ofEmqx,
     }),
     required_acks: setting(choice(['all_isr', 'leader_only']), 'all_isr', {
       description: 'Replicas that must have a record: all that are in sync, or the leader of the partition.',
@@ -61,6 +67,15 @@ const kafkaAction = section('Records for one topic.', {
       description:
         'Maximum bytes of a batch before compression: at most message.max.bytes of the cluster. A larger record is refused.',
     }),
+    max_linger_time: ofEmqx,
+    max_linger_bytes: ofEmqx,
+    max_inflight: ofEmqx,
+    partition_strategy: ofEmqx,
+    partition_count_refresh_interval: ofEmqx,
+    kafka_header_value_encode_mode: ofEmqx,
+    query_mode: ofEmqx,
+    sync_query_timeout: ofEmqx,
+    buffer: openSection('Settings of EMQX.'),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 1_000, inflightWindow: 1_000 }),
 })

@@ -1,6 +1,6 @@
 // connectors.mongodb, actions.mongodb: documents for MongoDB.
 
-import { section, setting } from '../../schema/setting.ts'
+import { openSection, section, setting } from '../../schema/setting.ts'
 import { choice, optional } from '../../schema/setting-type.ts'
 import { clientCertificates } from '../bridges.ts'
 import {
@@ -10,6 +10,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  ofEmqx,
   poolSize,
   resourceOptionsWith,
   template,
@@ -26,12 +27,17 @@ const mongodbConnector = section('One database of MongoDB.', {
       description: 'Addresses of a replica set or of routers, separated by commas.',
     }),
     replica_set_name: setting(maybeText, undefined, { description: 'Name of the replica set.' }),
+    w_mode: ofEmqx,
+    r_mode: ofEmqx,
   }),
   database: setting(maybeText, undefined, { description: 'Name of the database.' }),
   username: setting(maybeText, undefined, { description: 'User name.' }),
   password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
   auth_source: setting(anyText, 'admin', { description: 'Database that has the user.' }),
   pool_size: poolSize,
+  srv_record: ofEmqx,
+  use_legacy_protocol: ofEmqx,
+  topology: openSection('Settings of EMQX.'),
   connect_timeout: connectTimeout,
   ssl: clientCertificates,
 })

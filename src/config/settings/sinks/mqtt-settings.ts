@@ -8,6 +8,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  ofEmqx,
   resourceOptions,
   serverSettings,
   sourceSettings,
@@ -28,6 +29,11 @@ export const mqttConnector = section('One MQTT broker.', {
     defaultWords: 'godwit',
   }),
   keepalive: setting(duration({ minMs: 0, maxMs: maxKeepAliveMs }), 60_000, { description: 'Keep alive.' }),
+  pool_size: ofEmqx,
+  clean_start: ofEmqx,
+  bridge_mode: ofEmqx,
+  retry_interval: ofEmqx,
+  max_inflight: ofEmqx,
   connect_timeout: connectTimeout,
 })
 

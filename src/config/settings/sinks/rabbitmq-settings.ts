@@ -2,12 +2,13 @@
 
 import { duration } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { boolean, choice, integer, optional } from '../../schema/setting-type.ts'
+import { choice, integer, optional } from '../../schema/setting-type.ts'
 import {
   actionSettings,
   anyText,
   maybeText,
   namedSinks,
+  ofEmqx,
   resourceOptionsWith,
   serverSettings,
   sourceSettings,
@@ -29,6 +30,9 @@ const rabbitmqConnector = section('One RabbitMQ server.', {
   heartbeat: setting(duration({ minMs: 0, maxMs: maxHeartbeatMs }), 30_000, {
     description: 'A connection on which nothing is heard for twice this time is closed. 0: never.',
   }),
+  pool_size: ofEmqx,
+  timeout: ofEmqx,
+  auto_reconnect: ofEmqx,
 })
 
 const rabbitmqAction = section('One kind of message.', {
@@ -45,6 +49,8 @@ const rabbitmqAction = section('One kind of message.', {
       description: 'Payload, a template.',
       defaultWords: 'all columns as JSON',
     }),
+    wait_for_publish_confirmations: ofEmqx,
+    publish_confirmation_timeout: ofEmqx,
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
 })
@@ -56,10 +62,8 @@ const rabbitmqSource = section('Messages of one queue. Rules name the source $br
     prefetch: setting(integer({ min: 1, max: 1_000 }), 100, {
       description: 'Messages that RabbitMQ may send before the first of them is acknowledged.',
     }),
-    no_ack: setting(optional(boolean, 'none'), undefined, { description: 'A setting of EMQX.' }),
-    wait_for_publish_confirmations: setting(optional(boolean, 'none'), undefined, {
-      description: 'A setting of EMQX.',
-    }),
+    no_ack: ofEmqx,
+    wait_for_publish_confirmations: ofEmqx,
   }),
 })
 

@@ -2,11 +2,31 @@
 
 import { listOf } from '../../schema/collections.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { integer } from '../../schema/setting-type.ts'
-import { actionSettings, namedSinks, resourceOptionsWith, serverSettings, template } from './sink-parts.ts'
+import { choice, integer, optional } from '../../schema/setting-type.ts'
+import {
+  actionSettings,
+  maybeText,
+  namedSinks,
+  ofEmqx,
+  resourceOptionsWith,
+  serverSettings,
+  template,
+} from './sink-parts.ts'
 
 const redisConnector = section('One Redis server.', {
   ...serverSettings,
+  parameters: section('Where the server is, as EMQX writes it. What is written here wins.', {
+    redis_type: setting(choice(['single']), 'single', { description: 'single: one server.' }),
+    server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:6379.' }),
+    username: setting(maybeText, undefined, { description: 'User name.' }),
+    password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+    database: setting(optional(integer({ min: 0, max: 65_535 }), 'none'), undefined, {
+      description: 'Number of the database.',
+      defaultWords: '`database` of the connector',
+    }),
+    pool_size: ofEmqx,
+    auto_reconnect: ofEmqx,
+  }),
   database: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Number of the database.' }),
 })
 

@@ -69,6 +69,8 @@ export const actionSettings = {
 }
 
 export const sourceSettings = {
+  tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
   enable: setting(boolean, true, { description: 'Whether the source receives.' }),
   description: setting(anyText, '', { description: 'For administrators.' }),
   connector: setting(maybeText, undefined, { description: 'Name of the connector.' }),
