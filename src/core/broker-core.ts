@@ -83,15 +83,15 @@ export class BrokerCore {
    * Returns the outputs since the last call. The caller must empty them with `clearOutputs` before the next `handle`.
    */
   takeOutputs(): Outputs {
-    const { peerTable, ruleTriggers } = this.#state
-    if (ruleTriggers.hasWaiting) runRuleTriggers(this.#state)
+    const { peerTable, rules } = this.#state
+    if (rules.triggers.hasWaiting) runRuleTriggers(this.#state)
     if (peerTable !== undefined) syncPeers(this.#state, peerTable)
     return this.#state.outputs
   }
 
   /** Empties what `takeOutputs` returned. */
   clearOutputs(): void {
-    this.#state.clearOutputs()
+    this.#state.outputs.clear()
   }
 
   /** Returns the batch that must be written now, or undefined. Later changes go to the next batch. */
@@ -185,8 +185,10 @@ const connectionDeadlines = ['idle-timeout', 'farewell', 'rate', 'deliveries-rat
 const noCountedTopics: ReadonlyMap<string, CountedTopic> = new Map<string, CountedTopic>()
 
 function handleRules(state: BrokerState, input: Extract<Input, { kind: 'rules' | 'rule-trigger' }>): void {
-  if (input.kind === 'rules') state.setRules(input.rules, input.triggers, input.countedTopics ?? noCountedTopics)
-  else if (state.ruleTriggers.wanted[input.trigger.kind]) state.ruleTriggers.add(input.trigger)
+  if (input.kind === 'rules') {
+    state.router.setRules(input.rules)
+    state.rules.setWanted(input.triggers, input.countedTopics ?? noCountedTopics)
+  } else if (state.rules.triggers.wanted[input.trigger.kind]) state.rules.triggers.add(input.trigger)
 }
 
 function openConnection(state: BrokerState, connection: Connection): void {
@@ -196,7 +198,7 @@ function openConnection(state: BrokerState, connection: Connection): void {
 }
 
 function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
-  state.storageIsHealthy = isHealthy
+  state.storage.isHealthy = isHealthy
   if (isHealthy) resumeAfterStorage(state)
   else failPendingCommands(state)
 }

@@ -89,11 +89,11 @@ function topicFor(state: BrokerState, text: string): Topic | undefined {
 /** Returns why the message is refused. It is called before the message is routed. */
 function refusalOf(state: BrokerState, { message, dueAtMs }: AdminMessage): CommandFailure | undefined {
   const { topic, qos, retain } = message
-  if (dueAtMs !== undefined && !state.storageIsHealthy) return 'storage-failing'
+  if (dueAtMs !== undefined && !state.storage.isHealthy) return 'storage-failing'
   if (dueAtMs !== undefined && hasMaxDelayed(state)) return 'receiver-full'
   if (isBrokerTopic(topic.name)) return dueAtMs === undefined ? undefined : 'invalid-topic'
   if (retain && !state.settings.retainAvailable) return 'not-available'
-  if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
+  if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
   const { peerTable } = state
   if (peerTable === undefined) return undefined
@@ -109,14 +109,14 @@ function routeToSubscribers(
   { command, barrier, deliveries }: { command: Publication; barrier: CommitBarrier; deliveries: DeliveryCounts },
 ): number {
   const publisher = state.sessions.get(command.clientId)
-  const changesBefore = state.openBatch.changes.length
+  const changesBefore = state.batches.openBatch.changes.length
   const before = countsOf(state)
   const matchedHere = deliverLocally(state, message, publisher)
   const dealtBefore = countSharedDeliveries(state)
   const matched = matchedHere + routeToPeers(state, message, publisher, 0, true)
-  if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
-  if (matched === 0 && state.ruleTriggers.wanted['message-dropped'])
-    state.ruleTriggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
+  if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
+  if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
+    state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   const now = countsOf(state)
   // A cross-shard group may have chosen a member on this shard.
   deliveries.matched += matchedHere + countSharedDeliveries(state) - dealtBefore
@@ -125,7 +125,7 @@ function routeToSubscribers(
   deliveries.dropped += now.dropped - before.dropped
   deliveries.sentToShared += now.sentToShared - before.sentToShared
   deliveries.queuedForShared += now.queuedForShared - before.queuedForShared
-  if (state.openBatch.changes.length > changesBefore) deferUntilBatch(state, barrier)
+  if (state.batches.openBatch.changes.length > changesBefore) deferUntilBatch(state, barrier)
   awaitPeers(state, barrier)
   return matched
 }

@@ -47,7 +47,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
     return completeCommand(state, question, { done: false, why: 'shard-behind' })
   const asked = state.ids.nextSerial()
   peerTable.exclusiveCommands.set(asked, wanted)
-  state.peerSends.push({
+  state.outputs.peerSends.push({
     to: owner,
     message: { kind: 'exclusive-wanted', question: asked, filter: exclusive, clientId },
   })
@@ -87,7 +87,7 @@ function subscribeNow(
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
   const seen = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, [mounted])
   completeAfterCommit(state, question, { session, result: { done: true, matched: 1 }, seen })
-  if (state.ruleTriggers.wanted['session-subscribed'])
+  if (state.rules.triggers.wanted['session-subscribed'])
     recordSubscription(state, 'session-subscribed', session, { filter: mounted, qos: granted, properties: undefined })
   startRetainedReplay(state, session, mounted, added)
 }
@@ -96,7 +96,7 @@ function reasonNotToSubscribe(state: BrokerState, session: Session, mounted: Top
   const reason = refusalOf(state, session, mounted)
   if (reason === undefined || reason === reasonCodes.quotaExceeded)
     return reason === undefined ? undefined : 'quota-exceeded'
-  return reason === reasonCodes.unspecifiedError && !state.storageIsHealthy ? 'storage-failing' : 'not-available'
+  return reason === reasonCodes.unspecifiedError && !state.storage.isHealthy ? 'storage-failing' : 'not-available'
 }
 
 export function unsubscribeAsAdmin(

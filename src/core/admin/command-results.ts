@@ -10,7 +10,7 @@ import type { CommandResult } from '../model/outputs.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function completeCommand(state: BrokerState, question: RequestId, result: CommandResult): void {
-  state.events.push({ event: 'command-done', question, result })
+  state.outputs.events.push({ event: 'command-done', question, result })
 }
 
 /** Completes the command when the barrier is complete; a refusal of a peer is its result. */
@@ -20,17 +20,17 @@ export function completeCommandWhenCommitted(
   { result, barrier }: { result: CommandResult; barrier: CommitBarrier },
 ): void {
   if (barrier.isComplete) return completeCommand(state, question, resultOf(result, barrier))
-  state.pendingCommands.add(question)
+  state.storage.pendingCommands.add(question)
   barrier.whenComplete(() => {
-    if (state.pendingCommands.delete(question)) completeCommand(state, question, resultOf(result, barrier))
+    if (state.storage.pendingCommands.delete(question)) completeCommand(state, question, resultOf(result, barrier))
   })
 }
 
 /** Completes all waiting commands with `storage-failing`. Their changes are written when the store works again. */
 export function failPendingCommands(state: BrokerState): void {
-  for (const question of state.pendingCommands)
+  for (const question of state.storage.pendingCommands)
     completeCommand(state, question, { done: false, why: 'storage-failing' })
-  state.pendingCommands.clear()
+  state.storage.pendingCommands.clear()
 }
 
 function resultOf(result: CommandResult, barrier: CommitBarrier): CommandResult {

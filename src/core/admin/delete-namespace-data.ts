@@ -22,7 +22,7 @@ export function endNamespaceSessions(
   question: RequestId,
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
-  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
   for (const [key, orphan] of state.wills.orphans) if (isOf(key)) dropOrphanWill(state, key, orphan)
   for (const name of state.wills.pending.keys()) if (isOf(name)) deleteWill(state, name)
@@ -51,7 +51,7 @@ export function deleteRetainedOfTopics(
   question: RequestId,
   { topics }: Extract<Command, { name: 'forget-retained' }>,
 ): void {
-  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   let matched = 0
   for (const text of topics) {
     const topic = parseTopicName(text)
@@ -69,7 +69,7 @@ export function deleteDelayed(
   question: RequestId,
   { id }: Extract<Command, { name: 'delete-delayed' }>,
 ): void {
-  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   completeWhenStored(state, question, dropDelayed(state, id) ? 1 : 0)
 }
 

@@ -63,7 +63,7 @@ function spoolAsAdmin(
 }
 
 function keepFacts(state: BrokerState, question: RequestId, { facts }: Extract<Command, { name: 'keep-facts' }>): void {
-  const { changes } = state.openBatch
+  const { changes } = state.batches.openBatch
   for (const { name, value } of facts) {
     if (value === undefined) changes.push({ change: 'delete', key: { kind: 'fact', name } })
     else changes.push({ change: 'put', record: { kind: 'fact', name, value } })

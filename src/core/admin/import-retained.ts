@@ -25,7 +25,7 @@ export function importRetained(
   question: RequestId,
   { messages }: Extract<Command, { name: 'keep-retained' }>,
 ): void {
-  if (!state.storageIsHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
   const kept: ImportedMessages = {
     inserted: 0,
     updated: 0,

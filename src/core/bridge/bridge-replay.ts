@@ -38,7 +38,7 @@ export function requeueForRemote(state: BrokerState, session: Session): void {
     if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
     // PUBLISH waits for this batch. Otherwise the record would say after a crash that the message need not be sent
     // again.
-    delivery.sentWithBatch = state.openBatch.number
+    delivery.sentWithBatch = state.batches.openBatch.number
     const { packetId, sequence } = delivery
     putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
   }

@@ -21,7 +21,7 @@ export function deniedFilters(
   const { permissions } = state.access
   const { identity } = open.session
   if (identity.isSuperuser || (permissions.allowsEverything && !targetsNamespaces(packet))) {
-    if (state.ruleTriggers.wanted.authorization) recordAll(state, connection, open, { packet, denied: nothing })
+    if (state.rules.triggers.wanted.authorization) recordAll(state, connection, open, { packet, denied: nothing })
     return nothing
   }
   const denied = new Set<number>()
@@ -32,7 +32,7 @@ export function deniedFilters(
     if (permission === 'deny') denied.add(place)
     if (permission === 'ask') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
     if (permission === 'disconnect') {
-      if (state.ruleTriggers.wanted.authorization)
+      if (state.rules.triggers.wanted.authorization)
         recordAuthorization(state, connection, open.session, { action: 'subscribe', topic: bare, isAllowed: false })
       const text = 'not allowed to subscribe'
       endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
@@ -40,7 +40,7 @@ export function deniedFilters(
     }
   }
   if (unknown.length === 0) {
-    if (state.ruleTriggers.wanted.authorization) recordAll(state, connection, open, { packet, denied })
+    if (state.rules.triggers.wanted.authorization) recordAll(state, connection, open, { packet, denied })
     return denied
   }
   waitForAuthorization(state, connection, open, packet, unknown)

@@ -23,7 +23,7 @@ export function refuseOtherIdentity(
   if (!state.settings.bindsClientIds || connection.listener.isBridge === true) return undefined
   const session = state.sessions.get(clientId)
   if (session === undefined || hasExpired(state, session) || isSameOwner(session, identity)) return undefined
-  state.events.push({ event: 'client-id-refused', connection, clientId, owner: session.identity, identity })
+  state.outputs.events.push({ event: 'client-id-refused', connection, clientId, owner: session.identity, identity })
   return { reason: reasonCodes.clientIdentifierNotValid, text: 'the client ID belongs to another identity' }
 }
 

@@ -76,7 +76,7 @@ export function closeAfterAcks(state: BrokerState, connection: Connection, reaso
 export function endCloseDrain(state: BrokerState, connection: Connection): void {
   if (stateOf(connection).state !== 'closing') return
   dropDeferredAcks(connection)
-  state.closes.push({ connection, afterBatch: 0 })
+  state.outputs.closes.push({ connection, afterBatch: 0 })
 }
 
 /** Refuses a CONNECT: sends CONNACK with the reason and closes the connection. */
@@ -95,8 +95,8 @@ export function refuseConnect(
   if (measurePacket(connack, connection.version) <= connection.maximumPacketBytes)
     sendPacket(state, connection, withReason(connection, connack, refusal.text), false)
   moveTo(connection, { state: 'closing', reason: refusal.reason })
-  state.closes.push({ connection, afterBatch: 0 })
-  state.events.push({
+  state.outputs.closes.push({ connection, afterBatch: 0 })
+  state.outputs.events.push({
     event: 'client-refused',
     connection,
     clientId: refusal.clientId,
@@ -113,12 +113,12 @@ function recordRefused(
   connection: Connection,
   { clientId, reason }: { readonly clientId: string; readonly reason: ReasonCode },
 ): void {
-  if (!state.ruleTriggers.wanted['client-connack'] || connection.listener.isBridge === true) return
+  if (!state.rules.triggers.wanted['client-connack'] || connection.listener.isBridge === true) return
   const now = stateOf(connection)
   const connect = 'connect' in now ? now.connect : undefined
   const username = 'connect' in now ? now.username : undefined
   const about = { keepAliveSeconds: connect?.keepAliveSeconds, expirySeconds: undefined, atMs: state.nowMs }
-  state.ruleTriggers.add({ kind: 'client-connack', connection, clientId, username, reason, connect, ...about })
+  state.rules.triggers.add({ kind: 'client-connack', connection, clientId, username, reason, connect, ...about })
 }
 
 /**
@@ -166,14 +166,14 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   if (now.reauthentication?.question !== undefined) state.requests.cancel(now.reauthentication.question)
   if (connection.namespace !== undefined) state.namespaces.quotas?.giveBackClient(connection.namespace)
   // The event comes before the events about the session.
-  state.events.push({
+  state.outputs.events.push({
     event: 'client-disconnected',
     connection,
     clientId: session.clientId,
     reason: ending.reason,
     text: ending.text,
   })
-  if (state.ruleTriggers.wanted['client-disconnected']) recordDisconnected(state, connection, session, ending)
+  if (state.rules.triggers.wanted['client-disconnected']) recordDisconnected(state, connection, session, ending)
   detachSession(state, session, ending)
   wakeFirstWaiting(state, session.clientId)
 }
@@ -187,7 +187,7 @@ function recordDisconnected(
 ): void {
   if (connection.listener.isBridge === true) return
   const what = { reason, cause, properties, connectedAtMs, atMs: state.nowMs }
-  state.ruleTriggers.add({ kind: 'client-disconnected', connection, clientId, username, ...what })
+  state.rules.triggers.add({ kind: 'client-disconnected', connection, clientId, username, ...what })
 }
 
 function cancelRequest(state: BrokerState, connection: Connection): void {

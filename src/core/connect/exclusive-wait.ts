@@ -123,5 +123,5 @@ function requestExclusive(
   const question = state.ids.nextSerial()
   wait.missing.set(question, filter)
   peerTable.exclusiveRequests.set(question, connection)
-  state.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })
+  state.outputs.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })
 }

@@ -49,7 +49,7 @@ export function openConnection(
   if (!isWithinClientLimit(connack, connect)) return refusePacketTooLarge(state, connection, clientId)
   if (hasNoMemory(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
-  const changesBefore = state.openBatch.changes.length
+  const changesBefore = state.batches.openBatch.changes.length
   const takeover = { clientId, connect, identity: granted.identity }
   if (hasWillOnDisk(state, clientId)) {
     takeOverConnection(state, takeover)
@@ -84,25 +84,25 @@ export function openConnection(
   // CONNACK confirms stored state, which a crash must not undo. If CONNECT waited, this state may be in an earlier
   // batch.
   const hasWaited = awaiting.waitsUntilMs !== undefined
-  const waits = wasStored || hasWaited || state.openBatch.changes.length > changesBefore
+  const waits = wasStored || hasWaited || state.batches.openBatch.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
   const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
   announceBrokerName(state, connection)
-  state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: isKnown })
+  state.outputs.events.push({ event: 'client-connected', connection, clientId, sessionPresent: isKnown })
   recordConnected(state, connection, session, connect)
   resumeDelivery(state, session, connection)
 }
 
 /** Records the connection for rules, except for bridges and action queues, which are internal sessions. */
 function recordConnected(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
-  const { wanted } = state.ruleTriggers
+  const { wanted } = state.rules.triggers
   if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isBridge === true) return
   const { clientId, identity, keepAliveSeconds: seconds, expirySeconds } = session
   const reason = reasonCodes.success
   const how = { connection, clientId, username: identity.username, connect, reason, atMs: state.nowMs }
   for (const kind of ['client-connack', 'client-connected'] as const)
-    if (wanted[kind]) state.ruleTriggers.add({ kind, ...how, keepAliveSeconds: seconds, expirySeconds })
+    if (wanted[kind]) state.rules.triggers.add({ kind, ...how, keepAliveSeconds: seconds, expirySeconds })
 }
 
 function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): boolean {
@@ -156,7 +156,7 @@ function takeOverConnection(
   const session = state.sessions.get(clientId)
   const older = session?.connection
   if (session === undefined || older === undefined) return
-  state.events.push({ event: 'session-taken-over', clientId })
+  state.outputs.events.push({ event: 'session-taken-over', clientId })
   older.wasDisplaced = !isSameOwner(session, identity)
   // With Clean Start the session ends with its old connection.
   if (connect.cleanStart) session.expirySeconds = 0
@@ -227,7 +227,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
   session.ackLatency ??= new AckLatency()
-  if (state.sessions.full.delete(session)) state.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   const { stored } = session
   if (stored?.isFullAnnounced === true) announceRoom(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)

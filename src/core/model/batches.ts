@@ -37,6 +37,8 @@ interface BatchDependencies {
 
 export class Batches {
   openBatch: Batch = newBatch(1)
+  /** Number of the last committed batch. */
+  committed = 0
   /** How long the disk takes for a batch, of late. */
   commitMs = 0
   readonly #dependencies: BatchDependencies
@@ -138,6 +140,7 @@ export class Batches {
     const batch = this.#committing.shift()
     if (batch === undefined || batch.number !== number)
       throw failedAssertion(`batch ${number} was committed out of turn`)
+    this.committed = number
     // While no batch is written, the commit time is unknown. It is reduced step by step, because the disk may be faster
     // now.
     if (isFullyCancelled(batch)) this.commitMs *= 1 - 1 / commitsRemembered

@@ -27,9 +27,9 @@ export function ackWhenCommitted(
 /** Adds the open batch, or the last one that is not committed, to the barrier. */
 export function deferUntilBatch(state: BrokerState, barrier: CommitBarrier): void {
   const batch = state.batches.lastOpenNumber
-  if (batch <= state.committedBatch) return
+  if (batch <= state.batches.committed) return
   barrier.expect()
-  state.barriersByBatch.push({ batch, barrier })
+  state.storage.barriersByBatch.push({ batch, barrier })
 }
 
 /**
@@ -55,17 +55,17 @@ function release(state: BrokerState, connection: Connection): void {
 
 /** Closes the stream after everything sent to it was written. */
 export function closeStream(state: BrokerState, connection: Connection): void {
-  state.closes.push({ connection, afterBatch: deferredUntil(state, connection) })
+  state.outputs.closes.push({ connection, afterBatch: deferredUntil(state, connection) })
 }
 
 /** Returns the batch that the packets sent to it wait for; 0: none. */
 export function deferredUntil(state: BrokerState, connection: Connection): number {
   const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
-  return held > state.committedBatch ? held : 0
+  return held > state.batches.committed ? held : 0
 }
 
 function send(state: BrokerState, connection: Connection, { ack, barrier, batch }: DeferredAck): void {
-  const waits = batch > state.committedBatch
+  const waits = batch > state.batches.committed
   if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)
   const reason = barrier?.refusal ?? ack.reason
   const isHeld = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })

@@ -2,6 +2,7 @@
 // them.
 
 import type { BrokerState } from '../state/broker-state.ts'
+import type { StorageState } from '../state/storage-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from './read-pause-reasons.ts'
 import { releaseWrittenWills } from './will-bytes.ts'
@@ -9,16 +10,15 @@ import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
   const batch = state.batches.commit(number)
-  state.committedBatch = number
   countAnswered(state, batch.sendsAfterCommit)
-  markCommitted(state, number)
+  markCommitted(state.storage, number)
   releaseWrittenWills(state, number)
   state.retained.payloads.releaseWritten(number)
   for (const { link } of state.peerTable?.peers ?? []) link?.acks.committed(number)
 }
 
 /** Barriers that also wait for peers now wait for these only. */
-function markCommitted({ barriersByBatch }: BrokerState, number: number): void {
+function markCommitted({ barriersByBatch }: StorageState, number: number): void {
   for (let next = barriersByBatch.peek(); next !== undefined && next.batch <= number; next = barriersByBatch.peek()) {
     barriersByBatch.shift()
     next.barrier.arrive()

@@ -28,7 +28,7 @@ export function pauseReading(state: BrokerState, connection: Connection, reason:
   const wasPaused = connection.isPaused
   connection.readPauseReasons |= reason
   connection.isPaused = true
-  if (!wasPaused) state.readers.push({ connection, isPaused: true })
+  if (!wasPaused) state.outputs.readScheduler.push({ connection, isPaused: true })
 }
 
 export function resumeReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
@@ -38,5 +38,5 @@ export function resumeReading(state: BrokerState, connection: Connection, reason
   connection.isPaused = false
   // [MQTT5-3.1.2-22] Nothing was read until now, so the keep alive starts again.
   connection.lastPacketAtMs = state.nowMs
-  state.readers.push({ connection, isPaused: false })
+  state.outputs.readScheduler.push({ connection, isPaused: false })
 }

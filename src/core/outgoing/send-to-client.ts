@@ -12,13 +12,15 @@ import { aliasFor } from './topic-aliases.ts'
 
 /** Returns the list for packets that confirm nothing: immediate, or after the batch that this connection waits for. */
 export function sendsOf(state: BrokerState, connection: Connection): SendList {
-  return connection.sendsDeferredUntilBatch > state.committedBatch ? sendAllAfterCommit(state, connection) : state.sends
+  return connection.sendsDeferredUntilBatch > state.batches.committed
+    ? sendAllAfterCommit(state, connection)
+    : state.outputs.sends
 }
 
 /** From now on all packets of this connection wait for the open batch. */
 export function sendAllAfterCommit(state: BrokerState, connection: Connection): SendList {
-  connection.sendsDeferredUntilBatch = state.openBatch.number
-  return state.openBatch.sendsAfterCommit
+  connection.sendsDeferredUntilBatch = state.batches.openBatch.number
+  return state.batches.openBatch.sendsAfterCommit
 }
 
 export function sendPublish(list: SendList, connection: Connection, message: Message, head: number): void {
@@ -37,7 +39,7 @@ export function sendPublishWithExtra(
   const told = asToldTo(state, connection, message)
   // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
   // have none.
-  const mayHaveAlias = how.list === state.sends && hasRoomForAlias(state, connection, told, how)
+  const mayHaveAlias = how.list === state.outputs.sends && hasRoomForAlias(state, connection, told, how)
   const alias = mayHaveAlias ? aliasFor(state, connection, told) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
@@ -138,29 +140,29 @@ export function sendAck(state: BrokerState, connection: Connection, ack: Ack): b
   } else {
     list.packet(connection, new AckPacket(ack.type, ack.packetId, reason, undefined))
   }
-  return list !== state.sends
+  return list !== state.outputs.sends
 }
 
 function holdBehind(state: BrokerState, held: DeferredAck[], ack: Ack): boolean {
-  held.push({ ack: ack, barrier: undefined, batch: ack.waits ? state.openBatch.number : 0 })
+  held.push({ ack: ack, barrier: undefined, batch: ack.waits ? state.batches.openBatch.number : 0 })
   return true
 }
 
 function listForAck(state: BrokerState, connection: Connection, waits: boolean): SendList {
-  const committed = state.committedBatch
+  const committed = state.batches.committed
   if (!waits && connection.acksDeferredUntilBatch <= committed && connection.sendsDeferredUntilBatch <= committed)
-    return state.sends
-  connection.acksDeferredUntilBatch = state.openBatch.number
-  return state.openBatch.sendsAfterCommit
+    return state.outputs.sends
+  connection.acksDeferredUntilBatch = state.batches.openBatch.number
+  return state.batches.openBatch.sendsAfterCommit
 }
 
 /** Sends SUBACK, UNSUBACK or CONNACK. `waits`: it confirms stored state, and nothing may overtake it. */
 export function sendPacket(state: BrokerState, connection: Connection, packet: ControlPacket, waits: boolean): void {
   if (connection.deferredAcks !== undefined) {
-    connection.deferredAcks.push({ ack: packet, barrier: undefined, batch: waits ? state.openBatch.number : 0 })
+    connection.deferredAcks.push({ ack: packet, barrier: undefined, batch: waits ? state.batches.openBatch.number : 0 })
     return
   }
-  const acksWait = connection.acksDeferredUntilBatch > state.committedBatch
+  const acksWait = connection.acksDeferredUntilBatch > state.batches.committed
   const list = waits || acksWait ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
   list.packet(connection, packet)
 }

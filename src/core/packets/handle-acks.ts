@@ -39,7 +39,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
   if (session.ackLatency !== undefined) session.ackLatency.note(state.nowMs - delivery.sentAtMs, state.nowMs)
-  if (state.ruleTriggers.wanted['message-acked']) recordAcked(state, session, delivery, packet)
+  if (state.rules.triggers.wanted['message-acked']) recordAcked(state, session, delivery, packet)
   finish(state, session, delivery)
 }
 
@@ -51,7 +51,7 @@ function recordAcked(
   { properties }: AckPacket,
 ): void {
   if (message === undefined) return
-  state.ruleTriggers.addDelivery('message-acked', session, { message, qos, retain, properties, atMs: state.nowMs })
+  state.rules.triggers.addDelivery('message-acked', session, { message, qos, retain, properties, atMs: state.nowMs })
 }
 
 function handlePubrec(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
@@ -66,7 +66,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
     return
   }
   if (delivery.qos !== 2) return misfit(state, connection, 'PUBREC for a QoS 1 message')
-  if (delivery.stage === 'sent' && state.ruleTriggers.wanted['message-acked'])
+  if (delivery.stage === 'sent' && state.rules.triggers.wanted['message-acked'])
     recordAcked(state, session, delivery, packet)
   // [MQTT5-4.3.3-4] An error code ends the exchange: the client does not want the message.
   if (packet.reasonCode >= firstError) return finish(state, session, delivery)

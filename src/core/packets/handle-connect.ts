@@ -88,7 +88,7 @@ export function handleAuthenticationResult(
   const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
   if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
-  if (state.ruleTriggers.wanted.authentication) recordAuthentication(state, connection, now, verdict)
+  if (state.rules.triggers.wanted.authentication) recordAuthentication(state, connection, now, verdict)
   if (verdict.allowed) {
     if (acceptConnect(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
     return
@@ -111,7 +111,7 @@ function recordAuthentication(
   const reason = verdict.allowed ? reasonCodes.success : verdict.reason
   const identity = verdict.allowed ? verdict.identity : undefined
   const who = { connection, clientId, username: identity?.username ?? username, identity }
-  state.ruleTriggers.add({ kind: 'authentication', ...who, reason, atMs: state.nowMs })
+  state.rules.triggers.add({ kind: 'authentication', ...who, reason, atMs: state.nowMs })
 }
 
 /** Continues after the response to the authorization of the will. */
@@ -200,7 +200,7 @@ function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undef
 
 /** While the store fails, a persistent session cannot be promised. */
 function refuseWithoutStorage(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
-  if (state.storageIsHealthy) return undefined
+  if (state.storage.isHealthy) return undefined
   const isToBeKept =
     connect.version === 5 ? (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0 : !connect.cleanStart
   return isToBeKept

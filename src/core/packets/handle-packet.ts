@@ -166,7 +166,7 @@ export function resumeWaitingForPeers(state: BrokerState): void {
 
 /** An action queue has space again. */
 export function resumeWaitingForActions(state: BrokerState): void {
-  state.hasActionRoom = false
+  state.rules.hasActionRoom = false
   resume(state, state.waiting.forActions, readPauseReasons.actions)
 }
 

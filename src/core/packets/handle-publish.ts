@@ -55,7 +55,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     if (permission === undefined) return
     isDenied = permission === 'deny'
   }
-  if (state.ruleTriggers.wanted.authorization)
+  if (state.rules.triggers.wanted.authorization)
     recordAuthorization(state, connection, session, { action: 'publish', topic: topic.name, isAllowed: !isDenied })
   const { topicRewrites: rules } = state.settings
   const renamed = rules === undefined ? topic : rewritten(state, connection, open, { rules, topic })
@@ -129,7 +129,7 @@ function canDelay(
 ): boolean {
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && session.incoming?.has(packet.packetId) === true) return true
-  if (delay !== undefined && !hasMaxDelayed(state) && state.storageIsHealthy) return true
+  if (delay !== undefined && !hasMaxDelayed(state) && state.storage.isHealthy) return true
   const [reason, text] =
     delay === undefined
       ? ([reasonCodes.topicNameInvalid, '$delayed/ needs seconds up to 4294967 and a topic'] as const)
@@ -196,7 +196,7 @@ function permissionFor(
     waitForAuthorization(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
     return undefined
   }
-  if (state.ruleTriggers.wanted.authorization)
+  if (state.rules.triggers.wanted.authorization)
     recordAuthorization(state, connection, session, { action: 'publish', topic: topic.name, isAllowed: false })
   const text = 'not allowed to publish'
   endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
@@ -314,7 +314,7 @@ function canAcceptPublish(
     return false
   }
   // A duplicate needs no write. If it were refused, its packet identifier would remain in use forever.
-  if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
+  if (isRepeated || state.storage.isHealthy || !isKept(state, open.session, packet, message)) return true
   if (connection.canRefuseMessages) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
@@ -392,7 +392,7 @@ function permitOf(
 function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
   const { name } = message.topic
   if (isDenied || (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher))) {
-    state.countDrop(undefined, message, 'not-allowed')
+    state.counts.countDrop(undefined, message, 'not-allowed')
     return reasonCodes.notAuthorized
   }
   // Checked here because usually no session is full, and every message takes this path.
@@ -418,9 +418,9 @@ function acceptAtLeastOnce(
   const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
-  const changesBefore = state.openBatch.changes.length
+  const changesBefore = state.batches.openBatch.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, 0)
-  const waits = state.openBatch.changes.length > changesBefore
+  const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
 }
@@ -449,18 +449,18 @@ function acceptExactlyOnce(
     return refusePublish(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
   if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
-  const changesBefore = state.openBatch.changes.length
+  const changesBefore = state.batches.openBatch.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, packetId)
   if (isStored) recordIncoming(state, session, packetId)
-  const waits = state.openBatch.changes.length > changesBefore
+  const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
 }
 
 /** Records the drop for rules. */
 function recordDropped(state: BrokerState, message: Message, reason: MessageDroppedTrigger['reason']): void {
-  const { ruleTriggers, nowMs } = state
-  if (ruleTriggers.wanted['message-dropped']) ruleTriggers.addMessageDropped(message, reason, nowMs)
+  const { triggers } = state.rules
+  if (triggers.wanted['message-dropped']) triggers.addMessageDropped(message, reason, state.nowMs)
 }
 
 /** A bridge is told when its message is not authorized: it counts that and continues. */

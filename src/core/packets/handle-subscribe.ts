@@ -75,7 +75,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   for (const outcome of outcomes) {
     if (typeof outcome === 'number') continue
     const { filter, options } = outcome
-    if (state.ruleTriggers.wanted['session-subscribed'])
+    if (state.rules.triggers.wanted['session-subscribed'])
       recordSubscription(state, 'session-subscribed', session, {
         filter,
         qos: options.qos,
@@ -116,7 +116,7 @@ export function recordSubscription(
   what: Pick<SubscriptionTrigger, 'filter' | 'qos' | 'properties'>,
 ): void {
   if (isBridgeClient(clientId)) return
-  state.ruleTriggers.add({ kind, clientId, username, connection, ...what, atMs: state.nowMs })
+  state.rules.triggers.add({ kind, clientId, username, connection, ...what, atMs: state.nowMs })
 }
 
 /** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group do not count as levels. */
@@ -165,7 +165,7 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
     return reasonCodes.wildcardSubscriptionsNotSupported
   if (exceedsSubscriptionLimits(settings, session, filter) || isRefusedForMemory(state, session, filter))
     return reasonCodes.quotaExceeded
-  if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
+  if (session.stored !== undefined && !state.storage.isHealthy) return reasonCodes.unspecifiedError
   return undefined
 }
 
@@ -205,7 +205,7 @@ export function subscribe(
   if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: options })
   state.bridges.clientFilters?.note(session, filter, { before, after: options })
   if (session.stored !== undefined) putRecord(state, recordOf(session, filter, options))
-  state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
+  state.outputs.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
 }
 
@@ -269,8 +269,8 @@ export function unsubscribe(
   state.bridges.clientFilters?.note(session, filter, { before, after: undefined })
   cancelReplays(state, session, filter)
   if (session.stored !== undefined) deleteRecord(state, { kind: 'subscription', clientId: session.clientId, filter })
-  state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
-  if (state.ruleTriggers.wanted['session-unsubscribed'])
+  state.outputs.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
+  if (state.rules.triggers.wanted['session-unsubscribed'])
     recordSubscription(state, 'session-unsubscribed', session, { filter, qos: before.qos, properties })
   return true
 }

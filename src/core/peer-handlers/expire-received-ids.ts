@@ -58,7 +58,7 @@ function expireReceivedId(state: BrokerState, peerTable: PeerTable, exchange: Ex
   // The age starts again, so that the next request follows after the same time, not at each tick.
   peerTable.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
   if (peerTable.peer(owner).link !== undefined)
-    state.peerSends.push({ to: owner, message: { kind: 'release-wanted', publisher, packetId } })
+    state.outputs.peerSends.push({ to: owner, message: { kind: 'release-wanted', publisher, packetId } })
 }
 
 export function handleReleaseRequest(
@@ -95,7 +95,7 @@ export function removeReceivedId(
   if (dealings === undefined || beyond.length === 0) {
     if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, barrier: undefined }
     deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
-    return { batch: state.openBatch.number, barrier: undefined }
+    return { batch: state.batches.openBatch.number, barrier: undefined }
   }
   const peers = beyond.map((number) => peerTable.peer(number))
   const behind = [...dealings.entries()].flatMap(([, { barrier }]) => barrier ?? [])
@@ -120,7 +120,7 @@ function releaseOnFurtherShards(
   beyond.whenComplete(() => {
     if (received.release(publisher, packetId) !== 'on disk') return everywhere.arrive()
     deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
-    state.barriersByBatch.push({ batch: state.openBatch.number, barrier: everywhere })
+    state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: everywhere })
   })
   beyond.arrive()
   return everywhere

@@ -20,7 +20,7 @@ export function handleExclusive(state: BrokerState, peerTable: PeerTable, peer: 
   if (kind === 'exclusive-given-back') return peerTable.exclusive.release(filter, peer.number, clientId)
   const isGranted = peerTable.exclusive.acquire(filter, peer.number, clientId)
   if (question === announcement) return
-  state.peerSends.push({ to: peer.number, message: { kind: 'exclusive-verdict', question, isGranted } })
+  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-verdict', question, isGranted } })
 }
 
 /** All peers have announced what they hold. */
@@ -59,7 +59,7 @@ export function handleExclusiveResponse(
 export function announceHeldFilters(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   const announce = (filter: TopicFilter, clientId: string): void => {
     if (ownerOf(filter, peerTable.shard.count) !== peer.number) return
-    state.peerSends.push({
+    state.outputs.peerSends.push({
       to: peer.number,
       message: { kind: 'exclusive-wanted', question: announcement, filter, clientId },
     })

@@ -25,7 +25,7 @@ export function handleForwarded(
   const { isAwaited, exactlyOnce } = send
   const isKnown = exactlyOnce !== undefined && peerTable.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
   if (send.isRepeat === true) send.message.isRepeat = true
-  const changesBefore = state.openBatch.changes.length
+  const changesBefore = state.batches.openBatch.changes.length
   if (!isKnown) deliverNew(state, send, { from, link, number })
   else if (send.isRetained && link.retainedAgain?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
@@ -33,11 +33,11 @@ export function handleForwarded(
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
   // message.
   const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
-  const isStored = state.openBatch.changes.length > changesBefore || mustBeKnown
+  const isStored = state.batches.openBatch.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
     storeReceivedId(state, peerTable, exactlyOnce, { isStored, dealt: dealing.dealt })
   // A duplicate: its changes may be in a batch that is not committed yet.
-  const batch = isStored ? state.openBatch.number : isKnown ? lastOpenBatch(state) : 0
+  const batch = isStored ? state.batches.openBatch.number : isKnown ? lastOpenBatch(state) : 0
   link.acks.note(number, { batch, isAwaited, barrier: dealing.barrier })
   dealing.barrier?.arrive()
 }
@@ -67,10 +67,10 @@ export function handlePlainPublish(state: BrokerState, link: LinkState, message:
     deliverFromPeer(state, message)
     return link.acks.noteUnawaited(number, 0)
   }
-  const changesBefore = state.openBatch.changes.length
+  const changesBefore = state.batches.openBatch.changes.length
   deliverFromPeer(state, message)
-  const isStored = state.openBatch.changes.length > changesBefore
-  link.acks.noteUnawaited(number, isStored ? state.openBatch.number : 0)
+  const isStored = state.batches.openBatch.changes.length > changesBefore
+  link.acks.noteUnawaited(number, isStored ? state.batches.openBatch.number : 0)
 }
 
 type RefuseMessage = (why: ReasonCode) => void
@@ -138,7 +138,7 @@ function assignOne(
   const to = chooseOtherShard(state, peerTable, wanted)
   if (to === undefined) {
     // If the sender still stores the message, it is not lost.
-    if (onRefused === undefined) state.countDrop(undefined, message, 'session-ended')
+    if (onRefused === undefined) state.counts.countDrop(undefined, message, 'session-ended')
     else onRefused(reasonCodes.noMatchingSubscribers)
     return undefined
   }
@@ -175,7 +175,7 @@ function repeatAssignment(
 /** The batch with which all changes so far are durable; 0 if they are. */
 function lastOpenBatch(state: BrokerState): number {
   const last = state.batches.lastOpenNumber
-  return last > state.committedBatch ? last : 0
+  return last > state.batches.committed ? last : 0
 }
 
 /** Stored in the batch of the message: after a crash both exist or neither. */

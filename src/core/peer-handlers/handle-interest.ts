@@ -21,7 +21,7 @@ export function handleInterest(
     link.isTheirsComplete = true
   }
   const sent = peerTable.sentToEach()
-  state.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
+  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
 function applyInterest(state: BrokerState, peer: Peer, interest: Interest): void {

@@ -72,7 +72,7 @@ export function answerRetainedRequests(state: BrokerState, peerTable: PeerTable)
     const isEnd = asked.isAtEnd && asked.found.length === 0
     if (asked.isReading && messages.length === 0) continue
     asked.wanted = 0
-    state.peerSends.push({
+    state.outputs.peerSends.push({
       to: asked.peer,
       message: { kind: 'retained-found', question: asked.question, messages, isEnd },
     })

@@ -46,7 +46,7 @@ export function releaseAtOwner(state: BrokerState, peerTable: PeerTable, filter:
   if (owner === own) return peerTable.exclusive.release(filter, own, clientId)
   if (peerTable.peer(owner).link === undefined) return
   const message = { kind: 'exclusive-given-back', question: announcement, filter, clientId } as const
-  state.peerSends.push({ to: owner, message })
+  state.outputs.peerSends.push({ to: owner, message })
 }
 
 /** Returns the subscription of the other kind to the same filter, which is replaced; undefined if there is none. */

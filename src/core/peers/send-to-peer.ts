@@ -14,13 +14,13 @@ export function sendNumbered(
   message: PeerPublish | PeerRelease,
 ): void {
   link.sent++
-  state.peerSends.push({ to: peer.number, message })
+  state.outputs.peerSends.push({ to: peer.number, message })
 }
 
 /** Does the same for a plain message (`PeerSender`), which needs no other fields. */
 export function sendPlainNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
   link.sent++
-  state.peerSends.sendPlain(peer.number, message)
+  state.outputs.peerSends.sendPlain(peer.number, message)
 }
 
 /**
@@ -37,7 +37,7 @@ export function storeAndSend(
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
   // Clients already wait because of backpressure. This message is a will, a command, or was passed on by a session.
   if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2) {
-    state.countDrop(undefined, send.message, 'peer-behind')
+    state.counts.countDrop(undefined, send.message, 'peer-behind')
     return false
   }
   copyOut(send.message, state.payloads.buffers)
@@ -88,7 +88,7 @@ export function sendInTurn(
   if (isDecided) return decide()
   const onDisk = new CommitBarrier()
   onDisk.whenComplete(decide)
-  state.barriersByBatch.push({ batch: state.openBatch.number, barrier: onDisk })
+  state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: onDisk })
 }
 
 /** Sends the last message of the outbox at once, if no other waits before it. */

@@ -23,7 +23,7 @@ export function syncPeers(state: BrokerState, peerTable: PeerTable): void {
     if (peer.link === undefined) continue
     if (peer.link.fullSync !== undefined) continueFullSync(state, peer, peer.link)
     const committed = peer.link.acks.take()
-    if (committed !== undefined) state.peerSends.push({ to: peer.number, message: committed })
+    if (committed !== undefined) state.outputs.peerSends.push({ to: peer.number, message: committed })
     if (peer.outbox.hasUnsent) sendStored(state, peer, peer.link)
   }
 }
@@ -43,7 +43,7 @@ function sendInterest(
 ): void {
   const version = state.peerTable?.interest.version ?? 0
   if (peer.link !== undefined && what.isComplete) peer.link.completeVersion = version
-  state.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
+  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
 }
 
 /** Sends the next slice of all filters to a new peer. The first slice is the first message on its link. */
@@ -68,6 +68,6 @@ function sendStored(state: BrokerState, peer: Peer, link: LinkState): void {
     const message = peer.outbox.takeUnsent(link.sent + 1)
     if (message === undefined) return
     link.sent++
-    state.peerSends.push({ to: peer.number, message })
+    state.outputs.peerSends.push({ to: peer.number, message })
   }
 }

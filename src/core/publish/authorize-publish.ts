@@ -37,5 +37,5 @@ export function recordAuthorization(
 ): void {
   if (connection.listener.isBridge === true) return
   const who = { connection, clientId, identity, username: identity.username }
-  state.ruleTriggers.add({ kind: 'authorization', ...who, ...what, atMs: state.nowMs })
+  state.rules.triggers.add({ kind: 'authorization', ...who, ...what, atMs: state.nowMs })
 }

@@ -52,7 +52,7 @@ export function delayMessage(state: BrokerState, message: Message, dueAtMs: numb
   const own = copyAlone(message, never)
   const will = new SessionWill({ name, message: own, delaySeconds: 0, createdAtMs: state.nowMs })
   putRecord(state, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
-  if (isLarge(state, own)) state.wills.unwritten.push({ batch: state.openBatch.number, will })
+  if (isLarge(state, own)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   addDelayed(state, will, own, dueAtMs)
 }
 

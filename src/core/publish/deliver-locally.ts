@@ -15,7 +15,7 @@ export function deliverLocally(state: BrokerState, message: Message, publisher: 
   const isShared =
     plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   let matched = 0
-  if (plan.rules !== undefined) state.matchedRules = plan.rules
+  if (plan.rules !== undefined) state.rules.matched = plan.rules
   for (const recipient of plan.recipients) {
     if (deliver(state, recipient, message, publisher)) matched++
   }
@@ -119,7 +119,7 @@ function deliver(
 function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
   if (effective === undefined) {
-    if (state.ruleTriggers.wanted['delivery-dropped']) recordNoLocal(state, recipient, message)
+    if (state.rules.triggers.wanted['delivery-dropped']) recordNoLocal(state, recipient, message)
     return false
   }
   enqueueForSession(state, recipient.subscriber, message, {
@@ -136,7 +136,7 @@ function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>
   const qos = effectiveQoS(state, message.qos, recipient.qos)
   const { retain } = message
   const of = { message, qos, retain, reason: 'no-local', atMs: state.nowMs } as const
-  state.ruleTriggers.addDelivery('delivery-dropped', recipient.subscriber, of)
+  state.rules.triggers.addDelivery('delivery-dropped', recipient.subscriber, of)
 }
 
 /**

@@ -24,9 +24,9 @@ export function routeMessage(
 ): number {
   if (isSourceTopic(message.topic.name)) return runSourceRules(state, message)
   const matched = deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
-  if (state.matchedRules !== undefined) runMatchedRules(state, message, routeMessage)
-  if (matched === 0 && state.ruleTriggers.wanted['message-dropped'])
-    state.ruleTriggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
+  if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
+  if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
+    state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   return matched
 }
 
@@ -39,7 +39,7 @@ export function runRuleTriggers(state: BrokerState): void {
 function runSourceRules(state: BrokerState, message: Message): number {
   const { rules } = state.router.planFor(message.topic)
   if (rules === undefined) return 0
-  state.matchedRules = rules
+  state.rules.matched = rules
   runMatchedRules(state, message, routeMessage)
   return 1
 }
@@ -84,5 +84,5 @@ function localOrigin(counted: { retainedHere: number }, shard: number): Retained
 
 /** If a limit prevents the retained message, that is counted; nothing else depends on it. */
 export function retainForTopic(state: BrokerState, message: Message, arrival: RetainedOrigin | undefined): void {
-  if (setRetained(state, message, arrival) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+  if (setRetained(state, message, arrival) !== undefined) state.counts.countDrop(undefined, message, 'no-retained-room')
 }

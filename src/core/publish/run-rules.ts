@@ -17,21 +17,22 @@ type Route = (state: BrokerState, message: Message, publisher: undefined, packet
 
 /** Runs the rules that `deliverLocally` found. `route` is `routeMessage`. */
 export function runMatchedRules(state: BrokerState, message: Message, route: Route): void {
-  const { matchedRules, ruleHook } = state
-  if (matchedRules === undefined) return
-  state.matchedRules = undefined
-  ruleHook?.run(matchedRules, message, actionsIn(state, route))
+  const { rules } = state
+  const { matched } = rules
+  if (matched === undefined) return
+  rules.matched = undefined
+  rules.hook?.run(matched, message, actionsIn(state, route))
 }
 
 /** Runs rules for recorded events. Their actions are in the batch of the event, unless the time limit is reached. */
 export function runTriggeredRules(state: BrokerState, route: Route): void {
-  const { ruleTriggers, ruleHook } = state
-  const lost = ruleTriggers.takeLost()
-  if (lost !== undefined) ruleHook?.noteLost(lost)
-  const triggers = ruleTriggers.take()
-  if (triggers.length === 0 || ruleHook === undefined) return
-  const done = ruleHook.runTriggers(triggers, actionsIn(state, route))
-  if (done < triggers.length) ruleTriggers.keep(triggers.slice(done), state.payloads.buffers)
+  const { triggers, hook } = state.rules
+  const lost = triggers.takeLost()
+  if (lost !== undefined) hook?.noteLost(lost)
+  const taken = triggers.take()
+  if (taken.length === 0 || hook === undefined) return
+  const done = hook.runTriggers(taken, actionsIn(state, route))
+  if (done < taken.length) triggers.keep(taken.slice(done), state.payloads.buffers)
 }
 
 function actionsIn(state: BrokerState, route: Route): RuleActions {
@@ -58,7 +59,7 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
 function delayForRule(state: BrokerState, message: Message): RuleActionFailure | undefined {
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined || isBrokerTopic(delay.topic)) return 'invalid-topic'
-  if (!state.storageIsHealthy) return 'storage-failing'
+  if (!state.storage.isHealthy) return 'storage-failing'
   if (hasMaxDelayed(state)) return 'receiver-full'
   const inner = withTopic(message, state.topics.named(delay.topic))
   copyPublisherRights(inner, message)
@@ -91,7 +92,7 @@ function messageOf(state: BrokerState, publication: RulePublication): Message | 
 function failureOf(state: BrokerState, message: Message): RuleActionFailure | undefined {
   const { topic, qos, retain } = message
   if (retain && !state.settings.retainAvailable) return 'not-available'
-  if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
+  if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
   const { peerTable } = state
   if (peerTable === undefined) return undefined
@@ -108,10 +109,10 @@ export function spool(
   const message = messageOf(state, publication)
   if (message === undefined) return 'invalid-topic'
   if (session?.stored === undefined) return 'no-spool'
-  if (!state.storageIsHealthy) return 'storage-failing'
+  if (!state.storage.isHealthy) return 'storage-failing'
   const isFull = session.stored.count >= maxStoredOf(state, session)
   if (isFull && session.spool?.dropsOldest !== true) {
-    state.countDrop(session, message, 'storage-full')
+    state.counts.countDrop(session, message, 'storage-full')
     return 'spool-full'
   }
   const how = { qos: 1, retain: false, subscriptionIdentifiers: undefined, group: undefined } as const

@@ -35,14 +35,14 @@ function dropWaiting(state: BrokerState, session: Session): boolean {
 }
 
 function drop(state: BrokerState, session: Session, delivery: SessionDelivery): void {
-  if (delivery.message !== undefined) state.countDrop(session, delivery.message, 'storage-full')
+  if (delivery.message !== undefined) state.counts.countDrop(session, delivery.message, 'storage-full')
   deleteDelivery(state, session, delivery)
 }
 
 function requestOldest(state: BrokerState, session: Session, stored: PersistentQueue): void {
   const question = state.requests.add({ for: 'oldest', session })
   stored.oldestRequest = question
-  const { openBatch } = state
+  const { openBatch } = state.batches
   state.outputs.requests.push({
     kind: 'load-queue',
     question,

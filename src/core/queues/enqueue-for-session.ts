@@ -61,15 +61,16 @@ function sendAtMostOnce(
   how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   const connection = session.connection
-  const { wanted } = state.ruleTriggers
+  const { wanted } = state.rules.triggers
   if (connection === undefined) {
     if (wanted['delivery-dropped']) recordNotConnected(state, session, message, how.retain)
     return
   }
-  if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
-  if (!connection.isPlain && isPutOff(session)) return state.countDrop(session, message, 'rate-limited')
+  if (connection.unsentBytes > state.settings.maxUnsentBytes)
+    return state.counts.countDrop(session, message, 'not-reading')
+  if (!connection.isPlain && isPutOff(session)) return state.counts.countDrop(session, message, 'rate-limited')
   if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
-    return state.countDrop(session, message, 'too-large')
+    return state.counts.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
   session.sentMessages++
   const list = sendsOf(state, connection)
@@ -94,12 +95,12 @@ function recordDelivered(
   message: Message,
   { qos, retain }: { readonly qos: QoS; readonly retain: boolean },
 ): void {
-  state.ruleTriggers.addDelivery('message-delivered', session, { message, qos, retain, atMs: state.nowMs })
+  state.rules.triggers.addDelivery('message-delivered', session, { message, qos, retain, atMs: state.nowMs })
 }
 
 function recordNotConnected(state: BrokerState, session: Session, message: Message, retain: boolean): void {
   const reason = 'not-connected'
-  state.ruleTriggers.addDelivery('delivery-dropped', session, { message, qos: 0, retain, reason, atMs: state.nowMs })
+  state.rules.triggers.addDelivery('delivery-dropped', session, { message, qos: 0, retain, reason, atMs: state.nowMs })
 }
 
 /** QoS 1 and 2. A persistent session stores the message first. */
@@ -107,7 +108,8 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
   const stored = session.stored
   if (stored !== undefined) {
     const isFull = stored.count >= maxStoredOf(state, session)
-    if (isFull && !dropToMakeRoom(state, session, stored)) return state.countDrop(session, message, 'storage-full')
+    if (isFull && !dropToMakeRoom(state, session, stored))
+      return state.counts.countDrop(session, message, 'storage-full')
     storeDelivery(state, session, stored, delivery, message)
   }
   const connection = session.connection
@@ -180,7 +182,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
   if (session.connection === undefined) return
   const queue = session.queue()
   while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
-    if (state.settings.queueFullPolicy === 'drop-newest') return state.countDrop(session, message, 'queue-full')
+    if (state.settings.queueFullPolicy === 'drop-newest') return state.counts.countDrop(session, message, 'queue-full')
     if (!dropOldestWaiting(state, session, 'queue-full')) break
   }
   state.counts.publishesLeftWaiting++
@@ -193,7 +195,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
 export function dropOldestWaiting(state: BrokerState, session: Session, reason: DropReason): boolean {
   const oldest = session.pending?.shift()
   if (oldest === undefined) return false
-  if (oldest.message !== undefined) state.countDrop(session, oldest.message, reason)
+  if (oldest.message !== undefined) state.counts.countDrop(session, oldest.message, reason)
   releaseDelivery(state, session, oldest)
   return true
 }
@@ -226,7 +228,7 @@ export function sendFirst(
   state.counts.publishesSent++
   session.sentMessages++
   transmit(state, session, connection, delivery, message)
-  if (state.ruleTriggers.wanted['message-delivered']) recordDelivered(state, session, message, delivery)
+  if (state.rules.triggers.wanted['message-delivered']) recordDelivered(state, session, message, delivery)
   if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
 }
 
@@ -238,7 +240,7 @@ export function abandon(
   message: Message,
   reason: DropReason,
 ): void {
-  state.countDrop(session, message, reason)
+  state.counts.countDrop(session, message, reason)
   removeDelivery(state, session, delivery)
 }
 
@@ -287,10 +289,10 @@ export function transmit(
   }
   // If a QoS 2 packet identifier were sent before it was stored, another message could get it after a crash. In a
   // redelivery it is already stored, and must not follow the client's later acknowledgements [MQTT-4.3.3-1].
-  const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
+  const isStored = delivery.wasSent && delivery.sentWithBatch <= state.batches.committed
   // Later packets wait too, otherwise messages of one topic would overtake each other by QoS.
   const list = mustBeStored && !isStored ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
-  delivery.sentWithBatch = list === state.sends ? 0 : state.openBatch.number
+  delivery.sentWithBatch = list === state.outputs.sends ? 0 : state.batches.openBatch.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
     sendPublish(list, connection, message, head)

@@ -14,11 +14,11 @@ import { neverExpires, type Session, type PersistentQueue, type SessionDelivery 
 const headRecordInterval = 1_000
 
 export function putRecord(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
-  state.openBatch.changes.push({ change: 'put', record })
+  state.batches.openBatch.changes.push({ change: 'put', record })
 }
 
 export function deleteRecord(state: BrokerState, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
-  state.openBatch.changes.push({ change: 'delete', key })
+  state.batches.openBatch.changes.push({ change: 'delete', key })
 }
 
 /** Undefined if the record is damaged; it is then deleted without a report. */
@@ -42,8 +42,8 @@ export function storeDelivery(
   message: Message,
 ): void {
   delivery.sequence = stored.nextSequence++
-  delivery.putBatch = state.openBatch.number
-  delivery.putIndex = state.openBatch.changes.length
+  delivery.putBatch = state.batches.openBatch.number
+  delivery.putIndex = state.batches.openBatch.changes.length
   stored.count++
   if (delivery.group !== undefined) stored.mayHoldShared = true
   if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
@@ -100,7 +100,7 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
     stored.deletedSinceRecord++
   }
   stored.count--
-  if (state.sessions.full.delete(session)) state.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   if (stored.isFullAnnounced) announceRoom(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
@@ -112,9 +112,9 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
 
 /** Delays the commit for a fast client: a message that it acknowledges before the write is never written. */
 function deferCommitForAck(state: BrokerState, { connection }: Session, pace: AckLatency): void {
-  const { batches, nowMs, committedBatch } = state
+  const { batches, nowMs } = state
   // Behind QoS 2 it is sent only after the batch is written, so no acknowledgement is expected.
-  const isHeld = connection !== undefined && connection.sendsDeferredUntilBatch > committedBatch
+  const isHeld = connection !== undefined && connection.sendsDeferredUntilBatch > batches.committed
   batches.deferCommit(!isHeld && pace.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
 }
 

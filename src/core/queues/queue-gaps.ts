@@ -33,7 +33,12 @@ export function mustReadAgain(
   stored.isReadAgain = false
   stored.partNumber = 0
   if (lacks !== undefined) noteGapsBelow(stored, lacks.end)
-  else state.events.push({ event: 'queue-records-skipped', clientId: session.clientId, fromSequence: stored.diskFrom })
+  else
+    state.outputs.events.push({
+      event: 'queue-records-skipped',
+      clientId: session.clientId,
+      fromSequence: stored.diskFrom,
+    })
   return false
 }
 

@@ -87,14 +87,14 @@ export function askForMore(
   const limit = maxAskedAtOnce
   if (source.hasBegun) {
     const more = { kind: 'retained-wanted', question: source.question, filter: undefined, after: [], limit } as const
-    state.peerSends.push({ to: owner, message: more })
+    state.outputs.peerSends.push({ to: owner, message: more })
     return
   }
   source.question = state.ids.nextSerial()
   peerTable.retainedRequests.set(source.question, { session, scan })
   const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
   const { question } = source
-  state.peerSends.push({
+  state.outputs.peerSends.push({
     to: owner,
     message: { kind: 'retained-wanted', question, filter: bareFilter(scan.filter), after, limit },
   })
@@ -128,7 +128,7 @@ export function recordLive(peerTable: PeerTable, message: Message): void {
 export function cancelRetainedRequest(state: BrokerState, peerTable: PeerTable, { source }: RetainedReplay): void {
   if ('cursor' in source || !peerTable.retainedRequests.delete(source.question)) return
   if (peerTable.peer(source.owner).link === undefined) return
-  state.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
+  state.outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
 }
 
 export function endRetainedWait(peerTable: PeerTable, session: Session): void {

@@ -44,7 +44,7 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
     return 'no-room'
   const kept = copyRetained(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.retainedOrigin = arrival
-  putRetained(state, kept, state.openBatch.number)
+  putRetained(state, kept, state.batches.openBatch.number)
   if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
   return undefined
 }

@@ -121,7 +121,7 @@ export function resend(state: BrokerState, session: Session, connection: Connect
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
     // Packets that wait for the disk are not late. Sent again they would follow the client's PUBREC.
-    const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.committedBatch
+    const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.batches.committed
     if (sentBeforeMs !== -Infinity && (!isLate || isDenied(state, session, delivery))) continue
     resendOne(state, session, connection, delivery)
   }
@@ -177,7 +177,7 @@ function readableUpTo(
 ): { upTo: number; afterBatch: number } {
   const { nextSequence, mark } = stored
   const newest = state.batches.lastOpenNumber
-  if (mark !== undefined && mark.batch <= state.committedBatch) {
+  if (mark !== undefined && mark.batch <= state.batches.committed) {
     stored.writtenUpTo = mark.sequence
     stored.mark = undefined
   }
@@ -236,7 +236,7 @@ function restoreDelivery(state: BrokerState, session: Session, stored: Persisten
   if (packetId !== undefined) replaceReserved(session, delivery, packetId)
   else if (record.qos === 1) delivery.wasSent = record.sequence < stored.sentBelow
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {
-    state.countDrop(session, message, 'expired')
+    state.counts.countDrop(session, message, 'expired')
     deleteDelivery(state, session, delivery)
     return
   }

@@ -79,7 +79,7 @@ export function endSession(state: BrokerState, session: Session): void {
   state.sessions.remove(session)
   session.absence = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
-  if (state.sessions.full.delete(session)) state.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)
@@ -91,11 +91,11 @@ export function endSession(state: BrokerState, session: Session): void {
     // A new session with the same name may start.
     if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
     if (!keepForMembers(state, session, session.stored))
-      state.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
+      state.batches.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
     storePendingWill(state, session.clientId)
   }
   releaseReferences(session)
-  state.events.push({ event: 'session-ended', clientId: session.clientId })
+  state.outputs.events.push({ event: 'session-ended', clientId: session.clientId })
 }
 
 /**

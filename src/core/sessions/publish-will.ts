@@ -113,7 +113,7 @@ export function handleWillLoaded(state: BrokerState, will: DueWill, stored: Stor
   else deleteWill(state, will.name)
   let next = state.wills.loads.end(will)
   for (; next?.message !== undefined; next = state.wills.loads.end(next)) publishLoaded(state, next, next.message)
-  state.wills.loads.noteRead(state.openBatch.number)
+  state.wills.loads.noteRead(state.batches.openBatch.number)
   loadNext(state)
 }
 
@@ -125,7 +125,7 @@ function publishLoaded(state: BrokerState, { name, session }: DueWill, message: 
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
 function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string, message: Message): void {
-  if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
+  if (!mayStillBePublished(state, message, undefined)) return state.counts.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
   forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
   storeUntilCommitted(state, name, message)
@@ -134,10 +134,10 @@ function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string,
 /** `session` is the session of the will, if it still exists. */
 function publishWillMessage(state: BrokerState, name: string, message: Message, session: Session | undefined): void {
   const isDelayed = isDelayedName(name)
-  if (isDelayed && message.expiresAtMs <= state.nowMs) return state.countDrop(undefined, message, 'expired')
+  if (isDelayed && message.expiresAtMs <= state.nowMs) return state.counts.countDrop(undefined, message, 'expired')
   // The client may have reconnected with another identity since it sent the message.
   const owner = isDelayed ? undefined : session
-  if (!mayStillBePublished(state, message, owner)) return state.countDrop(undefined, message, 'not-allowed')
+  if (!mayStillBePublished(state, message, owner)) return state.counts.countDrop(undefined, message, 'not-allowed')
   const timed = isDelayed ? message : withExpiryFrom(message, state.nowMs)
   if (timed.topic.isDelayed && state.settings.delaysMessages) return delayWill(state, timed)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
@@ -148,8 +148,8 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
 /** A will to `$delayed/...`. Its permission is checked again when it is due. */
 function delayWill(state: BrokerState, message: Message): void {
   const delay = readDelay(message.topic.name, state.nowMs)
-  if (delay === undefined) return state.countDrop(undefined, message, 'not-allowed')
-  if (hasMaxDelayed(state)) return state.countDrop(undefined, message, 'storage-full')
+  if (delay === undefined) return state.counts.countDrop(undefined, message, 'not-allowed')
+  if (hasMaxDelayed(state)) return state.counts.countDrop(undefined, message, 'storage-full')
   const inner = withTopic(message, state.topics.named(delay.topic))
   copyPublisherRights(inner, message)
   delayMessage(state, inner, delay.dueAtMs)

@@ -31,7 +31,7 @@ export function createWill(
   const name = isLarge(state, message) ? reserveInternalName(state.ids, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs: state.nowMs })
   recordWill(state, will, message, undefined)
-  if (isInternalName(name)) state.wills.unwritten.push({ batch: state.openBatch.number, will })
+  if (isInternalName(name)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   countWill(state, will)
   return will
 }
@@ -58,7 +58,7 @@ export function restoredWill(state: BrokerState, record: WillRecord): SessionWil
   if (isLargeWill) {
     deleteRecord(state, { kind: 'will', clientId })
     recordWill(state, will, message, record.dueAtMs)
-    state.wills.unwritten.push({ batch: state.openBatch.number, will })
+    state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   }
   countWill(state, will)
   return will
@@ -84,7 +84,7 @@ function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Messag
  */
 export function deleteWill(state: BrokerState, name: string): void {
   forgetOwed(state, name)
-  if (isInternalName(name)) state.openBatch.changes.push({ change: 'delete-session', clientId: name })
+  if (isInternalName(name)) state.batches.openBatch.changes.push({ change: 'delete-session', clientId: name })
   else deleteRecord(state, { kind: 'will', clientId: name })
 }
 

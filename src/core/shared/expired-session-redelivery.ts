@@ -38,7 +38,7 @@ export function keepForMembers(state: BrokerState, session: Session, stored: Per
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false
   const name = reserveInternalName(state.ids, session.clientId)
-  state.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
+  state.batches.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // The will is already published. If it is pending, it is stored again under another key.
   deleteRecord(state, { kind: 'will', clientId: name })
@@ -100,7 +100,7 @@ export function handleEndedQueueRead(
   queue.partsRead++
   if (answer.isEnd) {
     state.shared.endedQueues.delete(queue.name)
-    state.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
+    state.batches.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
   taken.whenComplete(() => {
     queue.isAsked = false
@@ -144,7 +144,7 @@ function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: Queu
   const group = record.sharedFilter === undefined ? undefined : groupOf(state, record.sharedFilter)
   if (message === undefined || group === undefined) return undefined
   if (message.expiresAtMs <= state.nowMs) {
-    state.countDrop(undefined, message, 'expired')
+    state.counts.countDrop(undefined, message, 'expired')
     return undefined
   }
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })

@@ -57,5 +57,5 @@ export function reassignToPeer(
 
 /** The session removed the message, and no other member may receive it. */
 function countIfLost(state: BrokerState, message: Message, { refusal }: CommitBarrier): void {
-  if (refusal === reasonCodes.noMatchingSubscribers) state.countDrop(undefined, message, 'session-ended')
+  if (refusal === reasonCodes.noMatchingSubscribers) state.counts.countDrop(undefined, message, 'session-ended')
 }

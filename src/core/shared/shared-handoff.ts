@@ -45,7 +45,7 @@ function moveOn(state: BrokerState, moving: SharedHandoff): void {
   const target = moving.to % shard.count
   if (target === shard.own && isTakenHere(state, moving)) return deleteRecord(state, { kind: 'moving', ...moving.key })
   if (peerTable === undefined) {
-    state.countDrop(undefined, moving.message, 'session-ended')
+    state.counts.countDrop(undefined, moving.message, 'session-ended')
     return deleteRecord(state, { kind: 'moving', ...moving.key })
   }
   const to = peerTable.peer(target === shard.own ? (shard.own + 1) % shard.count : target)

@@ -48,7 +48,7 @@ export function handleTick(state: BrokerState): void {
   continueRelief(state, endGreedy)
   if (state.peerTable !== undefined) answerRetainedRequests(state, state.peerTable)
   continueAccessChecks(state)
-  if (state.hasActionRoom && state.waiting.forActions.size > 0) resumeWaitingForActions(state)
+  if (state.rules.hasActionRoom && state.waiting.forActions.size > 0) resumeWaitingForActions(state)
   if (state.bridges.clientFilters?.isComplete === false) state.bridges.clientFilters.walk(state.sessions)
 }
 
@@ -129,7 +129,7 @@ function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: n
   if (gapAtMs > state.nowMs) return state.deadlines.set('keep-alive', connection, gapAtMs)
   state.deadlines.set('keep-alive', connection, dueAtMs)
   if (connection.isPaused || now.state !== 'open') return
-  state.events.push({ event: 'keep-alive-gap', connection, clientId: now.session.clientId })
+  state.outputs.events.push({ event: 'keep-alive-gap', connection, clientId: now.session.clientId })
 }
 
 function expireSession(state: BrokerState, session: Session): void {
@@ -154,8 +154,8 @@ function retry(state: BrokerState, session: Session): void {
   const { connection } = session
   if (connection === undefined || connection.version === 5 || session.inflightCount === 0) return
   const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
-  const isHeld = held > state.committedBatch || connection.deferredAcks !== undefined
-  const isWaiting = isHeld || !state.storageIsHealthy
+  const isHeld = held > state.batches.committed || connection.deferredAcks !== undefined
+  const isWaiting = isHeld || !state.storage.isHealthy
   if (!isWaiting && connection.unsentBytes <= maxUnsentBytesForRetry) {
     connection.hasRedelivered = true
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)

@@ -1,7 +1,8 @@
 // Read-only views of the broker's state for other modules.
 
 import type { QoS, Topic, TopicFilter, TopicName } from '../../protocol/index.ts'
-import type { BrokerCounts, BrokerState } from '../state/broker-state.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerCounts } from '../state/broker-counts.ts'
 import type { SubscriptionCounts } from '../state/subscription-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import { canAnswer } from '../peer-handlers/handle-retained.ts'
@@ -43,8 +44,8 @@ export class BrokerView {
     const { peerTable, retained, access, subscriptions, sessions } = this.#state
     if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
     if (access.checks !== undefined || sessions.reliefFrom !== undefined) return true
-    if (this.#state.ruleTriggers.hasWaiting) return true
-    if (this.#state.hasActionRoom && this.#state.waiting.forActions.size > 0) return true
+    if (this.#state.rules.triggers.hasWaiting) return true
+    if (this.#state.rules.hasActionRoom && this.#state.waiting.forActions.size > 0) return true
     return (
       (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) ||
       this.#state.bridges.clientFilters?.isComplete === false

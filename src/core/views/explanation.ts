@@ -152,7 +152,7 @@ function outcomeFor(
 /** Returns an obstacle to a publication other than permissions, as text; undefined: none. */
 export function obstacleToPublish(state: BrokerState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
-  return state.storageIsHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
+  return state.storage.isHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
 }
 
 /** Returns an obstacle to a subscription other than permissions. */

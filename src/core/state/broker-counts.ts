@@ -1,0 +1,103 @@
+// Numbers for metrics since the start of this shard, and the events of dropped messages.
+
+import { isBridgeClient } from '../model/bridge-client-id.ts'
+import type { DropReason } from '../model/drop-reason.ts'
+import type { Message } from '../model/message.ts'
+import type { BrokerEvent } from '../model/outputs.ts'
+import type { RuleTriggers } from './rule-triggers.ts'
+import type { Session } from './sessions/session.ts'
+
+/** There may be millions of drops: at most this number per interval become events; counters count all. */
+const defaultDropEvents = 64
+const dropEventWindowMs = 100
+
+export interface BrokerCounts {
+  publishesReceived: number
+  publishesSent: number
+  /** QoS 1 and 2 messages that were not sent at once: they wait for their client or for the in-flight window. */
+  publishesLeftWaiting: number
+  /** Times that deliveries to a client were put off: `deliveries_rate`. */
+  deliveriesPutOff: number
+  subscriptionsRefusedByRate: number
+  dropped: Record<DropReason, number>
+}
+
+/** Where drops are reported. */
+export interface DropReports {
+  readonly events: BrokerEvent[]
+  readonly triggers: RuleTriggers
+  /** Maximum drop events in a tenth of a second; undefined: 64. */
+  readonly maxEvents: number | undefined
+}
+
+export class BrokerCounters implements BrokerCounts {
+  publishesReceived = 0
+  publishesSent = 0
+  publishesLeftWaiting = 0
+  deliveriesPutOff = 0
+  subscriptionsRefusedByRate = 0
+  readonly dropped = newDropCounts()
+  readonly #clock: { readonly nowMs: number }
+  readonly #events: BrokerEvent[]
+  readonly #triggers: RuleTriggers
+  readonly #maxEvents: number
+  #dropEvents = 0
+  #dropEventsSinceMs = 0
+
+  constructor(clock: { readonly nowMs: number }, { events, triggers, maxEvents = defaultDropEvents }: DropReports) {
+    this.#clock = clock
+    this.#events = events
+    this.#triggers = triggers
+    this.#maxEvents = maxEvents
+  }
+
+  /** `session`: for which the message was; undefined: for none in particular. */
+  countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
+    this.dropped[reason]++
+    if (session !== undefined) countDropOf(session, reason)
+    const { wanted } = this.#triggers
+    if (wanted['delivery-dropped'] || wanted['message-dropped']) this.#recordDrop(session, message, reason)
+    const { nowMs } = this.#clock
+    if (nowMs - this.#dropEventsSinceMs >= dropEventWindowMs) {
+      this.#dropEvents = 0
+      this.#dropEventsSinceMs = nowMs
+    }
+    if (this.#dropEvents++ >= this.#maxEvents) return
+    const clientId = session === undefined ? '' : session.clientId
+    this.#events.push({ event: 'message-dropped', clientId, message, reason })
+  }
+
+  #recordDrop(session: Session | undefined, message: Message, reason: DropReason): void {
+    const triggers = this.#triggers
+    const atMs = this.#clock.nowMs
+    const { qos, retain } = message
+    if (session === undefined) {
+      if (triggers.wanted['message-dropped']) triggers.addMessageDropped(message, reason, atMs)
+    } else if (triggers.wanted['delivery-dropped']) {
+      triggers.addDelivery('delivery-dropped', session, { message, qos, retain, reason, atMs })
+    }
+  }
+}
+
+function countDropOf(session: Session, reason: DropReason): void {
+  session.droppedMessages++
+  if (!isBridgeClient(session.clientId)) return
+  session.drops ??= new Map()
+  session.drops.set(reason, (session.drops.get(reason) ?? 0) + 1)
+}
+
+function newDropCounts(): Record<DropReason, number> {
+  return {
+    'queue-full': 0,
+    'memory-full': 0,
+    expired: 0,
+    'too-large': 0,
+    'not-reading': 0,
+    'rate-limited': 0,
+    'storage-full': 0,
+    'no-retained-room': 0,
+    'session-ended': 0,
+    'peer-behind': 0,
+    'not-allowed': 0,
+  }
+}

@@ -1,0 +1,28 @@
+// The outputs of the core since the driver took them last.
+
+import type { BrokerEvent, Close, CoreRequest, Outputs, ReaderChange } from '../model/outputs.ts'
+import { PeerSendList } from '../model/peer-send-list.ts'
+import { SendList } from '../model/send-list.ts'
+
+export class OutputLists implements Outputs {
+  readonly sends = new SendList()
+  readonly requests: CoreRequest[] = []
+  readonly closes: Close[] = []
+  readonly readScheduler: ReaderChange[] = []
+  readonly events: BrokerEvent[] = []
+  readonly peerSends = new PeerSendList()
+
+  clear(): void {
+    this.sends.clear()
+    empty(this.requests)
+    empty(this.closes)
+    empty(this.readScheduler)
+    empty(this.events)
+    this.peerSends.clear()
+  }
+}
+
+/** Most lists are usually empty, and truncating an array costs time even if it is empty. */
+function empty(list: unknown[]): void {
+  if (list.length > 0) list.length = 0
+}

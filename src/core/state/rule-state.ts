@@ -1,0 +1,27 @@
+// Rules, as far as the core knows them: the rule hook compiles and runs them.
+
+import type { CountedTopic, MatchedRule, RuleHook } from '../model/rule-hook.ts'
+import type { RuleTriggerKind } from '../model/rule-trigger.ts'
+import { RuleTriggers } from './rule-triggers.ts'
+
+export class RuleState {
+  /** Runs rules; undefined if there are none. */
+  readonly hook: RuleHook | undefined
+  /** Recorded events other than messages for which rules run. */
+  readonly triggers = new RuleTriggers()
+  /** Rules of the message that is being routed; undefined: none. */
+  matched: readonly MatchedRule[] | undefined = undefined
+  /** A full queue has space again: connections that wait for actions are handled again. */
+  hasActionRoom = false
+
+  constructor(hook: RuleHook | undefined) {
+    this.hook = hook
+  }
+
+  /** Rules were replaced. The match plans have them by topic; this part has what they want besides. */
+  setWanted(kinds: ReadonlySet<RuleTriggerKind>, countedTopics: ReadonlyMap<string, CountedTopic>): void {
+    this.triggers.setWanted(kinds, countedTopics)
+    // The rules that connections wait for may have been removed.
+    this.hasActionRoom = true
+  }
+}
