@@ -19,6 +19,7 @@ import {
 } from './listener-config.ts'
 import type { Bind } from './schema/bind.ts'
 import type { NamespacePattern } from './schema/namespace.ts'
+import { type OidcConfig, toOidcConfig } from './oidc-config.ts'
 import type { root, SettingValues } from './settings/root.ts'
 
 export type SecurityProfile = 'hardened' | 'legacy'
@@ -182,6 +183,8 @@ export interface HttpServerConfig {
         readonly bind: Bind | undefined
         /** For MQTT clients of the page. */
         readonly listener: WebSocketListenerConfig
+        /** Sign-in by OpenID Connect; undefined: off. */
+        readonly oidc: OidcConfig | undefined
       }
     | undefined
   readonly authType: 'basic' | 'jwt' | 'no_auth'
@@ -448,7 +451,12 @@ function toHttpServerConfig(values: SettingValues, keyText: string | undefined):
     password: http.password,
     authType: http.auth_type,
     dashboard: dashboard.enable
-      ? { allowedOrigins: dashboard.allow_origins, bind: dashboard.bind, listener: toDashboardListener(values) }
+      ? {
+          allowedOrigins: dashboard.allow_origins,
+          bind: dashboard.bind,
+          listener: toDashboardListener(values),
+          oidc: toOidcConfig(dashboard.oidc),
+        }
       : undefined,
     jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }

@@ -52,6 +52,8 @@ export type {
   TlsConfig,
   WebSocketConfig,
 } from './listener-config.ts'
+export type { OidcConfig } from './oidc-config.ts'
+export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'
 export { verifiesPeer } from './verifies-peer.ts'
 export type { AccessRule } from './schema/access-rule.ts'

@@ -4,6 +4,7 @@ import type { AclRule } from './acl/acl-rule.ts'
 import { readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
 import { checkGateways } from './check/check-gateways.ts'
+import { checkOidc } from './check/check-oidc.ts'
 import { checkListeners, warnOfProxies } from './check/cross-field-checks.ts'
 import { checkSettings, type HeldSetting } from './check/check-settings.ts'
 import { configErrorAt, type ConfigError, type Warning } from './config-errors.ts'
@@ -80,7 +81,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
   const config = toGodwitConfig(checked, named)
   faults.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
-  faults.push(...checkGateways(checked.places))
+  faults.push(...checkGateways(checked.places), ...checkOidc(checked.values.dashboard, checked.places))
   if (faults.length > 0) return { faults: sortByPosition(faults, file) }
   const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensUnsupported)
   const ofListeners = [...warnOfNoListener(config), ...warnOfProxies(config, checked.places)]

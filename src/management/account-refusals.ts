@@ -29,6 +29,11 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
     reason: 'BAD_REQUEST',
     words: (name) => `the password of ${name} is set by http_server.password: change it there`,
   },
+  'is-of-provider': {
+    code: 'invalidParameter',
+    reason: 'BAD_REQUEST',
+    words: (name) => `${name} signs in by OpenID Connect: password, second factor and role are those of the provider`,
+  },
   'has-mfa': {
     code: 'invalidParameter',
     reason: 'CONFLICT',

@@ -28,8 +28,10 @@ export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEnt
   const { name, endpoint, caller, namespace = null, url, atMs } = request
   const sent = sentFields(request)
   // A login has no authenticated caller.
-  const isLogin = caller.by === 'nobody' && name === 'login'
-  const who = isLogin ? { name: shortenText(nameIn(sent)), by: 'account' } : { name: caller.name, by: caller.by }
+  const named =
+    caller.by !== 'nobody' ? undefined : name === 'login' ? sent : name === 'finish_sso' ? result : undefined
+  const who =
+    named !== undefined ? { name: shortenText(nameIn(named)), by: 'account' } : { name: caller.name, by: caller.by }
   return {
     atMs,
     ...who,

@@ -26,6 +26,7 @@ export type { ControlOperations, Requester } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/diagnostics.ts'
 export type * from './operations/namespaces.ts'
+export type * from './operations/single-sign-on.ts'
 export type * from './operations/gateways.ts'
 export type * from './operations/rules.ts'
 export type {

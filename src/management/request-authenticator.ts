@@ -7,6 +7,7 @@ import { FailedLogins } from './failed-logins.ts'
 import { maxAuthorizationBytes } from './limits.ts'
 import { type ApiError, refuse, refuseFor, ApiError as RefusalValue } from './api-error.ts'
 import { LoginBackoff } from './login-backoff.ts'
+import type { SingleSignOn, SsoAnswer, SsoBegun, SsoFailure } from './operations/single-sign-on.ts'
 
 export type SignedIn = Omit<Caller, 'address'>
 
@@ -56,6 +57,7 @@ export interface LoginMethods {
   readonly tokens: Tokens | undefined
   readonly logins: Logins
   readonly secondFactors: SecondFactors
+  readonly singleSignOn: SingleSignOn
   /** No authentication: `http_server.auth_type = no_auth`. */
   readonly isOpen: boolean
 }
@@ -78,6 +80,13 @@ export interface Authenticator {
   /** An authenticated caller has sent a wrong password of `name`. Resolves when the response may be sent. */
   recordFailure(name: string, address: string): Promise<void>
   readonly logins: Logins
+  /** Sign-in by a provider. */
+  readonly singleSignOn: {
+    isOn(): boolean
+    begin(address: string): Promise<SsoBegun | ApiError>
+    /** Resolves with a refusal after its delay. */
+    finish(answer: SsoAnswer, address: string, gone?: AbortSignal): Promise<Caller | ApiError>
+  }
 }
 
 export interface ShownBeside {
@@ -183,7 +192,45 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     return signIn(read.name, read.password, address, request)
   }
   const recordFailure = (name: string, address: string): Promise<void> => authQueue.recordFailure(address, { name })
-  return { isOpen: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins }
+  const singleSignOn = singleSignOnOf(ways.singleSignOn, authQueue)
+  return { isOpen: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins, singleSignOn }
+}
+
+function singleSignOnOf(ways: SingleSignOn, authQueue: AuthQueue): Authenticator['singleSignOn'] {
+  return {
+    isOn: () => ways.isOn(),
+    begin: async (address) => {
+      const begun = await ways.begin(address)
+      return 'kind' in begun ? refuseSso(begun) : begun
+    },
+    finish: async (answer, address, gone) => {
+      const found = await ways.finish(answer, address)
+      if (!('kind' in found)) return { ...found, address }
+      const { kind, message: reason } = found
+      // All failures of an address count as those of one name.
+      if (kind === 'refused') await authQueue.recordFailure(address, { token: 'single sign-on', reason }, gone)
+      return refuseSso(found)
+    },
+  }
+}
+
+const tooBusy = 503
+
+function refuseSso({ kind, message }: SsoFailure): ApiError {
+  switch (kind) {
+    case 'off':
+      return refuseFor('NOT_FOUND', message)
+    case 'busy':
+      return refuse('rpcError', message, tooBusy)
+    case 'provider':
+      return refuse('rpcError', message)
+    case 'refused':
+      return refuseFor('BAD_TOKEN', message)
+    case 'denied':
+      return refuseFor('UNAUTHORIZED_ROLE', message)
+    default:
+      return kind satisfies never
+  }
 }
 
 function refuseCode(checked: Exclude<CodeCheck, 'passed' | 'not-needed'>): ApiError {

@@ -17,7 +17,7 @@ import {
 import { clientHandlers } from '../../src/management/handlers/clients.ts'
 import { subscriptionHandlers } from '../../src/management/handlers/subscriptions.ts'
 import { replyWithList, type ListSource } from '../../src/management/lists/answer-list.ts'
-import { ApiError } from '../../src/management/api-error.ts'
+import { ApiError, refuse } from '../../src/management/api-error.ts'
 import { JsonText } from '../../src/management/json-text.ts'
 import { clientOperations } from '../../src/node/api/clients.ts'
 import { readQueryString } from '../../src/management/query-string.ts'
@@ -56,6 +56,11 @@ const openDoor: Authenticator = {
   }),
   recordFailure: async () => {},
   logins: { begin: () => undefined, callerOf: () => 'wrong', end: () => {} },
+  singleSignOn: {
+    isOn: () => false,
+    begin: async () => refuse('rpcError', 'off'),
+    finish: async () => refuse('rpcError', 'off'),
+  },
 }
 
 function anyClient(clientId: string): ClientView {

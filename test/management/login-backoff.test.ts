@@ -66,12 +66,17 @@ describe('at login', () => {
     namespace: undefined,
     login: undefined,
   }
+  const off = { kind: 'off', message: 'off' } as const
+  const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
   const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('the right password is accepted at once, however often other accounts were wrong', async () => {
     const waitingRoom = new AuthQueue(silent, () => 0)
-    const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
+    const door = createAuthenticator(
+      { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
+      waitingRoom,
+    )
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
     assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
     waitingRoom.close()
@@ -80,7 +85,10 @@ describe('at login', () => {
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
     const waitingRoom = new AuthQueue(silent, () => 0)
-    const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
+    const door = createAuthenticator(
+      { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
+      waitingRoom,
+    )
     const found = await door.authenticate(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
     for (const [header, code] of [
@@ -135,8 +143,13 @@ describe('a sign-in that failed', () => {
     const said: unknown[] = []
     const waitingRoom = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
     const accounts = { signIn: async () => undefined }
+    const off = { kind: 'off', message: 'off' } as const
+    const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
     const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
-    const door = createAuthenticator({ accounts, tokens: undefined, logins, secondFactors, isOpen: false }, waitingRoom)
+    const door = createAuthenticator(
+      { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
+      waitingRoom,
+    )
     await door.authenticate(`Basic ${basic('ann:a password')}`, here)
     await door.authenticate('Bearer something-secret', here)
     assert.equal(said.length, 2)

@@ -82,12 +82,16 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
       />
       {who.token !== undefined && (
         <div class="dialog-buttons">
-          <button type="button" onClick={onChangePassword}>
-            {t('changePassword')}
-          </button>
-          <button type="button" onClick={() => requireSecondFactor(who.username)}>
-            {t('requireSecondFactor')}
-          </button>
+          {who.isOfProvider !== true && (
+            <>
+              <button type="button" onClick={onChangePassword}>
+                {t('changePassword')}
+              </button>
+              <button type="button" onClick={() => requireSecondFactor(who.username)}>
+                {t('requireSecondFactor')}
+              </button>
+            </>
+          )}
           <button type="button" onClick={() => void signOut(who.username)}>
             {t('signOut')}
           </button>

@@ -6,6 +6,7 @@ import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { beginSession, hasSessionEnded, roleFrom } from '../state/session.ts'
 import { Connection } from './connection.tsx'
+import { SingleSignOn } from './single-sign-on.tsx'
 
 /** What the broker says of it: the secret until a code was shown once. */
 interface SecondFactor {
@@ -111,7 +112,7 @@ export function SignIn(): JSX.Element {
         <button type="submit" class="primary" disabled={isBusy}>
           {t('signIn')}
         </button>
-        <FirstRun />
+        <OtherWays onProblem={setProblem} />
       </form>
     </main>
   )
@@ -130,11 +131,14 @@ function Notices({ problem }: { readonly problem: string | undefined }): JSX.Ele
   )
 }
 
-function FirstRun(): JSX.Element {
+function OtherWays({ onProblem }: { readonly onProblem: (problem: string) => void }): JSX.Element {
   return (
-    <details>
-      <summary>{t('firstRunTitle')}</summary>
-      <p>{t('firstRunText')}</p>
-    </details>
+    <>
+      <SingleSignOn onProblem={onProblem} />
+      <details>
+        <summary>{t('firstRunTitle')}</summary>
+        <p>{t('firstRunText')}</p>
+      </details>
+    </>
   )
 }

@@ -10,6 +10,8 @@ export interface Session {
   readonly role: 'administrator' | 'viewer'
   /** The namespace that the account is kept to. */
   readonly namespace: string | undefined
+  /** Signed in by OpenID Connect: the account has no password here. */
+  readonly isOfProvider?: boolean
 }
 
 const storageKey = 'godwit.session'

@@ -1,13 +1,72 @@
 // dashboard: the web interface of the broker.
 
-import { listOf } from '../schema/collections.ts'
+import { listOf, textMap } from '../schema/collections.ts'
 import { bind } from '../schema/bind.ts'
-import { boolean, optional, text } from '../schema/setting-type.ts'
+import { boolean, choice, optional, text } from '../schema/setting-type.ts'
 import { section, setting } from '../schema/setting.ts'
 
 const origin = text({
   form: { pattern: /^https?:\/\/[^\s/?#@]+$/, name: 'an origin such as https://broker.example' },
 })
+
+const atOnce = { takes: 'at-once' } as const
+
+const address = text({
+  maxBytes: 2_048,
+  form: { pattern: /^https?:\/\/[^\s?#@]+$/, name: 'an address such as https://login.example/realms/plant' },
+})
+const claim = text({ maxBytes: 256 })
+
+const oidc = section(
+  'Sign-in at a provider of OpenID Connect (authorization code with PKCE), beside user name and password. It is on with `issuer`.',
+  {
+    issuer: setting(optional(address, 'none'), undefined, {
+      ...atOnce,
+      description:
+        'The issuer, as its discovery document at /.well-known/openid-configuration names itself. https, or http on loopback.',
+    }),
+    client_id: setting(optional(text({ maxBytes: 1_024 }), 'none'), undefined, {
+      ...atOnce,
+      description: 'Identifier of the broker at the provider.',
+    }),
+    client_secret: setting(optional(text({ maxBytes: 4_096 }), 'none'), undefined, {
+      ...atOnce,
+      description: 'Secret of the broker at the provider; none for a public client.',
+      isSecret: true,
+    }),
+    redirect_uri: setting(optional(address, 'none'), undefined, {
+      ...atOnce,
+      description:
+        'Where the provider sends the browser back to: the address of the page as browsers see it, such as https://broker.example/dashboard/. Register the same at the provider.',
+    }),
+    scopes: setting(
+      listOf(text({ form: { pattern: /^[!#-[\]-~]{1,128}$/, name: 'a scope such as profile' } }), 32),
+      ['openid'],
+      {
+        ...atOnce,
+        description: 'Scopes to ask for, `openid` among them. Providers may tell roles only with a further scope.',
+      },
+    ),
+    username_claim: setting(claim, 'sub', {
+      ...atOnce,
+      description:
+        'The claim that is the name of the account. It must be one that users cannot change and that the provider never gives to another user.',
+    }),
+    role_claim: setting(claim, 'roles', {
+      ...atOnce,
+      description: 'The claim with roles or groups, one or several; a dot leads into an object: realm_access.roles.',
+    }),
+    roles: setting(textMap, new Map(), {
+      ...atOnce,
+      description:
+        'The role for each value of the claim: administrator, viewer, ns:NAMESPACE::administrator or ns:NAMESPACE::viewer. The first that fits counts.',
+    }),
+    default_role: setting(choice(['none', 'viewer', 'administrator']), 'none', {
+      ...atOnce,
+      description: 'The role of users whose claim has none of these values; none: they are refused.',
+    }),
+  },
+)
 
 export const dashboard = section('The web page of the broker, served under /dashboard by the listener of the API.', {
   enable: setting(boolean, true, { description: 'Whether the page is served.', takes: 'at-once' }),
@@ -20,4 +79,5 @@ export const dashboard = section('The web page of the broker, served under /dash
     description: 'Origins of reverse proxies that change the Host header: their pages may use the API.',
     takes: 'at-once',
   }),
+  oidc,
 })

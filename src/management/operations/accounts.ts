@@ -8,6 +8,8 @@ export interface User {
   readonly namespace: string | undefined
   readonly description: string
   readonly mfa: 'none' | 'totp'
+  /** `oidc`: the provider says role and namespace at each sign-in, and there is no password here. */
+  readonly backend: 'local' | 'oidc'
 }
 
 /** A program with an ID and a secret. */
@@ -43,15 +45,24 @@ export type AccountRefusal =
   /** The password is in the configuration. */
   | 'is-configured'
   | 'wrong-password'
+  /** It signs in by OpenID Connect. */
+  | 'is-of-provider'
   /** It has a second factor. */
   | 'has-mfa'
 
 /** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */
 export interface AccountOperations {
   users(): readonly User[]
-  createUser(user: Omit<User, 'mfa'> & { readonly password: string }, by: Caller): Promise<AccountRefusal | undefined>
+  createUser(
+    user: Omit<User, 'mfa' | 'backend'> & { readonly password: string },
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
   /** Absent fields are unchanged. */
-  updateUser(name: string, change: Partial<Omit<User, 'name' | 'mfa'>>, by: Caller): Promise<AccountRefusal | undefined>
+  updateUser(
+    name: string,
+    change: Partial<Omit<User, 'name' | 'mfa' | 'backend'>>,
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
   deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
   changePassword(
     /** `old` undefined: not required. */

@@ -3,7 +3,8 @@ import type { AccountOperations, AccountRefusal, App, User, Requester } from '..
 import type { AccountRecord, ApiKeyRecord, SecondFactor } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
-import { maxAdmins } from '../admins/account-limits.ts'
+import { countAdmins, maxAdmins } from '../admins/account-limits.ts'
+import { isOfProvider } from '../admins/oidc/oidc-accounts.ts'
 import { authenticatedOrigin, hashSecret, type PasswordHasher } from '../admins/password-hashing.ts'
 import type { ConfiguredAccount } from '../admins/operator-sign-in.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
@@ -66,7 +67,7 @@ function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange
       const kept = await work.hash(password)
       return carryOut(`account ${name} made`, by, () => {
         if (isTaken(dependencies, name)) return 'exists'
-        if (countOf(dependencies) >= maxAdmins) return 'too-many'
+        if (countAdmins(records) >= maxAdmins) return 'too-many'
         return {
           put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.newMomentMs() }],
           delete: [],
@@ -79,7 +80,12 @@ function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange
       if (isOwn && (role !== 'administrator' || namespace !== undefined)) return 'is-own'
       // Everything of the account is in the configuration, so nothing is stored.
       if (isOwn && find(name) === undefined) return undefined
-      return carryOut(`account ${name} changed`, by, () => replace(name, change))
+      return carryOut(`account ${name} changed`, by, () => {
+        const found = find(name)
+        const isOtherRole = change.role !== undefined && (found?.role !== role || found.namespace !== namespace)
+        if (found !== undefined && isOfProvider(found) && isOtherRole) return 'is-of-provider'
+        return replace(name, change)
+      })
     },
     deleteUser: async (name, by) => {
       if (name === own().username) return 'is-own'
@@ -92,6 +98,7 @@ function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange
       if (hasConfiguredPassword(name)) return 'is-configured'
       const found = find(name)
       if (found === undefined) return 'not-found'
+      if (isOfProvider(found)) return 'is-of-provider'
       const isKnown =
         change.old === undefined || (await work.isPassword(change.old, found.password, authenticatedOrigin))
       if (!isKnown) return 'wrong-password'
@@ -115,6 +122,7 @@ function mfaOperations(
   const change = (name: string, secondFactor: SecondFactor | undefined): NodeRecordChange | AccountRefusal => {
     const found = records.find({ kind: 'account', name })
     if (found === undefined) return 'not-found'
+    if (isOfProvider(found)) return 'is-of-provider'
     if (secondFactor !== undefined && found.secondFactor?.isConfirmed === true) return 'has-mfa'
     return { put: [{ ...found, secondFactor }], delete: [] }
   }
@@ -133,24 +141,28 @@ function mfaOperations(
 function usersOf({ records, own }: AccountDependencies): User[] {
   const users = [...records.list('account')].map((record) => userOf(record))
   const isOwnKept = users.some(({ name }) => name === own().username)
-  const unsaid = { role: 'administrator', namespace: undefined, description: '', mfa: 'none' } as const
+  const unsaid = {
+    role: 'administrator',
+    namespace: undefined,
+    description: '',
+    mfa: 'none',
+    backend: 'local',
+  } as const
   return isOwnKept ? users : [{ name: own().username, ...unsaid }, ...users]
 }
 
-function userOf({ name, role, namespace, description, secondFactor }: AccountRecord): User {
+function userOf(record: AccountRecord): User {
+  const { name, role, namespace, description, secondFactor } = record
+  const backend = isOfProvider(record) ? 'oidc' : 'local'
   const mfa = secondFactor === undefined ? 'none' : 'totp'
   // The record cannot have the role publisher; if it had, this is the role with the fewest rights.
-  return { name, role: role === 'administrator' ? role : 'viewer', namespace, description, mfa }
+  return { name, role: role === 'administrator' ? role : 'viewer', namespace, description, mfa, backend }
 }
 
 /** Users and programs authenticate in the same way, so a name belongs to one of them. */
 function isTaken({ records, own }: AccountDependencies, name: string): boolean {
   if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
   return records.find({ kind: 'api-key', id: name }) !== undefined
-}
-
-function countOf({ records }: AccountDependencies): number {
-  return [...records.list('account'), ...records.list('api-key')].length
 }
 
 type OfApps = 'apps' | 'app' | 'createApp' | 'updateApp' | 'deleteApp'
@@ -169,7 +181,7 @@ function appOperations(dependencies: AccountDependencies, carryOut: ApplyChange)
       const kept = told === undefined ? hashSecret(secret) : await dependencies.work.hash(secret)
       const refused = await carryOut(`application ${app.id} made`, by, () => {
         if (isTaken(dependencies, app.id)) return 'exists'
-        if (countOf(dependencies) >= maxAdmins) return 'too-many'
+        if (countAdmins(records) >= maxAdmins) return 'too-many'
         return { put: [{ kind: 'api-key', ...app, secret: kept, createdAtMs: records.newMomentMs() }], delete: [] }
       })
       return refused ?? { secret }

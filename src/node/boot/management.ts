@@ -15,6 +15,7 @@ import {
   type ManagementSettings,
   type Operations,
   type SecondFactors,
+  type SingleSignOn,
   socketAuthenticator,
   AuthQueue,
 } from '../../management/index.ts'
@@ -28,6 +29,9 @@ import { apiTokens } from '../admins/api-tokens.ts'
 import { PasswordHasher } from '../admins/password-hashing.ts'
 import { RecentSignIns } from '../admins/recent-sign-ins.ts'
 import { secondFactors } from '../admins/second-factor.ts'
+import { admitOidcUser } from '../admins/oidc/oidc-accounts.ts'
+import { OidcProviders } from '../admins/oidc/oidc-providers.ts'
+import { oidcSignIn } from '../admins/oidc/oidc-sign-in.ts'
 import { adminLogins } from '../admins/logins.ts'
 import { adminAuthentication, type ConfiguredAccount } from '../admins/operator-sign-in.ts'
 import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccountOf } from '../admins/default-admin.ts'
@@ -101,6 +105,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
     owner: ownerOf(dependencies, { accounts, http, page, socket, inForce }),
     close: async () => {
       accounts.authQueue.close()
+      accounts.oidc.close()
       await Promise.all([http.close(), page.close(), closeSocket()])
       // Waiting clients were disconnected; checking all of their passwords would take many seconds.
       accounts.work.close()
@@ -169,9 +174,11 @@ function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPla
 class AdminAccounts {
   readonly work: PasswordHasher
   readonly authQueue: AuthQueue
+  readonly oidc = new OidcProviders()
   readonly operations: Operations['accounts']
   readonly #logins: Logins
   readonly #secondFactors: SecondFactors
+  readonly #singleSignOn: SingleSignOn
   readonly #recent = new RecentSignIns()
   readonly #dependencies: ManagementDependencies
   #own: ConfiguredAccount
@@ -191,7 +198,9 @@ class AdminAccounts {
     const canSignIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
     const { nodeName } = dependencies
     this.#secondFactors = secondFactors({ records, own, nodeName, nowMs: () => Date.now() })
-    this.#logins = adminLogins({ records, own, canSignIn, nowMs: () => performance.now() })
+    this.#logins = adminLogins({ records, own, canSignIn, nowMs: steadyMs })
+    const admit = admitOidcUser({ records, ownName: () => this.#own.username, log })
+    this.#singleSignOn = oidcSignIn({ provider: () => this.oidc.current, admit, nowMs: steadyMs })
   }
 
   get own(): ConfiguredAccount {
@@ -200,6 +209,7 @@ class AdminAccounts {
 
   take(config: GodwitConfig): void {
     this.#refusesOwn = refusesOwn(config)
+    this.oidc.take(config)
     const { username, password } = configuredAccountOf(config, this.#dependencies.accessRecords)
     // A new object only if it has changed, so that logins remain.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
@@ -223,6 +233,7 @@ class AdminAccounts {
       accounts,
       logins: this.#logins,
       secondFactors: this.#secondFactors,
+      singleSignOn: this.#singleSignOn,
       ...tokens,
       isOpen: http.authType === 'no_auth',
     }
@@ -242,6 +253,8 @@ class AdminAccounts {
     }
   }
 }
+
+const steadyMs = (): number => performance.now()
 
 function refusesOwn({ http }: GodwitConfig): boolean {
   return http.authType === 'jwt'

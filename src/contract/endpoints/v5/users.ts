@@ -8,7 +8,7 @@ const record = {
   username: Type.String(),
   role: roleOfPerson,
   description: Type.String(),
-  backend: Type.Literal('local'),
+  backend: Type.Union([Type.Literal('local'), Type.Literal('oidc')]),
   mfa: Type.Union([Type.Literal('none'), Type.Literal('totp')]),
   scopes,
   namespace: namespaceOrNull,

@@ -56,9 +56,8 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
 const newcomer: RoleAssignment<User['role']> = { role: 'administrator', namespace: undefined }
 
 function written(user: User): ReplyOf<Known['get_users']>['data'][number] {
-  const { name, description, namespace = null, mfa } = user
-  const fixed = { backend: 'local', mfa, scopes: null } as const
-  return { username: name, role: writtenRole(user), description, ...fixed, namespace }
+  const { name, description, namespace = null, mfa, backend } = user
+  return { username: name, role: writtenRole(user), description, backend, mfa, scopes: null, namespace }
 }
 
 function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {

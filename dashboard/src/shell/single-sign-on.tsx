@@ -1,0 +1,75 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { api, textOf } from '../state/api.ts'
+import { t } from '../state/messages.ts'
+import { beginSession, roleFrom } from '../state/session.ts'
+import { keepBegun, type ReturnedSignIn, takeReturned } from '../state/single-sign-on.ts'
+
+interface Props {
+  readonly onProblem: (problem: string) => void
+}
+
+/** The button, where the broker has a provider; and the end of a sign-in that the browser comes back from. */
+export function SingleSignOn({ onProblem }: Props): JSX.Element | null {
+  const [isOn, setOn] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  useEffect(() => {
+    const returned = takeReturned()
+    if (returned !== undefined) {
+      setBusy(true)
+      void finish(returned).then((problem) => {
+        setBusy(false)
+        if (problem !== undefined) onProblem(problem)
+      })
+    }
+    void api.list_sso({}, { isIdle: true }).then((result) => {
+      if ('reply' in result) setOn(result.reply.data.includes('oidc'))
+    })
+  }, [])
+  if (isBusy) return <p aria-busy="true">{t('signingIn')}</p>
+  if (!isOn) return null
+  const start = async (): Promise<void> => {
+    setBusy(true)
+    const problem = await begin()
+    // Else the browser is leaving.
+    if (problem === undefined) return
+    setBusy(false)
+    onProblem(problem)
+  }
+  return (
+    <button type="button" onClick={() => void start()}>
+      {t('singleSignOn')}
+    </button>
+  )
+}
+
+async function begin(): Promise<string | undefined> {
+  const result = await api.begin_sso({}, { namespace: null })
+  if ('failure' in result) return textOf(result.failure)
+  const { authorization_url: url, state, sign_in_secret: secret, redirect_uri: redirect } = result.reply.data
+  // The browser would come back to a page that knows nothing of this sign-in.
+  if (redirect !== `${location.origin}${location.pathname}`) return t('singleSignOnElsewhere', { address: redirect })
+  if (!/^https?:$/.test(new URL(url).protocol)) return t('singleSignOnUnsafe')
+  keepBegun({ state, secret, route: location.hash })
+  location.assign(url)
+  return undefined
+}
+
+async function finish({ code, state, iss, error, begun }: ReturnedSignIn): Promise<string | undefined> {
+  if (begun === undefined) return t('singleSignOnUnknown')
+  if (code === undefined) return t('singleSignOnRefused', { error: error ?? '' })
+  const result = await api.finish_sso(
+    { body: { authorization_code: code, state, sign_in_secret: begun.secret, ...(iss === undefined ? {} : { iss }) } },
+    { namespace: null },
+  )
+  if ('failure' in result) return textOf(result.failure)
+  const { token, role, namespace, username } = result.reply
+  beginSession({
+    token,
+    username,
+    role: roleFrom(role),
+    namespace: namespace ?? undefined,
+    isOfProvider: true,
+  })
+  return undefined
+}

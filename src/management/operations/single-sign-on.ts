@@ -1,0 +1,34 @@
+import type { Caller } from '../../contract/index.ts'
+
+/** What a browser brings back from the provider, and the secret that it was given before. */
+export interface SsoAnswer {
+  readonly code: string
+  readonly state: string
+  readonly secret: string
+  /** `iss` [RFC9207-2]. */
+  readonly issuer: string | undefined
+}
+
+/** `refused`: not authenticated; `denied`: authenticated, and without an account here. `message`: a sentence. */
+export interface SsoFailure {
+  readonly kind: 'off' | 'busy' | 'provider' | 'refused' | 'denied'
+  readonly message: string
+}
+
+export interface SsoBegun {
+  /** Where the browser goes. */
+  readonly url: string
+  readonly state: string
+  /** For the browser that asked: it shows it at the end. */
+  readonly secret: string
+  /** Where the provider sends the browser back to. */
+  readonly redirectUri: string
+}
+
+/** Sign-in by a provider of OpenID Connect. */
+export interface SingleSignOn {
+  isOn(): boolean
+  /** `address`: of the client, each of which can begin a limited number. */
+  begin(address: string): Promise<SsoBegun | SsoFailure>
+  finish(answer: SsoAnswer, address: string): Promise<Omit<Caller, 'address'> | SsoFailure>
+}

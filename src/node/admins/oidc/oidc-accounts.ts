@@ -1,0 +1,66 @@
+// Accounts of users that sign in by OpenID Connect. They have no password here: the hash is empty, which no password has.
+
+import type { SignedIn } from '../../../management/index.ts'
+import type { AccountRecord, KeptPassword } from '../../../records/index.ts'
+import type { Log } from '../../../telemetry/index.ts'
+import type { AccessRecords } from '../../records/access-records.ts'
+import { countAdmins, maxAdmins } from '../account-limits.ts'
+import { callerOf } from '../operator-sign-in.ts'
+import type { OidcUser } from './oidc-sign-in.ts'
+
+export interface OidcAccountDependencies {
+  readonly records: Pick<AccessRecords, 'find' | 'list' | 'decide' | 'newMomentMs'>
+  /** The name of the account of `http_server`. */
+  readonly ownName: () => string
+  readonly log: Log
+}
+
+/** Returns whether the account signs in by OpenID Connect. */
+export function isOfProvider({ password }: Pick<AccountRecord, 'password'>): boolean {
+  return password.hash.length === 0
+}
+
+/** A new object each time: logins compare it. */
+function noPassword(): KeptPassword {
+  return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: new Uint8Array(), hash: new Uint8Array() }
+}
+
+/** Returns a function that creates the account of a user, or gives it the role that the provider says now. */
+export function admitOidcUser({
+  records,
+  ownName,
+  log,
+}: OidcAccountDependencies): (user: OidcUser, address: string) => Promise<SignedIn | string> {
+  return async ({ name, role, namespace }, address) => {
+    let problem: string | undefined
+    let change: string | undefined
+    await records.decide(() => {
+      const found = records.find({ kind: 'account', name })
+      const isLocal = found !== undefined && !isOfProvider(found)
+      if (isLocal || name === ownName() || records.find({ kind: 'api-key', id: name }) !== undefined) {
+        problem = 'is the name of an account or key of the broker itself: delete that, or choose another claim'
+        return { put: [], delete: [] }
+      }
+      if (found === undefined && countAdmins(records) >= maxAdmins) {
+        problem = 'can have no account: there are as many accounts as may be'
+        return { put: [], delete: [] }
+      }
+      if (found?.role === role && found.namespace === namespace) return { put: [], delete: [] }
+      change = found === undefined ? 'made' : 'changed'
+      const account: AccountRecord = found ?? {
+        kind: 'account',
+        name,
+        description: '',
+        role,
+        namespace,
+        password: noPassword(),
+        createdAtMs: records.newMomentMs(),
+      }
+      return { put: [{ ...account, role, namespace }], delete: [] }
+    })
+    if (problem !== undefined) return problem
+    if (change !== undefined) log.warn('API accounts changed', { what: `account ${name} ${change}`, by: name, address })
+    const account = records.find({ kind: 'account', name })
+    return account === undefined ? 'was deleted meanwhile' : callerOf(account)
+  }
+}

@@ -1,0 +1,44 @@
+// The provider of `dashboard.oidc` as configured now. While its settings are unchanged it stays the same object, so that sign-ins which
+// have begun go on.
+
+import { HttpClient } from '../../../access/index.ts'
+import type { GodwitConfig } from '../../../config/index.ts'
+import { OidcProvider } from './oidc-provider.ts'
+
+const timeoutMs = 10_000
+const limits = { timeoutMs, connectTimeoutMs: timeoutMs, poolSize: 8, maxWaiting: 64 }
+
+export class OidcProviders {
+  #http: HttpClient | undefined
+  #current: OidcProvider | undefined
+  #written: string
+
+  constructor() {
+    this.#http = undefined
+    this.#current = undefined
+    this.#written = ''
+  }
+
+  /** undefined: off. */
+  get current(): OidcProvider | undefined {
+    return this.#current
+  }
+
+  take({ http: { dashboard } }: GodwitConfig): void {
+    const config = dashboard?.oidc
+    const written = JSON.stringify(config ?? '')
+    if (written === this.#written) return
+    this.#written = written
+    this.#http ??= config === undefined ? undefined : new HttpClient(limits)
+    const http = this.#http
+    this.#current =
+      config === undefined || http === undefined
+        ? undefined
+        : new OidcProvider(config, { http, nowMs: () => Date.now() })
+  }
+
+  close(): void {
+    this.#current = undefined
+    this.#http?.close()
+  }
+}

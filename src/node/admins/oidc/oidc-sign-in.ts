@@ -1,0 +1,136 @@
+// Sign-in by OpenID Connect. The browser gets a secret beside the address of the provider, which is in no address: only the browser that
+// began a sign-in can end it.
+//
+//   begin ──► {url, state, secret}      kept: state ─► secret, nonce, verifier, for ten minutes, once
+//   provider ─► page?code&state
+//   finish {code, state, secret} ──► ID token ──► name and role ──► account
+
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { OidcConfig } from '../../../config/index.ts'
+import type { SignedIn, SingleSignOn, SsoAnswer, SsoFailure } from '../../../management/index.ts'
+import { claimAt, type OidcProvider, type ProviderClaims } from './oidc-provider.ts'
+
+interface PendingSignIn {
+  readonly provider: OidcProvider
+  readonly address: string
+  readonly secretDigest: Buffer
+  readonly nonce: string
+  readonly verifier: string
+  readonly atMs: number
+}
+
+const pendingMs = 600_000
+/** Sign-ins that have begun: of one address, beyond which its oldest is dropped, and of all, beyond which none begins. */
+const maxOfAddress = 32
+const maxPending = 4_096
+const randomLength = 32
+const maxNameLength = 256
+const maxValues = 1_000
+
+export interface OidcSignInDependencies {
+  /** The provider as configured now; undefined: off. */
+  readonly provider: () => OidcProvider | undefined
+  /** Creates or changes the account. A text: the end of a sentence that begins with the name. */
+  readonly admit: (user: OidcUser, address: string) => Promise<SignedIn | string>
+  /** A clock that never decreases. */
+  readonly nowMs: () => number
+}
+
+export interface OidcUser extends Pick<SignedIn, 'namespace'> {
+  readonly name: string
+  readonly role: 'administrator' | 'viewer'
+}
+
+export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDependencies): SingleSignOn {
+  /** By state, the oldest first. */
+  const pending = new Map<string, PendingSignIn>()
+  return {
+    isOn: () => current() !== undefined,
+    begin: async (address) => {
+      const provider = current()
+      if (provider === undefined) return notConfigured
+      dropOld(pending, nowMs())
+      makeRoom(pending, address)
+      if (pending.size >= maxPending) return { kind: 'busy', message: 'too many sign-ins have begun: try again later' }
+      const [state, secret, nonce, verifier] = [randomText(), randomText(), randomText(), randomText()]
+      const kept = { provider, address, secretDigest: digestOf(secret), nonce, verifier, atMs: nowMs() }
+      pending.set(state, kept)
+      const url = await provider.authorizationUrl({ state, nonce, verifier })
+      if (typeof url === 'string') return { url, state, secret, redirectUri: provider.config.redirectUri }
+      pending.delete(state)
+      return { kind: 'provider', message: `the provider ${url.failure}` }
+    },
+    finish: async (answer, address) => {
+      const known = pending.get(answer.state)
+      const isOwn = known !== undefined && timingSafeEqual(known.secretDigest, digestOf(answer.secret))
+      // A sign-in stays valid if another browser shows its state.
+      if (isOwn) pending.delete(answer.state)
+      const isInTime = known !== undefined && nowMs() - known.atMs < pendingMs
+      if (!isOwn || !isInTime || known.provider !== current()) return unknownSignIn
+      return finishWith(known, answer, { admit, address })
+    },
+  }
+}
+
+const notConfigured: SsoFailure = { kind: 'off', message: 'sign-in by OpenID Connect is off: set dashboard.oidc' }
+const unknownSignIn: SsoFailure = {
+  kind: 'refused',
+  message: 'this sign-in has not begun in this browser, has taken too long, or is used up: begin again',
+}
+
+interface FinishDependencies extends Pick<OidcSignInDependencies, 'admit'> {
+  readonly address: string
+}
+
+async function finishWith(
+  { provider, nonce, verifier }: PendingSignIn,
+  { code, issuer }: SsoAnswer,
+  { admit, address }: FinishDependencies,
+): Promise<SignedIn | SsoFailure> {
+  const claims = await provider.claimsFor({ code, issuer, nonce, verifier })
+  if ('failure' in claims) return { kind: 'refused', message: `the provider ${String(claims['failure'])}` }
+  const user = userOf(claims, provider.config)
+  if ('kind' in user) return user
+  const admitted = await admit(user, address)
+  return typeof admitted === 'string'
+    ? { kind: 'denied', message: `${JSON.stringify(user.name)} ${admitted}` }
+    : admitted
+}
+
+/** Returns name and role by the claims of a token that was verified. */
+export function userOf(claims: ProviderClaims, config: OidcConfig): OidcUser | SsoFailure {
+  const { usernameClaim, roleClaim, roles, defaultRole } = config
+  const name = claimAt(claims, usernameClaim)
+  if (typeof name !== 'string' || name === '' || name.length > maxNameLength || /\p{C}/u.test(name)) {
+    return { kind: 'denied', message: `the provider told no user name in the claim ${usernameClaim}` }
+  }
+  const said = claimAt(claims, roleClaim)
+  const values = new Set<unknown>(Array.isArray(said) ? said.slice(0, maxValues) : [said])
+  const [, role = defaultRole] = roles.find(([value]) => values.has(value)) ?? []
+  if (role === 'none') {
+    return { kind: 'denied', message: `${JSON.stringify(name)} has no role here by the claim ${roleClaim}` }
+  }
+  const [, namespace, plain = role] = /^ns:(.*)::(\w+)$/.exec(role) ?? []
+  return { name, role: plain === 'administrator' ? 'administrator' : 'viewer', namespace }
+}
+
+function randomText(): string {
+  return randomBytes(randomLength).toString('base64url')
+}
+
+function digestOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+function dropOld(pending: Map<string, PendingSignIn>, nowMs: number): void {
+  for (const [state, { atMs }] of pending) {
+    if (nowMs - atMs < pendingMs) return
+    pending.delete(state)
+  }
+}
+
+function makeRoom(pending: Map<string, PendingSignIn>, address: string): void {
+  const ofAddress = [...pending].filter(([, each]) => each.address === address)
+  const [oldest] = ofAddress
+  if (oldest !== undefined && ofAddress.length >= maxOfAddress) pending.delete(oldest[0])
+}

@@ -1,0 +1,367 @@
+// Sign-in by OpenID Connect, with a provider in memory: each claim that does not fit, and each way of ending the sign-in of another
+// browser.
+
+import assert from 'node:assert/strict'
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { signToken } from '../../src/access/index.ts'
+import { loadConfig, type OidcConfig } from '../../src/config/index.ts'
+import type { SsoBegun } from '../../src/management/index.ts'
+import { admitOidcUser, isOfProvider } from '../../src/node/admins/oidc/oidc-accounts.ts'
+import { OidcProvider } from '../../src/node/admins/oidc/oidc-provider.ts'
+import { oidcSignIn, userOf } from '../../src/node/admins/oidc/oidc-sign-in.ts'
+import { hashSecret } from '../../src/node/admins/password-hashing.ts'
+import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { openMemoryStore } from '../../src/storage/index.ts'
+
+const issuer = 'https://login.example/plant'
+const config: OidcConfig = {
+  issuer,
+  clientId: 'godwit:1',
+  clientSecret: 'a secret/with+signs',
+  redirectUri: 'https://broker.example/dashboard/',
+  scopes: ['openid', 'profile'],
+  usernameClaim: 'sub',
+  roleClaim: 'roles',
+  roles: [
+    ['ops', 'administrator'],
+    ['plant-a', 'ns:a::viewer'],
+  ],
+  defaultRole: 'none',
+}
+
+const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const others = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const pem = (pair: typeof keys): string => pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const metadata = {
+  issuer,
+  authorization_endpoint: `${issuer}/auth?tenant=1`,
+  token_endpoint: `${issuer}/token`,
+  jwks_uri: `${issuer}/jwks`,
+  userinfo_endpoint: `${issuer}/me`,
+}
+
+interface Asked {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** A provider: what it answers can be changed, and what it was asked is kept. */
+function stage(changed: Partial<OidcConfig> = {}) {
+  const clock = { nowMs: 1_800_000_000_000 }
+  const asked: Asked[] = []
+  const world = {
+    clock,
+    asked,
+    metadata: metadata as Record<string, unknown>,
+    signedWith: keys,
+    claims: {} as Record<string, unknown>,
+    nonce: '',
+    userinfo: {} as Record<string, unknown>,
+    tokenStatus: 200,
+    reachable: true,
+  }
+  const answerTo = async (path: string): Promise<{ status: number; json: unknown }> => {
+    if (path.endsWith('/openid-configuration')) return { status: 200, json: world.metadata }
+    if (path.endsWith('/jwks')) {
+      const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'too-short' }
+      return { status: 200, json: { keys: [rsa, keys.publicKey.export({ format: 'jwk' })] } }
+    }
+    if (path.endsWith('/me')) return { status: 200, json: world.userinfo }
+    if (world.tokenStatus !== 200) return { status: world.tokenStatus, json: { error: 'invalid_grant' } }
+    const nowS = Math.floor(clock.nowMs / 1_000)
+    const plain = {
+      iss: issuer,
+      aud: config.clientId,
+      sub: 'ann',
+      iat: nowS,
+      exp: nowS + 60,
+      roles: ['ops'],
+      nonce: world.nonce,
+    }
+    const signed = await signToken({ ...plain, ...world.claims }, pem(world.signedWith))
+    assert.ok('token' in signed)
+    return { status: 200, json: { id_token: signed.token, access_token: 'opaque' } }
+  }
+  const http = {
+    ask: async ({ url, headers, body }: { url: URL; headers: Asked['headers']; body: string | undefined }) => {
+      asked.push({ url: url.href, headers, body })
+      if (!world.reachable) return { failure: 'can not be reached: ECONNREFUSED' }
+      const { status, json } = await answerTo(url.pathname)
+      return { status, contentType: 'application/json', body: JSON.stringify(json) }
+    },
+  }
+  const providers = { current: new OidcProvider({ ...config, ...changed }, { http, nowMs: () => clock.nowMs }) }
+  const renew = (): void => {
+    providers.current = new OidcProvider({ ...config, ...changed }, { http, nowMs: () => clock.nowMs })
+  }
+  return { world, providers, renew }
+}
+
+async function broker(stages = stage()) {
+  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const lines: unknown[] = []
+  const log = { info: () => {}, warn: (...line: unknown[]) => lines.push(line), error: () => {}, debug: () => {} }
+  const admit = admitOidcUser({ records, ownName: () => 'admin', log })
+  const { clock } = stages.world
+  const signIn = oidcSignIn({ provider: () => stages.providers.current, admit, nowMs: () => clock.nowMs })
+  const begin = async (address = '10.0.0.1'): Promise<SsoBegun> => {
+    const begun = await signIn.begin(address)
+    assert.ok('state' in begun, JSON.stringify(begun))
+    return begun
+  }
+  const end = ({ state, secret, url }: SsoBegun, more: { code?: string; issuer?: string } = {}) => {
+    stages.world.nonce = new URL(url).searchParams.get('nonce') ?? ''
+    return signIn.finish({ code: 'a-code', state, secret, issuer: undefined, ...more }, '10.0.0.1')
+  }
+  return { ...stages, records, signIn, begin, end, lines }
+}
+
+const saidOf = (result: object): string => ('message' in result ? String(result.message) : JSON.stringify(result))
+
+test('a browser is sent with PKCE, state and nonce, and what it brings back becomes an account', async () => {
+  const { begin, end, world, records, lines } = await broker()
+  const begun = await begin()
+  const url = new URL(begun.url)
+  const { tenant, nonce = '', state, code_challenge: challenge, ...rest } = Object.fromEntries(url.searchParams)
+  assert.deepEqual(rest, {
+    response_type: 'code',
+    client_id: config.clientId,
+    redirect_uri: config.redirectUri,
+    scope: 'openid profile',
+    code_challenge_method: 'S256',
+  })
+  assert.deepEqual([tenant, state, begun.redirectUri], ['1', begun.state, config.redirectUri])
+  assert.ok(!begun.url.includes(begun.secret), 'the secret of the browser is in no address')
+  const found = await end(begun)
+  assert.deepEqual(found, { name: 'ann', by: 'account', role: 'administrator', namespace: undefined, login: undefined })
+  const request = world.asked.find(({ url }) => url.endsWith('/token'))
+  const form = Object.fromEntries(new URLSearchParams(request?.body))
+  const verifier = form['code_verifier'] ?? ''
+  assert.deepEqual(form, {
+    grant_type: 'authorization_code',
+    code: 'a-code',
+    redirect_uri: config.redirectUri,
+    code_verifier: verifier,
+  })
+  assert.equal(createHash('sha256').update(verifier).digest('base64url'), challenge)
+  const basic = Buffer.from(request?.headers['authorization']?.slice('Basic '.length) ?? '', 'base64').toString()
+  assert.equal(basic, 'godwit%3A1:a+secret%2Fwith%2Bsigns')
+  assert.equal(new Set([nonce, state, challenge, verifier, begun.secret]).size, 5)
+  const account = records.find({ kind: 'account', name: 'ann' })
+  assert.ok(account !== undefined && isOfProvider(account))
+  assert.equal(lines.length, 1)
+  assert.equal(world.asked.filter(({ url }) => url.endsWith('/me')).length, 0, 'the ID token says everything')
+})
+
+describe('a sign-in is ended once, by the browser that began it, in ten minutes', () => {
+  test('used up', async () => {
+    const { begin, end } = await broker()
+    const begun = await begin()
+    assert.ok('name' in (await end(begun)))
+    assert.match(saidOf(await end(begun)), /used up/)
+  })
+
+  test('by another browser, which ends nothing', async () => {
+    const { begin, end } = await broker()
+    const [own, foreign] = [await begin(), await begin('10.0.0.2')]
+    assert.match(saidOf(await end({ ...own, secret: foreign.secret })), /not begun in this browser/)
+    assert.match(saidOf(await end({ ...own, state: 'unknown' })), /not begun in this browser/)
+    assert.ok('name' in (await end(own)))
+  })
+
+  test('too late', async () => {
+    const { begin, end, world } = await broker()
+    const begun = await begin()
+    world.clock.nowMs += 600_000
+    assert.match(saidOf(await end(begun)), /taken too long/)
+  })
+
+  test('after a change of the provider', async () => {
+    const { begin, end, renew } = await broker()
+    const begun = await begin()
+    renew()
+    assert.match(saidOf(await end(begun)), /begin again/)
+  })
+
+  test('one address begins 32 at most, and drops its own oldest', async () => {
+    const { begin, end } = await broker()
+    const foreign = await begin('10.0.0.2')
+    const first = await begin()
+    for (let count = 0; count < 32; count += 1) await begin()
+    assert.match(saidOf(await end(first)), /not begun/)
+    assert.ok('name' in (await end(foreign)), 'another address is not pushed out')
+  })
+})
+
+describe('an ID token is refused', () => {
+  const nowS = 1_800_000_000
+  const cases: readonly (readonly [what: string, claims: Record<string, unknown>, said: RegExp])[] = [
+    ['of another issuer', { iss: 'https://evil.example' }, /claim iss/],
+    ['for another client', { aud: 'other' }, /claim aud/],
+    ['for several clients without azp', { aud: [config.clientId, 'other'] }, /claim azp/],
+    ['for another authorized party', { azp: 'other' }, /claim azp/],
+    ['with another nonce', { nonce: 'other' }, /claim nonce/],
+    ['that is too old', { exp: nowS - 31 }, /expired/],
+    ['without an end', { exp: undefined }, /claim exp/],
+    ['of the future', { iat: nowS + 60 }, /claim iat/],
+    ['without a subject', { sub: undefined }, /claim sub/],
+  ]
+  for (const [what, claims, said] of cases) {
+    test(what, async () => {
+      const { begin, end, world } = await broker()
+      const begun = await begin()
+      world.claims = { ...world.claims, ...claims }
+      const result = await end(begun)
+      assert.deepEqual([said.test(saidOf(result)), 'kind' in result && result.kind], [true, 'refused'], saidOf(result))
+    })
+  }
+
+  test('signed by a key that the provider does not publish', async () => {
+    const { begin, end, world } = await broker()
+    const begun = await begin()
+    world.signedWith = others
+    assert.match(saidOf(await end(begun)), /signature/)
+  })
+
+  test('where the code is not taken', async () => {
+    const { begin, end, world } = await broker()
+    const begun = await begin()
+    world.tokenStatus = 400
+    assert.equal(saidOf(await end(begun)), 'the provider answered with the status 400 (invalid_grant)')
+  })
+})
+
+test('the issuer in the address is compared, and must be there where the provider says so (mix-up)', async () => {
+  const { begin, end, world } = await broker()
+  assert.match(saidOf(await end(await begin(), { issuer: 'https://evil.example' })), /another one/)
+  assert.equal(world.asked.filter(({ url }) => url.endsWith('/token')).length, 0, 'the code is not redeemed')
+  const strict = stage()
+  strict.world.metadata = { ...metadata, authorization_response_iss_parameter_supported: true }
+  const other = await broker(strict)
+  assert.match(saidOf(await other.end(await other.begin())), /another one/)
+  assert.ok('name' in (await other.end(await other.begin(), { issuer })))
+})
+
+describe('a discovery document is refused', () => {
+  for (const [what, change, said] of [
+    ['of another issuer', { issuer: 'https://evil.example' }, /names itself otherwise/],
+    ['with an endpoint over plain HTTP', { token_endpoint: 'http://login.example/token' }, /no safe/],
+    ['with an address that is a script', { authorization_endpoint: 'javascript:alert(1)' }, /no safe/],
+    ['without keys', { jwks_uri: undefined }, /no safe/],
+  ] as const) {
+    test(what, async () => {
+      const stages = stage()
+      stages.world.metadata = { ...metadata, ...change }
+      const { signIn } = await broker(stages)
+      assert.match(saidOf(await signIn.begin('10.0.0.1')), said)
+    })
+  }
+
+  test('and a provider that fails is asked again after five seconds, not with each user', async () => {
+    const { signIn, world } = await broker()
+    world.reachable = false
+    assert.match(saidOf(await signIn.begin('10.0.0.1')), /can not be reached/)
+    await signIn.begin('10.0.0.1')
+    assert.equal(world.asked.length, 1)
+    world.clock.nowMs += 5_000
+    world.reachable = true
+    assert.ok('url' in (await signIn.begin('10.0.0.1')))
+  })
+})
+
+const roleBy = (claims: Record<string, unknown>, more: Partial<OidcConfig> = {}): unknown => {
+  const found = userOf({ sub: 'ann', ...claims }, { ...config, ...more })
+  return 'kind' in found ? found.kind : [found.role, found.namespace]
+}
+
+describe('roles', () => {
+  test('by the first value that fits, through objects too; else none', () => {
+    assert.deepEqual(roleBy({ roles: ['plant-a', 'ops'] }), ['administrator', undefined])
+    assert.deepEqual(roleBy({ roles: 'plant-a' }), ['viewer', 'a'])
+    assert.equal(roleBy({ roles: ['__proto__', 'others'] }), 'denied')
+    assert.equal(roleBy({}), 'denied')
+    assert.deepEqual(roleBy({}, { defaultRole: 'viewer' }), ['viewer', undefined])
+    assert.deepEqual(roleBy({ realm: { roles: ['ops'] } }, { roleClaim: 'realm.roles' }), ['administrator', undefined])
+    for (const sub of ['', 'a\u0000b', 'a\u202Eb', 'x'.repeat(257), 7])
+      assert.equal(roleBy({ sub, roles: 'ops' }), 'denied')
+  })
+
+  test('from the userinfo endpoint where the ID token says none, of the same subject only', async () => {
+    const { begin, end, world } = await broker()
+    const begun = await begin()
+    world.claims = { ...world.claims, roles: undefined }
+    world.userinfo = { sub: 'eve', roles: ['ops'] }
+    assert.match(saidOf(await end(begun)), /another user/)
+    const other = await broker()
+    const again = await other.begin()
+    other.world.claims = { ...other.world.claims, roles: undefined }
+    other.world.userinfo = { sub: 'ann', roles: ['plant-a'], iss: 'ignored' }
+    assert.deepEqual(await other.end(again), {
+      name: 'ann',
+      by: 'account',
+      role: 'viewer',
+      namespace: 'a',
+      login: undefined,
+    })
+    const asked = other.world.asked.find(({ url }) => url.endsWith('/me'))
+    assert.equal(asked?.headers['authorization'], 'Bearer opaque')
+  })
+})
+
+test('accounts of the broker itself are not taken over, and a new role counts at the next sign-in', async () => {
+  const { begin, end, records, world } = await broker()
+  const local = { description: '', role: 'viewer', namespace: undefined, createdAtMs: 1 } as const
+  await records.decide(() => ({
+    put: [
+      { kind: 'account', name: 'bob', password: hashSecret('x'), ...local },
+      {
+        kind: 'api-key',
+        id: 'key',
+        name: '',
+        isEnabled: true,
+        expiresAtMs: undefined,
+        secret: hashSecret('x'),
+        ...local,
+      },
+    ],
+    delete: [],
+  }))
+  const as = async (sub: string, roles = 'ops'): Promise<string> => {
+    world.claims = { sub, roles }
+    return saidOf(await end(await begin()))
+  }
+  for (const name of ['bob', 'key', 'admin']) assert.match(await as(name), /is the name of an account or key/)
+  assert.match(await as('ann'), /"administrator"/)
+  const [before] = [records.find({ kind: 'account', name: 'ann' })]
+  assert.match(await as('ann', 'plant-a'), /"viewer","namespace":"a"/)
+  const after = records.find({ kind: 'account', name: 'ann' })
+  assert.equal(after?.password, before?.password, 'logins that there are stay')
+  assert.deepEqual([after?.role, after?.namespace], ['viewer', 'a'])
+})
+
+const faultsOf = (text: string): readonly string[] => {
+  const loaded = loadConfig({ text: `dashboard.oidc { ${text} }`, file: 'test.conf', overrides: [] })
+  return 'faults' in loaded ? loaded.faults.map(({ key, message }) => `${key}: ${message}`) : []
+}
+
+test('settings that do not fit together are named', () => {
+  const rest = 'client_id = a, redirect_uri = "https://b.example/dashboard/"'
+  assert.deepEqual(faultsOf(`issuer = "https://login.example", ${rest}`), [])
+  assert.deepEqual(faultsOf(`issuer = "http://127.0.0.1:8080/realm", ${rest}`), [])
+  assert.deepEqual(faultsOf(`issuer = "http://login.example", ${rest}`), ['dashboard.oidc.issuer: it is not safe'])
+  assert.deepEqual(faultsOf('issuer = "https://login.example"').toSorted(), [
+    'dashboard.oidc.client_id: it is missing',
+    'dashboard.oidc.redirect_uri: it is missing',
+  ])
+  for (const address of ['http://b.example/dashboard/', 'https://b.example/other', 'https://b.example/dashboard']) {
+    assert.equal(
+      faultsOf(`issuer = "https://l.example", client_id = a, redirect_uri = "${address}"`).length,
+      1,
+      address,
+    )
+  }
+  assert.equal(faultsOf(`issuer = "https://login.example", ${rest}, scopes = [profile]`).length, 1)
+  assert.equal(faultsOf(`issuer = "https://login.example", ${rest}, roles { ops = root }`).length, 1)
+})
