@@ -103,24 +103,47 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   parquet: ownStore,
 }
 
-/** Returns the schema with the reasons of the table. Parts without an entry stay the same objects. */
+/** A level of keys in the table: the reason of the key that ends here, and the levels below. */
+interface KeyLevel {
+  reason: string | undefined
+  readonly below: Map<string, KeyLevel>
+}
+
+/** Returns the schema of `key` with the reasons of the table. Parts without an entry stay the same objects. */
 export function markIgnored<Node extends SchemaNode>(node: Node, key = ''): Node {
-  const ignored = reasonFor(key)
+  const whole: readonly KeyLevel[] = [levelsOf(ignoredSettings)]
+  return markLevel(node, key === '' ? whole : key.split('.').reduce(levelsBelow, whole))
+}
+
+/** Walks the schema and the table together: each thread of the node reads the schema when it starts. */
+function markLevel<Node extends SchemaNode>(node: Node, matching: readonly KeyLevel[]): Node {
+  if (matching.length === 0) return node
+  const ignored = matching.find(({ reason }) => reason !== undefined)?.reason
   if (ignored !== undefined) return { ...node, ignored }
   if (node.kind === 'setting') return node
-  const prefix = key === '' ? '' : `${key}.`
   const entries = Object.entries(node.entries).map(
-    ([name, entry]) => [name, markIgnored(entry, `${prefix}${name}`)] as const,
+    ([name, entry]) => [name, markLevel(entry, levelsBelow(matching, name))] as const,
   )
-  const named = node.named === undefined ? undefined : markIgnored(node.named, `${prefix}<${node.placeholder}>`)
+  const named =
+    node.named === undefined ? undefined : markLevel(node.named, levelsBelow(matching, `<${node.placeholder}>`))
   const isSame = named === node.named && entries.every(([name, entry]) => entry === node.entries[name])
   return isSame ? node : { ...node, entries: Object.fromEntries(entries), named }
 }
 
-function reasonFor(key: string): string | undefined {
-  return Object.entries(ignoredSettings).find(([pattern]) => isMatch(pattern.split('.'), key.split('.')))?.[1]
+function levelsBelow(matching: readonly KeyLevel[], name: string): readonly KeyLevel[] {
+  return matching.flatMap(({ below }) => [below.get(name) ?? [], below.get('*') ?? []].flat())
 }
 
-function isMatch(pattern: readonly string[], key: readonly string[]): boolean {
-  return pattern.length === key.length && pattern.every((level, index) => level === '*' || level === key[index])
+function levelsOf(table: Readonly<Record<string, string>>): KeyLevel {
+  const root: KeyLevel = { reason: undefined, below: new Map() }
+  for (const [key, reason] of Object.entries(table)) {
+    let level = root
+    for (const name of key.split('.')) {
+      let next = level.below.get(name)
+      if (next === undefined) level.below.set(name, (next = { reason: undefined, below: new Map() }))
+      level = next
+    }
+    level.reason = reason
+  }
+  return root
 }
