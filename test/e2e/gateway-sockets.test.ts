@@ -132,3 +132,37 @@ for (const shards of [1, 2]) {
     await client.publishAsync('still', 'served', { qos: 1 })
   })
 }
+
+for (const shards of [1, 3]) {
+  test(`[2.0] clients of MQTT-SN 2.0 and 1.2 share a socket (${shards} shards)`, async (t) => {
+    const { broker, port } = await start(t, [`node.shards=${shards}`, 'gateway.mqttsn.protocol_2=true'])
+    const old = await SnDevice.at(t, port)
+    await old.connected('old')
+    await old.subscribe('plant/value', { flags: 0x20 })
+    // One after the other, since each shard may have one of them.
+    for (const name of ['new-1', 'new-2', 'new-3', 'new-4']) {
+      const socket = createSocket('udp4')
+      t.after(() => socket.close())
+      const ask = async (hex: string): Promise<string> => {
+        const bytes = Buffer.from(hex, 'hex')
+        socket.send(Buffer.concat([Buffer.of(bytes.length + 1), bytes]), port, '127.0.0.1')
+        const [answer] = (await once(socket, 'message')) as [Buffer]
+        return answer.toString('hex')
+      }
+      const clientId = Buffer.from(name).toString('hex')
+      assert.equal(await ask(`0101000702003c0000${clientId}`), '060200000700')
+      assert.equal(await ask(`03230009000b${Buffer.from('plant/value').toString('hex')}31`), '0504000900')
+      const publish = await old.expect('publish')
+      assert.equal(publish.subarray(5).toString(), '1')
+      old.send(0x0d, [...publish.subarray(1, 5), 0])
+      assert.equal(await ask('0c0001'), '040d0001')
+      const shown = (await broker.ask(`/api/v5/gateways/mqttsn/clients/${name}`)).json
+      assert.deepEqual([shown.proto_name, shown.proto_ver], ['MQTT-SN', 2])
+    }
+    const { data } = (await broker.ask('/api/v5/gateways/mqttsn/clients?proto_ver=1')).json
+    assert.deepEqual(
+      data.map(({ clientid }: { clientid: string }) => clientid),
+      ['old'],
+    )
+  })
+}

@@ -34,6 +34,30 @@ const seeds = {
     '070b0001ffff00',
     '01000e0c6000050000616263646566',
   ],
+  'mqttsn-2': [
+    '0d 01 01 0001 02 003c 0000 646576',
+    '11 01 09 0001 02 003c 0000 0000000a 646576',
+    '1a 01 02 13 0001 02 003c 0000 0002 7774 0003 627965 646576 6464',
+    '21 01 04 0001 02 003c 0000 0a 4d5154542d4241534943 0008 0001 75 0003 707764 61',
+    '08 10 00 0001 612f62',
+    '05 11 00 ffff',
+    '06 03 00 0001 78',
+    '08 03 20 0007 0001 78',
+    '0b 03 63 0008 0003 612f62 78',
+    '04 04 0007',
+    '05 05 0007 80',
+    '04 06 0007',
+    '04 07 0007',
+    '08 08 e3 0009 612f62',
+    '07 08 01 000a 0005',
+    '08 0a 03 000b 612f62',
+    '04 0c 000c',
+    '09 13 01 000d 0000003c',
+    '08 0e 06 04 0000003c',
+    '08 12 13 0001 61 78',
+    '02 17',
+    '0c 04 04 01 003c 646576696365',
+  ],
   coap: [
     '40010001bb2e77656c6c2d6b6e6f776e04636f7265',
     '44020002aabbccdd b2707301610162ff68656c6c6f',
@@ -92,6 +116,7 @@ export function mutate(seed: Buffer, random: (below: number) => number): Buffer 
 export const sn = {
   gatewayId: 1,
   allowsQosMinusOne: true,
+  speaksVersion2: false,
   resumesTopics: false,
   predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
   retryIntervalMs: 10_000,
@@ -136,6 +161,8 @@ const lwm2m = {
 
 const gateways = {
   mqttsn: (stage: GatewayStage): DatagramGateway => new MqttSnGateway(sn, stage.dependencies),
+  'mqttsn-2': (stage: GatewayStage): DatagramGateway =>
+    new MqttSnGateway({ ...sn, speaksVersion2: true }, stage.dependencies),
   coap: (stage: GatewayStage): DatagramGateway => new CoapGateway(coap, stage.dependencies),
   lwm2m: (stage: GatewayStage): DatagramGateway => new Lwm2mGateway(lwm2m, stage.dependencies),
 } as const

@@ -21,7 +21,10 @@ export class GatewayStage {
     readonly packets: ControlPacket[]
     readonly published: PublishFields[]
     readonly callbacks: MqttConnectionCallbacks
+    readonly acknowledged: (readonly [type: string, packetId: number])[]
     isPaused: boolean
+    /** With which the gateway has ended it. */
+    goodbye: ControlPacket | undefined
   }[] = []
   readonly forwarded: { readonly shard: number; readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
   /** What survives a restart. */
@@ -65,19 +68,29 @@ export class GatewayStage {
   #open(callbacks: MqttConnectionCallbacks): MqttConnection {
     const packets: ControlPacket[] = []
     const published: PublishFields[] = []
-    const connection = { packets, published, callbacks, isPaused: false }
+    const connection: (typeof this.connections)[number] = {
+      packets,
+      published,
+      callbacks,
+      acknowledged: [],
+      isPaused: false,
+      goodbye: undefined,
+    }
     this.connections.push(connection)
     const unsentBytes = (): number => this.unsentBytes
     return {
       send: (packet) => void packets.push(packet),
-      acknowledge: (type, packetId) => this.onAcknowledge(type, packetId),
+      acknowledge: (type, packetId) => {
+        connection.acknowledged.push([type, packetId])
+        this.onAcknowledge(type, packetId)
+      },
       publish: (fields) => void published.push(fields),
       get unsentBytes() {
         return unsentBytes()
       },
       pause: () => void (connection.isPaused = true),
       resume: () => void (connection.isPaused = false),
-      end: () => {},
+      end: (goodbye) => void (connection.goodbye = goodbye),
     }
   }
 }

@@ -13,6 +13,7 @@ class Stage extends GatewayStage {
     {
       gatewayId: 1,
       allowsQosMinusOne: true,
+      speaksVersion2: false,
       resumesTopics: false,
       predefined: new PredefinedTopics([]),
       retryIntervalMs: 10_000,

@@ -19,6 +19,7 @@ class Stage extends GatewayStage {
     {
       gatewayId: 1,
       allowsQosMinusOne: true,
+      speaksVersion2: false,
       resumesTopics: this.resumesTopics,
       predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
       retryIntervalMs: 10_000,

@@ -76,6 +76,7 @@ function sn(...octets: readonly (number | string)[]): Buffer {
 const snSettings = {
   gatewayId: 1,
   allowsQosMinusOne: true,
+  speaksVersion2: false,
   resumesTopics: false,
   predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
   retryIntervalMs: 10_000,

@@ -153,6 +153,10 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
   enable_qos3: setting(boolean, true, {
     description: 'Whether messages with QoS -1 are taken, from clients that are not connected too.',
   }),
+  protocol_2: setting(boolean, false, {
+    description:
+      'Whether clients may speak MQTT-SN 2.0 (Committee Specification Draft 01) on the same sockets. The draft may still change.',
+  }),
   subs_resume: setting(boolean, false, {
     description:
       'Whether a client that comes back to its session is told all its topic IDs at once. If false, with the next message of each topic.',

@@ -35,6 +35,8 @@ export interface ListenerTraits {
 export interface GatewayClient {
   /** MQTT-SN: the client announced a silence, and its messages are queued. */
   readonly isSleeping?: boolean | undefined
+  /** If it is another one than that of the gateway: MQTT-SN 2.0. */
+  readonly protocolVersion?: number | undefined
   /** LwM2M. */
   readonly endpointName?: string | undefined
   readonly lifetimeSeconds?: number | undefined

@@ -97,5 +97,7 @@ export function protocolOf({ connection, version }: Pick<Session, 'connection' |
   readonly name: string
   readonly version: number
 } {
-  return connection?.listener.gateway ?? { name: 'MQTT', version }
+  const gateway = connection?.listener.gateway
+  if (gateway === undefined) return { name: 'MQTT', version }
+  return { name: gateway.name, version: connection?.gatewayClient?.protocolVersion ?? gateway.version }
 }

@@ -11,18 +11,31 @@ import {
   TopicTable,
 } from '../../protocol/index.ts'
 import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
-import { returnCodes, shortTopicId, shortTopicName, topicKinds, type SnFlags, type SnRequest } from './packets.ts'
+import {
+  returnCodes,
+  shortTopicId,
+  shortTopicName,
+  type SnFlags,
+  type SnRequest,
+  type SnReturnCode,
+  type SnSubscription,
+  topicKinds,
+} from './packets.ts'
 import { fingerprintOf, type Publication, ReleasedPublications } from './released-publications.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
-import { writeAck, writeSuback, writeTopicAck } from './write-packet.ts'
+import type { SnCodec, SnOutcome } from './sn-codec.ts'
+import { sn2ReasonCodes } from './v2/sn2-packet-types.ts'
 
 /** Maximum publications of the client without a response of the broker. */
 const maxPublications = 256
 const cachedTopics = 64
+const defaultOptions = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+/** The client uses the predefined ID. */
+const aliasExists = { returnCode: returnCodes.accepted, reasonCode: sn2ReasonCodes.topicAliasExists }
 
 export interface ClientRequestDependencies {
-  readonly gateway: Pick<SnClientDependencies, 'settings' | 'counters' | 'nowMs' | 'send'>
+  readonly gateway: Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
   topicIds(): TopicIds
   /** Undefined: not connected. */
   mqtt(): MqttConnection | undefined
@@ -46,58 +59,79 @@ export class ClientRequests {
     this.#subscriptions.clear()
   }
 
+  /** Returns false if it is no request to the broker. */
+  handle(request: SnRequest): boolean {
+    if (request.type === 'register') this.#handleRegister(request.messageId, request.topic)
+    else if (request.type === 'publish') this.#handlePublish(request)
+    else if (request.type === 'subscribe') this.#handleSubscribe(request)
+    else if (request.type === 'unsubscribe') this.#handleUnsubscribe(request)
+    // Also of one that is not known here: the session of the client may hold its id.
+    else if (request.type === 'pubrel') this.#dependencies.mqtt()?.acknowledge('pubrel', request.messageId)
+    else return false
+    return true
+  }
+
+  get #codec(): SnCodec {
+    return this.#dependencies.gateway.codec
+  }
+
+  #send(bytes: Buffer | undefined): void {
+    if (bytes !== undefined) this.#dependencies.gateway.send(bytes)
+  }
+
   handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
     const publication = this.#publications.get(packetId)
     // PUBREL of a message that was taken by the connection before.
-    if (type === 'pubcomp' && publication === undefined)
-      return this.#dependencies.gateway.send(writeAck('pubcomp', packetId))
+    if (type === 'pubcomp' && publication === undefined) return this.#send(this.#codec.ack('pubcomp', packetId))
     if (publication === undefined) return
     const { topicId } = publication
-    const isRefused = reasonCode >= reasonCodes.unspecifiedError
-    if (type === 'puback' || (type === 'pubrec' && isRefused)) {
+    if (type !== 'pubcomp' && reasonCode >= reasonCodes.unspecifiedError) {
       this.#publications.delete(packetId)
-      const returnCode = isRefused ? returnCodeOf(reasonCode) : returnCodes.accepted
-      return this.#dependencies.gateway.send(writeTopicAck('puback', topicId, packetId, returnCode))
+      const qos = type === 'puback' ? 1 : 2
+      return this.#send(this.#codec.refusePublish({ qos, topicId, messageId: packetId, ...outcomeOf(reasonCode) }))
     }
-    if (type === 'pubrec') return this.#dependencies.gateway.send(writeAck('pubrec', packetId))
+    if (type === 'puback') {
+      this.#publications.delete(packetId)
+      return this.#send(this.#codec.puback(topicId, packetId))
+    }
+    if (type === 'pubrec') return this.#send(this.#codec.ack('pubrec', packetId))
     this.#publications.delete(packetId)
     this.#released.add(packetId, publication, this.#dependencies.gateway.nowMs())
-    this.#dependencies.gateway.send(writeAck('pubcomp', packetId))
+    this.#send(this.#codec.ack('pubcomp', packetId))
   }
 
   handleSuback(messageId: number, reasonCode: number): void {
     const topicId = this.#subscriptions.get(messageId)
     this.#subscriptions.delete(messageId)
     if (topicId === undefined) return
-    if (reasonCode >= reasonCodes.unspecifiedError) {
-      return this.#dependencies.gateway.send(writeSuback(0, 0, messageId, returnCodeOf(reasonCode)))
-    }
-    this.#dependencies.gateway.send(writeSuback(reasonCode as QoS, topicId, messageId, returnCodes.accepted))
+    if (reasonCode >= reasonCodes.unspecifiedError)
+      return this.#send(this.#codec.suback(0, 0, messageId, outcomeOf(reasonCode)))
+    this.#send(this.#codec.suback(reasonCode as QoS, topicId, messageId, { returnCode: returnCodes.accepted }))
   }
 
-  handleRegister(messageId: number, name: string): void {
-    const refuse = (returnCode: number): void =>
-      this.#dependencies.gateway.send(writeTopicAck('regack', 0, messageId, returnCode))
+  #handleRegister(messageId: number, name: string): void {
+    const refuse = (returnCode: SnReturnCode): void => this.#send(this.#codec.regack(0, messageId, { returnCode }))
     if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
-    const topicId = this.#dependencies.topicIds().register(name)
+    const { settings } = this.#dependencies.gateway
+    const predefined = this.#codec.version === 2 ? settings.predefined.idOf(name) : undefined
+    if (predefined !== undefined) return this.#send(this.#codec.regack(predefined, messageId, aliasExists))
+    const topicIds = this.#dependencies.topicIds()
+    const topicId = topicIds.register(name)
     if (topicId === undefined) return refuse(returnCodes.congestion)
-    this.#dependencies.topicIds().setKnown(name)
-    this.#dependencies
-      .topicIds()
-      .whenKept(() =>
-        this.#dependencies.gateway.send(writeTopicAck('regack', topicId, messageId, returnCodes.accepted)),
-      )
+    topicIds.setKnown(name)
+    const accepted = { returnCode: returnCodes.accepted }
+    topicIds.whenKept(() => this.#send(this.#codec.regack(topicId, messageId, accepted)))
   }
 
-  handlePublish({ flags, topicId, messageId, payload }: SnRequest & { type: 'publish' }): void {
-    const refuse = (returnCode: number): void =>
-      this.#dependencies.gateway.send(writeTopicAck('puback', topicId, messageId, returnCode))
-    if (flags.topicKind === 3) return refuse(returnCodes.notSupported)
-    const text = this.#topicNameOf(flags, topicId)
+  #handlePublish({ flags, topicId, messageId, payload, topic: given }: SnRequest & { type: 'publish' }): void {
+    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
+    const refuse = (returnCode: SnReturnCode): void =>
+      this.#send(this.#codec.refusePublish({ qos, topicId, messageId, returnCode }))
+    if (flags.topicKind === 3 && given === undefined) return refuse(returnCodes.notSupported)
+    const text = given ?? this.#topicNameOf(flags, topicId)
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
     const name = parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.notSupported)
-    const qos: QoS = flags.qos === -1 ? 0 : flags.qos
     const mqtt = this.#dependencies.mqtt()
     if (mqtt === undefined) return
     if (mqtt.unsentBytes > maxUnsentBytes) {
@@ -112,7 +146,7 @@ export class ClientRequests {
         return refuse(returnCodes.congestion)
       const publication = { topicId, fingerprint: qos === 2 ? fingerprintOf(payload) : '' }
       if (qos === 2 && this.#released.has(messageId, publication, this.#dependencies.gateway.nowMs()))
-        return this.#dependencies.gateway.send(writeAck('pubrec', messageId))
+        return this.#send(this.#codec.ack('pubrec', messageId))
       this.#publications.set(messageId, publication)
     }
     const topic = this.#topics.named(name)
@@ -127,11 +161,11 @@ export class ClientRequests {
     return this.#dependencies.topicIds().nameOf(topicId)
   }
 
-  handleSubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'subscribe' }): void {
-    const refuse = (returnCode: number): void =>
-      this.#dependencies.gateway.send(writeSuback(0, 0, messageId, returnCode))
+  #handleSubscribe(request: SnRequest & { type: 'subscribe' }): void {
+    const { flags, messageId, topicId, options = defaultOptions } = request
+    const refuse = (returnCode: SnReturnCode): void => this.#send(this.#codec.suback(0, 0, messageId, { returnCode }))
     if (flags.topicKind === 3 || messageId === 0) return refuse(returnCodes.notSupported)
-    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+    const text = this.#filterTextOf(request)
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
     const filter = parseTopicFilter(text)
     if (filter === undefined) return refuse(returnCodes.notSupported)
@@ -139,42 +173,43 @@ export class ClientRequests {
     if (id === undefined) return refuse(returnCodes.congestion)
     this.#subscriptions.set(messageId, id)
     const qos: QoS = flags.qos === -1 ? 0 : flags.qos
-    const request = { filter, qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-    this.#dependencies
-      .mqtt()
-      ?.send({ type: 'subscribe', packetId: messageId, subscriptions: [request], properties: undefined })
+    const subscriptions = [{ filter, qos, ...options }]
+    this.#dependencies.mqtt()?.send({ type: 'subscribe', packetId: messageId, subscriptions, properties: undefined })
+  }
+
+  #filterTextOf({ flags, topic, topicId, isAlias = false }: SnSubscription): string | undefined {
+    return isAlias || flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
   }
 
   /** Topic ID in SUBACK; 0 if messages will have several, or a short name. */
   #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
-    if (topicKind === topicKinds.predefined) return topicId
-    if (topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
-    if (shortTopicId(text) !== undefined) return 0
+    const { version, hasShortNames } = this.#codec
+    // [2.0, 3.8.4-3] There, a predefined one is not told.
+    const isPredefined = version === 2 && this.#dependencies.gateway.settings.predefined.idOf(text) !== undefined
+    if (topicKind === topicKinds.predefined) return isPredefined ? 0 : topicId
+    if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
+    if (hasShortNames && shortTopicId(text) !== undefined) return 0
     const id = this.#dependencies.topicIds().register(text)
     if (id !== undefined) this.#dependencies.topicIds().setKnown(text)
     return id
   }
 
-  handleUnsubscribe({ flags, messageId, topic, topicId }: SnRequest & { type: 'unsubscribe' }): void {
-    const text = flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+  #handleUnsubscribe(request: SnRequest & { type: 'unsubscribe' }): void {
+    const { messageId } = request
+    const text = this.#filterTextOf(request)
     const filter = text === undefined ? undefined : parseTopicFilter(text)
-    if (filter === undefined || messageId === 0) return this.#dependencies.gateway.send(writeAck('unsuback', messageId))
+    if (filter === undefined || messageId === 0) return this.#send(this.#codec.ack('unsuback', messageId))
     this.#dependencies
       .mqtt()
       ?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
   }
-
-  /** Also of one that is not known here: the session of the client may hold its id. */
-  handlePubrel(messageId: number): void {
-    this.#dependencies.mqtt()?.acknowledge('pubrel', messageId)
-  }
 }
 
-export function isCongestion(reasonCode: number): boolean {
+function isCongestion(reasonCode: number): boolean {
   const { serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded } = reasonCodes
   return [serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded].includes(reasonCode as never)
 }
 
-function returnCodeOf(reasonCode: number): number {
-  return isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported
+export function outcomeOf(reasonCode: number): SnOutcome {
+  return { returnCode: isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported, reasonCode }
 }

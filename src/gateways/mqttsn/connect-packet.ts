@@ -11,9 +11,11 @@ const msPerSecond = 1_000
 const receiveMaximum = 16
 const willDelayIntervalSeconds = 60
 const neverExpires = 0xffffffff
+/** A sleep of 2.0 may be longer. */
+const maxKeepAliveSeconds = 0xffff
 
 export function connectPacketOf(
-  { flags, durationSeconds, clientId }: SnRequest & { type: 'connect' },
+  { flags, durationSeconds, clientId, options }: SnRequest & { type: 'connect' },
   {
     override,
     will,
@@ -27,21 +29,23 @@ export function connectPacketOf(
 ): ConnectPacket {
   const fill = (template: string | undefined): string | undefined =>
     template === undefined ? undefined : fillTemplate(template, clientId)
-  const password = fill(override.password)
+  const given = options?.password === undefined ? undefined : Buffer.from(options.password, 'base64')
+  const password = fill(override.password) ?? given
   return {
     type: 'connect',
     version: 5,
     clientId: fill(override.clientId) ?? clientId,
-    cleanStart: flags.cleanSession && !continuesSession,
-    keepAliveSeconds: durationSeconds,
-    username: fill(override.username),
+    cleanStart: (options?.startsClean ?? flags.cleanSession) && !continuesSession,
+    keepAliveSeconds: Math.min(durationSeconds, maxKeepAliveSeconds),
+    username: fill(override.username) ?? options?.username,
     password: password === undefined ? undefined : Buffer.from(password),
     // The gateway publishes it itself if the client is lost. The delay is for a restart of the broker, after which a
     // sleeping client has its connection again.
     will: will === undefined || flags.cleanSession ? will : { ...will, properties: { willDelayIntervalSeconds } },
     properties: {
       // A clean session outlives its connection only while its will is changed.
-      sessionExpiryIntervalSeconds: flags.cleanSession ? shortDurationSeconds : neverExpires,
+      sessionExpiryIntervalSeconds:
+        options?.sessionExpirySeconds ?? (flags.cleanSession ? shortDurationSeconds : neverExpires),
       receiveMaximum,
     },
     isBridge: false,
@@ -57,8 +61,8 @@ export function isRepeated(one: SnRequest & { type: 'connect' }, other: SnReques
   )
 }
 
-/** [6.14] Infinity for a duration of 0: no limit. */
-export function lostAfterMs(durationSeconds: number): number {
-  const tolerance = durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
+/** [6.14; 2.0: 3.1.6-2, 4.14.2-1] Infinity for a duration of 0: no limit. */
+export function lostAfterMs(durationSeconds: number, version: 1 | 2): number {
+  const tolerance = version === 2 || durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
   return durationSeconds === 0 ? Infinity : durationSeconds * tolerance * msPerSecond
 }

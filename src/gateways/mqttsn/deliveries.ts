@@ -11,7 +11,6 @@ import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './packets.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
-import { writeAck, writePublish, writeRegister } from './write-packet.ts'
 
 /** Maximum QoS 0 messages for a client that sleeps or registers; the oldest is dropped first. */
 export const maxWaitingQos0 = 1_000
@@ -58,7 +57,7 @@ export interface DeliveryDependencies {
   acknowledge(type: AckType, packetId: PacketId): void
 }
 
-type Gateway = Pick<SnClientDependencies, 'settings' | 'counters' | 'nowMs' | 'send'>
+type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
 
 export class Deliveries {
   readonly #dependencies: DeliveryDependencies & Gateway
@@ -77,9 +76,9 @@ export class Deliveries {
   #nextMessageId = 0xffff
 
   constructor(gateway: Gateway, client: DeliveryDependencies) {
-    const { settings, counters } = gateway
+    const { settings, codec, counters } = gateway
     const nowMs = (): number => gateway.nowMs()
-    this.#dependencies = { settings, counters, nowMs, send: (bytes) => gateway.send(bytes), ...client }
+    this.#dependencies = { settings, codec, counters, nowMs, send: (bytes) => gateway.send(bytes), ...client }
   }
 
   /** Nothing is waiting or unacknowledged. */
@@ -147,7 +146,17 @@ export class Deliveries {
     this.#waiting = left
   }
 
-  handleRegack({ messageId, topicId, returnCode }: SnRequest & { type: 'regack' }): void {
+  /** Returns false if the packet answers none of the gateway. */
+  handle(request: SnRequest): boolean {
+    if (request.type === 'regack') this.#handleRegack(request)
+    else if (request.type === 'puback') this.#handlePuback(request)
+    else if (request.type === 'pubrec') this.#handlePubrec(request.messageId)
+    else if (request.type === 'pubcomp') this.#handlePubcomp(request.messageId)
+    else return false
+    return true
+  }
+
+  #handleRegack({ messageId, topicId, returnCode }: SnRequest & { type: 'regack' }): void {
     const topic = this.#dependencies.topicIds.nameOf(topicId)
     const registration = topic === undefined ? undefined : this.#registrations.get(topic)
     if (topic === undefined || registration === undefined || registration.messageId !== messageId) return
@@ -158,7 +167,7 @@ export class Deliveries {
     this.flush()
   }
 
-  handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
+  #handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
     const { topicIds } = this.#dependencies
     // For QoS 0 it has no message ID.
     if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
@@ -174,7 +183,7 @@ export class Deliveries {
     this.flush()
   }
 
-  handlePubrec(messageId: number): void {
+  #handlePubrec(messageId: number): void {
     const release = this.#releases.get(messageId)
     if (release !== undefined) return this.#resend(release)
     const unanswered = this.#unanswered
@@ -186,12 +195,12 @@ export class Deliveries {
   /** PUBREL of the broker: the client has sent PUBREC, now or before it connected. */
   handlePubrel(packetId: PacketId): void {
     if (this.#dropped.delete(packetId)) return this.#dependencies.acknowledge('pubcomp', packetId)
-    const bytes = writeAck('pubrel', packetId)
+    const bytes = this.#dependencies.codec.ack('pubrel', packetId)
     this.#releases.set(packetId, { bytes, attempts: 0, dueAtMs: this.#retryAtMs() })
     if (!this.#isPaused) this.#dependencies.send(bytes)
   }
 
-  handlePubcomp(messageId: number): void {
+  #handlePubcomp(messageId: number): void {
     if (!this.#releases.delete(messageId)) return
     this.#dependencies.acknowledge('pubcomp', messageId)
     this.flush()
@@ -199,7 +208,7 @@ export class Deliveries {
 
   /** Returns false if the maximum of repetitions is reached: the client is lost. */
   tick(): boolean {
-    const { settings, counters } = this.#dependencies
+    const { settings, codec, counters } = this.#dependencies
     const nowMs = this.#dependencies.nowMs()
     if (this.#isPaused) return true
     const sent = this.#unanswered === undefined ? [] : [this.#unanswered]
@@ -214,7 +223,7 @@ export class Deliveries {
       registration.attempts++
       registration.dueAtMs = this.#retryAtMs()
       counters.retransmitted++
-      this.#dependencies.send(writeRegister(registration.topicId, registration.messageId, topic))
+      this.#dependencies.send(codec.register(registration.topicId, registration.messageId, topic))
     }
     return true
   }
@@ -247,7 +256,7 @@ export class Deliveries {
     }
     const messageId = delivery.qos === 0 ? 0 : delivery.packetId
     const { dup, qos, retain, payload } = delivery
-    const bytes = writePublish({ dup, qos, retain, topicKind, topicId, messageId, payload })
+    const bytes = this.#dependencies.codec.publish({ dup, qos, retain, topicKind, topicId, messageId, payload })
     if (bytes === undefined) {
       this.#dependencies.counters.dropped['too-large']++
       this.#settle(delivery)
@@ -270,10 +279,10 @@ export class Deliveries {
   #topicIdOf(
     topic: string,
   ): { readonly topicId: number; readonly topicKind: TopicKind; readonly isKnown: boolean } | undefined {
-    const { settings, topicIds } = this.#dependencies
+    const { settings, codec, topicIds } = this.#dependencies
     const predefined = settings.predefined.idOf(topic)
     if (predefined !== undefined) return { topicId: predefined, topicKind: topicKinds.predefined, isKnown: true }
-    const short = shortTopicId(topic)
+    const short = codec.hasShortNames ? shortTopicId(topic) : undefined
     if (short !== undefined) return { topicId: short, topicKind: topicKinds.short, isKnown: true }
     const topicId = topicIds.register(topic)
     if (topicId === undefined) return undefined
@@ -285,7 +294,7 @@ export class Deliveries {
     const messageId = this.#nextMessageId
     this.#nextMessageId = messageId <= 0x8000 ? 0xffff : messageId - 1
     this.#registrations.set(topic, { topicId, messageId, attempts: 0, dueAtMs: this.#retryAtMs() })
-    this.#dependencies.send(writeRegister(topicId, messageId, topic))
+    this.#dependencies.send(this.#dependencies.codec.register(topicId, messageId, topic))
   }
 
   #registerNext(): void {

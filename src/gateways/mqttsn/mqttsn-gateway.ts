@@ -3,6 +3,7 @@
 // Unconnected clients are answered as little as possible: answers are limited per address and in total, and none is
 // longer than the datagram that it answers [F8 of the gateway contract].
 
+import { randomUUID } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../protocol/index.ts'
 import {
@@ -20,7 +21,12 @@ import {
 import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
-import { ownerOfName, Routes } from '../shard-place.ts'
+import { type SnCodec, sn1Codec } from './sn-codec.ts'
+import { Sn2Codec, writeSn2Connack, writeSn2Disconnect, writeSn2Gwinfo } from './v2/sn2-codec.ts'
+import { sn2ReasonCodes } from './v2/sn2-packet-types.ts'
+import { isPublishWithoutSession, isSn2Connect, staysWithItsShard } from './v2/sn2-detection.ts'
+import { readSn2Packet } from './v2/sn2-reader.ts'
+import { ownerOfName, ownName, Routes } from '../shard-place.ts'
 import type { MqttSnSettings } from './settings.ts'
 import { SnClient } from './sn-client.ts'
 import type { RestoredSleep, SnClientDependencies } from './sn-client-dependencies.ts'
@@ -44,7 +50,14 @@ interface Peer extends PeerAddress {
 
 interface Connected {
   readonly client: SnClient
+  readonly codec: SnCodec
   peer: Peer
+}
+
+/** By the version in which it came. */
+interface Received {
+  readonly request: SnRequest
+  readonly version: 1 | 2
 }
 
 export class MqttSnGateway implements DatagramGateway {
@@ -72,21 +85,45 @@ export class MqttSnGateway implements DatagramGateway {
     const { counters } = this.#dependencies
     if (!isForwarded) counters.received++
     const unwrapped = unwrapForwarded(bytes)
-    const request = unwrapped === undefined ? undefined : readPacket(unwrapped.bytes)
-    if (unwrapped === undefined || request === undefined) {
-      counters.dropped.malformed++
-      return
-    }
+    if (unwrapped === undefined) return void counters.dropped.malformed++
     const peer = peerOf(from, unwrapped.node)
+    if (this.#settings.speaksVersion2 && !isForwarded && staysWithItsShard(unwrapped.bytes)) {
+      // In both versions: which one it is, its shard knows.
+      const routed = this.#routes.ownerOf(peer.key)
+      if (routed !== undefined) return this.#dependencies.forward(routed, bytes, from)
+    }
+    const received = this.#settings.speaksVersion2
+      ? this.#read(unwrapped.bytes, peer)
+      : received1(readPacket(unwrapped.bytes))
+    if (received === undefined) return void counters.dropped.malformed++
+    const { request, version } = received
     const owner = isForwarded ? this.#dependencies.place.own : this.#ownerOf(request, peer)
     if (owner !== this.#dependencies.place.own) return this.#dependencies.forward(owner, bytes, from)
-    if (request.type === 'searchgw') return this.#answerSearch(peer)
-    if (request.type === 'publish' && request.flags.qos === -1) return this.#publishConnectionless(request, peer)
+    if (request.type === 'searchgw') return this.#answerSearch(peer, version)
+    if (request.type === 'publish' && request.flags.qos === -1)
+      return this.#publishConnectionless(request, peer, version)
     const known = this.#byPeer.get(peer.key)
     const isOfAnother =
       request.type === 'pingreq' && (request.clientId ?? known?.client.clientId) !== known?.client.clientId
-    if (known !== undefined && !isOfAnother) known.client.handle(request)
-    else this.#handleStranger(request, peer)
+    if (known !== undefined && !isOfAnother && version === known.codec.version) return known.client.handle(request)
+    // Another device is behind this address now, or its software is a new one.
+    if (known !== undefined && request.type === 'connect') known.client.lose()
+    this.#handleStranger(request, peer, version)
+  }
+
+  /** In either version. Undefined: malformed. */
+  #read(bytes: Buffer, peer: Peer): Received | undefined {
+    const known = this.#byPeer.get(peer.key)
+    const isOwn = known?.codec.version === 2
+    if (isOwn || isSn2Connect(bytes) || (known === undefined && isPublishWithoutSession(bytes))) {
+      const request = isOwn ? known.codec.read(bytes) : readSn2Packet(bytes)
+      if (request !== undefined) return { request, version: 2 }
+    }
+    const request = readPacket(bytes)
+    if (request !== undefined && (!isOwn || request.type === 'connect')) return { request, version: 1 }
+    // A packet that only 2.0 has.
+    const only2 = known === undefined ? readSn2Packet(bytes) : undefined
+    return only2 === undefined ? undefined : { request: only2, version: 2 }
   }
 
   /** Returns the shard of the client of a packet: by its ID, or as the CONNECT from the same address. */
@@ -111,7 +148,8 @@ export class MqttSnGateway implements DatagramGateway {
       if (ids !== undefined) ids.keeper = topicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
       const nodeBytes = node === undefined ? undefined : Buffer.from(node, 'hex')
-      this.#begin(connect, peerOf(peer, nodeBytes), { lostAtMs, will, topicIds: ids })
+      const asleep = { lostAtMs, will, topicIds: ids }
+      this.#begin({ connect, codec: codecOf(connect, false), asleep }, peerOf(peer, nodeBytes))
     }
   }
 
@@ -130,12 +168,13 @@ export class MqttSnGateway implements DatagramGateway {
     this.#connectionless = undefined
   }
 
-  #answerSearch(peer: Peer): void {
+  #answerSearch(peer: Peer, version: 1 | 2): void {
     if (!this.#mayAnswer(peer)) return this.#countDropped('limit')
-    this.#send(writeGwinfo(this.#settings.gatewayId), peer)
+    const { gatewayId } = this.#settings
+    this.#send(version === 2 ? writeSn2Gwinfo(gatewayId) : writeGwinfo(gatewayId), peer)
   }
 
-  #handleStranger(request: SnRequest, peer: Peer): void {
+  #handleStranger(request: SnRequest, peer: Peer, version: 1 | 2): void {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
     // A late copy of PINGREQ may have woken it behind its old port.
@@ -146,7 +185,10 @@ export class MqttSnGateway implements DatagramGateway {
     this.#countDropped('unconnected')
     // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have an answer of their own.
     const isAsked = request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
-    if ((isAsked || this.#isStrangerDue(peer)) && this.#mayAnswer(peer)) this.#send(writeBare('disconnect'), peer)
+    if (!(isAsked && version === 1) && !this.#isStrangerDue(peer)) return
+    const { noVirtualConnection } = sn2ReasonCodes
+    const answer = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
+    if (this.#mayAnswer(peer)) this.#send(answer, peer)
   }
 
   #isStrangerDue({ address }: Peer): boolean {
@@ -163,16 +205,28 @@ export class MqttSnGateway implements DatagramGateway {
     const hasRoom = this.#byPeer.size < this.#settings.maxClients && this.#dependencies.hasRoom()
     if (!hasRoom || !addresses.takeClient(peer.address)) {
       counters.dropped.limit++
-      if (this.#mayAnswer(peer)) this.#send(writeConnack(returnCodes.congestion), peer)
+      const { options } = request
+      const { congestion } = sn2ReasonCodes
+      const answer =
+        options === undefined ? writeConnack(returnCodes.congestion) : writeSn2Connack(options.messageId, congestion)
+      if (this.#mayAnswer(peer)) this.#send(answer, peer)
       return
     }
-    this.#begin(request, peer)
+    const isAssigned = request.options !== undefined && request.clientId === ''
+    const clientId = isAssigned ? ownName(this.#dependencies.place, randomUUID) : request.clientId
+    const connect = { ...request, clientId }
+    this.#begin({ connect, codec: codecOf(connect, isAssigned) }, peer)
   }
 
-  #begin(request: SnRequest & { type: 'connect' }, peer: Peer, asleep?: RestoredSleep): void {
-    const connected: { client?: SnClient; peer: Peer; isEnded: boolean } = { peer, isEnded: false }
+  #begin({ connect: request, codec, asleep }: Beginning, peer: Peer): void {
+    const connected: { client?: SnClient; codec: SnCodec; peer: Peer; isEnded: boolean } = {
+      codec,
+      peer,
+      isEnded: false,
+    }
     const dependencies: SnClientDependencies = {
       settings: this.#settings,
+      codec,
       counters: this.#dependencies.counters,
       nowMs: () => this.#dependencies.nowMs(),
       send: (bytes) => this.#send(bytes, connected.peer),
@@ -182,6 +236,9 @@ export class MqttSnGateway implements DatagramGateway {
       },
       keepSleep: (sleep) => this.#keepSleep(request.clientId, connected.peer, sleep),
       whenKept: (done) => this.#dependencies.whenKept(done),
+      forgetTopicIds: (topicIds) => {
+        if (topicIds.keeper !== undefined) forgetTopicIds(this.#dependencies, request.clientId, topicIds)
+      },
       noteConnected: () => this.#noteConnected(connected as Connected),
       noteEnded: () => {
         connected.isEnded = true
@@ -201,7 +258,8 @@ export class MqttSnGateway implements DatagramGateway {
     const before = this.#byClientId.get(client.clientId)
     const kept = before !== undefined && before !== connected ? before.client.topicIds : undefined
     const known = kept ?? this.#keptTopicIds.get(client.clientId)
-    if (!client.isCleanSession && known !== undefined) client.adoptTopicIds(known)
+    const startsClean = client.isCleanSession || client.startsClean
+    if (!startsClean && known !== undefined) client.adoptTopicIds(known)
     else if (known !== undefined) forgetTopicIds(this.#dependencies, client.clientId, known)
     if (!client.isCleanSession) client.topicIds.keeper = topicIdStore(this.#dependencies, client.clientId)
     this.#keptTopicIds.delete(client.clientId)
@@ -241,15 +299,17 @@ export class MqttSnGateway implements DatagramGateway {
     connected.client.handle(request)
   }
 
-  #publishConnectionless(request: SnRequest & { type: 'publish' }, peer: Peer): void {
+  #publishConnectionless(request: SnRequest & { type: 'publish' }, peer: Peer, version: 1 | 2): void {
     const { flags, topicId, messageId, payload } = request
     const refuse = (returnCode: number): void => {
       this.#countDropped('unconnected')
-      if (this.#mayAnswer(peer)) this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
+      // [2.0: 3.6.1] There is no answer to PUBWOS.
+      if (version === 1 && this.#mayAnswer(peer))
+        this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
     }
     if (!this.#settings.allowsQosMinusOne) return refuse(returnCodes.notSupported)
     const { predefined } = this.#settings
-    let text: string | undefined
+    let text = request.topic
     if (flags.topicKind === topicKinds.predefined) text = predefined.nameOf(topicId)
     else if (flags.topicKind === topicKinds.short) text = shortTopicName(topicId)
     const name = text === undefined ? undefined : parseTopicName(text)
@@ -280,6 +340,21 @@ export class MqttSnGateway implements DatagramGateway {
     this.#deadlines.set('client', client, client.dueAtMs)
     this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }
+}
+
+interface Beginning {
+  readonly connect: SnRequest & { type: 'connect' }
+  readonly codec: SnCodec
+  readonly asleep?: RestoredSleep
+}
+
+/** `isAssigned`: the broker has chosen the client ID. */
+function codecOf(connect: SnRequest & { type: 'connect' }, isAssigned: boolean): SnCodec {
+  return connect.options === undefined ? sn1Codec(readPacket) : new Sn2Codec(connect, isAssigned)
+}
+
+function received1(request: SnRequest | undefined): Received | undefined {
+  return request === undefined ? undefined : { request, version: 1 }
 }
 
 function peerOf(from: PeerAddress, node: Buffer | undefined): Peer {

@@ -51,12 +51,38 @@ export interface SnFlags {
   readonly topicKind: TopicKind
 }
 
+/** Of SUBSCRIBE in 2.0. */
+export interface SubscriptionOptions {
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  readonly retainHandling: 0 | 1 | 2
+}
+
+/** What CONNECT of 2.0 says beyond that of 1.2. */
+export interface ConnectOptions {
+  readonly messageId: number
+  readonly startsClean: boolean
+  readonly sessionExpirySeconds: number
+  /** 0: no limit. */
+  readonly maxPacketBytes: number
+  /** `topic`: a name, or a predefined ID; `message` in base64. */
+  readonly will: { readonly topic: string | number; readonly flags: SnFlags; readonly message: string } | undefined
+  readonly username?: string
+  /** base64 */
+  readonly password?: string
+  /** The reason code of its refusal. */
+  readonly problem?: number
+}
+
 /** `topic`: a name, also a short one; `topicId`: if the flags say so. */
 export interface SnSubscription {
   readonly flags: SnFlags
   readonly messageId: number
   readonly topic: string
   readonly topicId: number
+  /** 2.0: `topicId` is of the session. */
+  readonly isAlias?: boolean
+  readonly options?: SubscriptionOptions
 }
 
 /** Packets that a gateway receives. `bytes` fields share the memory of the datagram. */
@@ -68,6 +94,8 @@ export type SnRequest =
       readonly protocolId: number
       readonly durationSeconds: number
       readonly clientId: string
+      /** Undefined in 1.2. */
+      readonly options?: ConnectOptions
     }
   /** `topic` undefined: no will. */
   | { readonly type: 'willtopic'; readonly flags: SnFlags; readonly topic: string | undefined }
@@ -87,6 +115,8 @@ export type SnRequest =
       readonly topicId: number
       readonly messageId: number
       readonly payload: Buffer
+      /** 2.0: in place of an ID. */
+      readonly topic?: string
     }
   | {
       readonly type: 'puback'
@@ -97,10 +127,19 @@ export type SnRequest =
   | { readonly type: 'pubrec' | 'pubrel' | 'pubcomp'; readonly messageId: number }
   | (SnSubscription & { readonly type: 'subscribe' })
   | (SnSubscription & { readonly type: 'unsubscribe' })
-  | { readonly type: 'pingreq'; readonly clientId: string | undefined }
+  | { readonly type: 'pingreq'; readonly clientId: string | undefined; readonly messageId?: number }
   | { readonly type: 'pingresp' }
   /** `durationSeconds` undefined: it does not sleep. */
-  | { readonly type: 'disconnect'; readonly durationSeconds: number | undefined }
+  | {
+      readonly type: 'disconnect'
+      readonly durationSeconds: number | undefined
+      readonly messageId?: number
+      /** 2.0: while it sleeps. */
+      readonly forgetsTopicIds?: boolean
+      /** 2.0: the will is published. */
+      readonly hasFailed?: boolean
+      readonly sessionExpirySeconds?: number | undefined
+    }
 
 /** A name of two bytes as a topic ID [5.3.11]. */
 export function shortTopicId(name: string): number | undefined {

@@ -158,7 +158,8 @@ function readDisconnect(body: Buffer): SnRequest | undefined {
   return body.length === 2 ? { type: 'disconnect', durationSeconds: body.readUInt16BE(0) } : undefined
 }
 
-function textOf(bytes: Buffer): string | undefined {
+/** Undefined: not UTF-8, or with NUL. */
+export function textOf(bytes: Buffer): string | undefined {
   try {
     const text = utf8.decode(bytes)
     return text.includes('\0') ? undefined : text

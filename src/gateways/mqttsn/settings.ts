@@ -5,6 +5,8 @@ import type { PredefinedTopics } from './topic-ids.ts'
 export interface MqttSnSettings {
   readonly gatewayId: number
   readonly allowsQosMinusOne: boolean
+  /** Clients may speak 2.0, too. */
+  readonly speaksVersion2: boolean
   /** Registers topics again when a client resumes its session; otherwise with the next message. */
   readonly resumesTopics: boolean
   readonly predefined: PredefinedTopics

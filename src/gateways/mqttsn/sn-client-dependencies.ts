@@ -4,6 +4,7 @@ import type { GatewayClient } from '../../core/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import type { KeptSleep } from './kept-sessions.ts'
 import type { SnRequest } from './packets.ts'
+import type { SnCodec } from './sn-codec.ts'
 import type { MqttSnSettings } from './settings.ts'
 import type { TopicIds } from './topic-ids.ts'
 
@@ -12,6 +13,8 @@ export type ConnectRequest = SnRequest & { type: 'connect' }
 
 export interface SnClientDependencies {
   readonly settings: MqttSnSettings
+  /** Of its version. */
+  readonly codec: SnCodec
   readonly counters: GatewayCounters
   nowMs(): number
   send(bytes: Buffer): void
@@ -23,6 +26,8 @@ export interface SnClientDependencies {
   whenKept(done: () => void): void
   /** The broker has accepted it with this client ID. */
   noteConnected(): void
+  /** The session of these has ended. */
+  forgetTopicIds(topicIds: TopicIds): void
   /** It has ended. */
   noteEnded(): void
 }

@@ -14,7 +14,7 @@ import {
 } from '../../protocol/index.ts'
 import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { AsleepNotice } from './asleep-notice.ts'
-import { ClientRequests, isCongestion } from './client-requests.ts'
+import { ClientRequests, outcomeOf } from './client-requests.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import { connectPacketOf, isRepeated, lostAfterMs } from './connect-packet.ts'
 import { Deliveries } from './deliveries.ts'
@@ -22,7 +22,9 @@ import { returnCodes, type SnRequest } from './packets.ts'
 import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
 import { SnWill } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
-import { writeAck, writeBare, writeConnack, writeResponse } from './write-packet.ts'
+import type { SnOutcome } from './sn-codec.ts'
+import { problemOfSn2Connect, willOfSn2Connect } from './v2/sn2-connect.ts'
+import { writeBare, writeResponse } from './write-packet.ts'
 
 const msPerSecond = 1_000
 
@@ -47,6 +49,7 @@ export class SnClient {
   #hasSpoken = false
   readonly #requests: ClientRequests
   #isAwaitingQueueEnd = false
+  #isSessionPresent = false
   readonly #asleepNotice = new AsleepNotice()
   /** Its sleep is stored. */
   #sleepIsKept = false
@@ -54,10 +57,13 @@ export class SnClient {
   #isKept = false
 
   /** For lists of clients. */
-  readonly #shown: GatewayClient = Object.defineProperty({}, 'isSleeping', {
-    enumerable: true,
-    get: () => this.#state === 'asleep' || this.#state === 'awake',
-  })
+  readonly #shown: GatewayClient = Object.defineProperties(
+    {},
+    {
+      isSleeping: { enumerable: true, get: () => this.#state === 'asleep' || this.#state === 'awake' },
+      protocolVersion: { enumerable: true, get: () => this.#dependencies.codec.version },
+    },
+  )
 
   /** `asleep`: it was asleep before the restart, and still is. */
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies, asleep?: RestoredSleep) {
@@ -86,6 +92,11 @@ export class SnClient {
     return this.#connect.flags.cleanSession
   }
 
+  /** 2.0: it begins a session that may last. */
+  get startsClean(): boolean {
+    return this.#connect.options?.startsClean === true
+  }
+
   get topicIds(): TopicIds {
     return this.#topicIds
   }
@@ -104,7 +115,7 @@ export class SnClient {
   }
 
   handle(request: SnRequest): void {
-    this.#noteHeard()
+    if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
     if (request.type !== 'connect' && this.#state === 'active') this.#hasSpoken = true
     switch (request.type) {
       case 'connect':
@@ -114,14 +125,18 @@ export class SnClient {
       case 'willmsg':
         return this.#handleWillMessage(request.message)
       case 'disconnect':
-        return this.#handleDisconnect(request.durationSeconds)
+        return this.#handleDisconnect(request)
       case 'pingreq':
         return this.#handlePing(request.clientId)
       default:
         if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
         else if (this.#state === 'asleep' && this.#asleepNotice.isDueFor(request, this.#dependencies.nowMs()))
-          this.#dependencies.send(writeBare('disconnect'))
+          this.#send(this.#dependencies.codec.disconnect())
     }
+  }
+
+  #send(bytes: Buffer | undefined): void {
+    if (bytes !== undefined) this.#dependencies.send(bytes)
   }
 
   tick(): void {
@@ -152,7 +167,7 @@ export class SnClient {
       this.#isKept = true
       return this.#end(goodbye)
     }
-    if (this.#state !== 'ended') this.#dependencies.send(writeBare('disconnect'))
+    if (this.#state !== 'ended') this.#send(this.#dependencies.codec.disconnect(reasonCodes.serverShuttingDown))
     this.lose()
   }
 
@@ -169,10 +184,14 @@ export class SnClient {
   }
 
   #begin(): void {
-    const { flags, protocolId, clientId } = this.#connect
-    if (protocolId !== 1 || clientId === '') return this.#refuse(returnCodes.notSupported)
+    const { flags, protocolId, clientId, options } = this.#connect
+    const { predefined } = this.#dependencies.settings
+    const problem = problemOfSn2Connect(this.#connect, predefined)
+    if (problem !== undefined || (options === undefined && (protocolId !== 1 || clientId === '')))
+      return this.#refuse({ returnCode: returnCodes.notSupported, reasonCode: problem })
+    if (options !== undefined) this.#will.restore(willOfSn2Connect(options, predefined))
     this.#lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
-    if (!flags.will) return this.#openMqtt()
+    if (!flags.will || options !== undefined) return this.#openMqtt()
     this.#state = 'will-topic'
     this.#dependencies.send(writeBare('willtopicreq'))
     this.#dependencies.schedule()
@@ -190,7 +209,7 @@ export class SnClient {
         return this.#wakeUp(request)
       case 'active':
         return !this.#hasSpoken && isRepeated(request, this.#connect)
-          ? this.#dependencies.send(writeConnack(0))
+          ? this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, this.#isSessionPresent))
           : this.#startOver(request)
       case 'connecting':
       case 'ended':
@@ -206,7 +225,10 @@ export class SnClient {
     this.#forgetSleep()
     this.#connect = request
     this.#will.clear()
-    if (request.flags.cleanSession) this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
+    if (request.flags.cleanSession || this.startsClean) {
+      this.#dependencies.forgetTopicIds(this.#topicIds)
+      this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
+    }
     this.#deliveries = this.#newDeliveries()
     this.#requests.forget()
     this.#state = 'connecting'
@@ -214,12 +236,14 @@ export class SnClient {
   }
 
   #wakeUp(request: ConnectRequest): void {
-    if (request.flags.cleanSession || request.flags.will !== this.#connect.flags.will) return this.#startOver(request)
+    const isSame = request.flags.will === this.#connect.flags.will && !request.flags.cleanSession
+    // [2.0: 4.14-5] There, each CONNECT makes a new connection.
+    if (request.options !== undefined || !isSame) return this.#startOver(request)
     this.#connect = request
     this.#state = 'active'
     this.#forgetSleep()
     this.#expectWithin(request.durationSeconds)
-    this.#dependencies.send(writeConnack(returnCodes.accepted))
+    this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, true))
     this.#deliveries.resume()
     this.#dependencies.schedule()
   }
@@ -261,8 +285,8 @@ export class SnClient {
     this.#dependencies.schedule()
   }
 
-  #refuse(returnCode: number): void {
-    this.#dependencies.send(writeConnack(returnCode))
+  #refuse(outcome: SnOutcome): void {
+    this.#send(this.#dependencies.codec.connack(outcome, false))
     this.#end(undefined)
   }
 
@@ -296,21 +320,21 @@ export class SnClient {
       case 'suback':
         return this.#requests.handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
       case 'unsuback':
-        return this.#dependencies.send(writeAck('unsuback', packet.packetId))
+        return this.#send(this.#dependencies.codec.ack('unsuback', packet.packetId))
       case 'pingresp':
         return this.#handleQueueEnd()
       case 'disconnect':
-        return this.#handleClosed()
+        return this.#handleClosed(packet.reasonCode)
       default:
         return undefined
     }
   }
 
-  #handleConnack({ reasonCode, properties }: ConnackPacket): void {
+  #handleConnack({ reasonCode, properties, sessionPresent }: ConnackPacket): void {
     if (reasonCode !== reasonCodes.success) {
       this.#mqtt = undefined
       if (this.#replacing !== undefined) return this.#handleClosed()
-      return this.#refuse(isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported)
+      return this.#refuse(outcomeOf(reasonCode))
     }
     this.#keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#keepAliveSeconds
     this.#planPing()
@@ -323,16 +347,17 @@ export class SnClient {
     this.#hasSpoken = false
     this.#expectWithin(this.#connect.durationSeconds)
     this.#dependencies.noteConnected()
-    this.#dependencies.send(writeConnack(returnCodes.accepted))
+    this.#isSessionPresent = sessionPresent
+    this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, sessionPresent))
     if (this.#dependencies.settings.resumesTopics) this.#deliveries.registerAll()
     this.#dependencies.schedule()
   }
 
   /** Another client has taken over the client ID, or an administrator has disconnected it. */
-  #handleClosed(): void {
+  #handleClosed(reasonCode?: number): void {
     this.#mqtt = undefined
-    if (this.#state === 'connecting') return this.#refuse(returnCodes.notSupported)
-    this.#dependencies.send(writeBare('disconnect'))
+    if (this.#state === 'connecting') return this.#refuse({ returnCode: returnCodes.notSupported })
+    this.#send(this.#dependencies.codec.disconnect(reasonCode))
     this.#end(undefined)
   }
 
@@ -347,36 +372,9 @@ export class SnClient {
   // The client's side
 
   #handleWhileConnected(request: SnRequest): void {
-    switch (request.type) {
-      case 'register':
-        return this.#requests.handleRegister(request.messageId, request.topic)
-      case 'publish':
-        return this.#requests.handlePublish(request)
-      case 'subscribe':
-        return this.#requests.handleSubscribe(request)
-      case 'unsubscribe':
-        return this.#requests.handleUnsubscribe(request)
-      case 'pubrel':
-        return this.#requests.handlePubrel(request.messageId)
-      case 'willtopicupd':
-        return this.#changeWillTopic(request)
-      case 'willmsgupd':
-        return this.#changeWillMessage(request.message)
-      case 'regack':
-        this.#deliveries.handleRegack(request)
-        return this.#afterAnswer()
-      case 'puback':
-        this.#deliveries.handlePuback(request)
-        return this.#afterAnswer()
-      case 'pubrec':
-        this.#deliveries.handlePubrec(request.messageId)
-        return this.#afterAnswer()
-      case 'pubcomp':
-        this.#deliveries.handlePubcomp(request.messageId)
-        return this.#afterAnswer()
-      default:
-        return undefined
-    }
+    if (request.type === 'willtopicupd') return this.#changeWillTopic(request)
+    if (request.type === 'willmsgupd') return this.#changeWillMessage(request.message)
+    if (!this.#requests.handle(request) && this.#deliveries.handle(request)) this.#afterAnswer()
   }
 
   #afterAnswer(): void {
@@ -409,11 +407,16 @@ export class SnClient {
 
   // Sleeping
 
-  #handleDisconnect(durationSeconds: number | undefined): void {
+  #handleDisconnect(request: SnRequest & { type: 'disconnect' }): void {
+    const { durationSeconds = 0, forgetsTopicIds = false, hasFailed = false, sessionExpirySeconds } = request
     const maySleep = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
-    if (durationSeconds !== undefined && durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
-    this.#dependencies.send(writeBare('disconnect'))
-    this.#end(this.isCleanSession ? { ...goodbye, properties: { sessionExpiryIntervalSeconds: 0 } } : goodbye)
+    if (forgetsTopicIds && maySleep) this.#topicIds.setAllUnknown()
+    if (durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
+    this.#send(this.#dependencies.codec.disconnectAnswer())
+    if (hasFailed) return this.lose()
+    const expirySeconds = this.isCleanSession ? 0 : sessionExpirySeconds
+    const properties = expirySeconds === undefined ? undefined : { sessionExpiryIntervalSeconds: expirySeconds }
+    this.#end({ ...goodbye, properties })
   }
 
   #fallAsleep(durationSeconds: number): void {
@@ -422,7 +425,7 @@ export class SnClient {
     this.#deliveries.pause()
     this.#expectWithin(durationSeconds)
     this.#keepSleep()
-    const answer = (): void => this.#dependencies.send(writeBare('disconnect'))
+    const answer = (): void => this.#send(this.#dependencies.codec.sleepAnswer())
     if (this.isCleanSession) answer()
     else this.#dependencies.whenKept(answer)
     this.#dependencies.schedule()
@@ -431,7 +434,7 @@ export class SnClient {
   #handlePing(clientId: string | undefined): void {
     const isAsleep = this.#state === 'asleep' || this.#state === 'awake'
     if (this.#state === 'active' || (isAsleep && clientId === undefined))
-      return this.#dependencies.send(writeBare('pingresp'))
+      return this.#send(this.#dependencies.codec.pingresp())
     if (!isAsleep) return
     this.#state = 'awake'
     this.#expectWithin(this.#connect.durationSeconds)
@@ -451,7 +454,7 @@ export class SnClient {
     if (!this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = false
     if (this.#state !== 'awake' || !this.#deliveries.isEmpty) return
-    this.#dependencies.send(writeBare('pingresp'))
+    this.#send(this.#dependencies.codec.pingresp())
     this.#expectWithin(this.#connect.durationSeconds)
     this.#sleepAgain()
   }
@@ -477,12 +480,8 @@ export class SnClient {
     this.#sleepIsKept = false
   }
 
-  #noteHeard(): void {
-    if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
-  }
-
   #expectWithin(durationSeconds: number): void {
-    this.#lostAtMs = this.#dependencies.nowMs() + lostAfterMs(durationSeconds)
+    this.#lostAtMs = this.#dependencies.nowMs() + lostAfterMs(durationSeconds, this.#dependencies.codec.version)
   }
 
   /** The broker monitors the keep alive of its side, too. */

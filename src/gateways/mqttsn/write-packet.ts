@@ -7,13 +7,15 @@ const maxShortBytes = 255
 /** Maximum UDP datagram over IPv4. */
 export const maxDatagramBytes = 65_507
 
-function packet(type: number, body: Buffer): Buffer {
+/** Puts length and type before a body; both versions do so. */
+export function packet(type: number, body: Buffer): Buffer {
   if (body.length + 2 <= maxShortBytes) return Buffer.concat([Buffer.of(body.length + 2, type), body])
   const length = body.length + 4
   return Buffer.concat([Buffer.of(0x01, length >> 8, length & 0xff, type), body])
 }
 
-function uint16(...values: readonly number[]): Buffer {
+/** Concatenates them, the high octet of each first. */
+export function uint16(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2)
   values.forEach((value, index) => bytes.writeUInt16BE(value, index * 2))
   return bytes

@@ -420,6 +420,7 @@ function mqttSnGatewayOf(
   const settings = {
     gatewayId: mqttsn.gateway_id,
     allowsQosMinusOne: mqttsn.enable_qos3,
+    speaksVersion2: mqttsn.protocol_2,
     resumesTopics: mqttsn.subs_resume,
     predefined: new PredefinedTopics(predefined),
     retryIntervalMs: mqttsn.retry_interval,

@@ -92,7 +92,7 @@ function clientOf({ clientId: session, connection }: PresenceEvent): object {
     namespace,
     ipaddress: connection.peerAddress,
     sockport: connection.origin?.port,
-    proto_ver: gateway?.version ?? connection.version,
+    proto_ver: connection.gatewayClient?.protocolVersion ?? gateway?.version ?? connection.version,
     proto_name: gateway?.name ?? protocolNames[connection.version] ?? 'MQTT',
   }
 }

@@ -127,8 +127,8 @@ export function protocolNameOf({ listener, version }: Connection): string {
 }
 
 /** Version of MQTT, or of the gateway's protocol. */
-export function protocolVersionOf({ listener, version }: Connection): number {
-  return listener.gateway?.version ?? version
+export function protocolVersionOf({ listener, gatewayClient, version }: Connection): number {
+  return gatewayClient?.protocolVersion ?? listener.gateway?.version ?? version
 }
 
 const client = {

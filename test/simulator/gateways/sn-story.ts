@@ -15,6 +15,7 @@ import { type GatewayStory, randomTraits, type StoryOptions } from './story-part
 const settings = {
   gatewayId: 1,
   allowsQosMinusOne: true,
+  speaksVersion2: false,
   resumesTopics: false,
   predefined: new PredefinedTopics([]),
   retryIntervalMs: 5_000,

@@ -1,0 +1,70 @@
+// How packets to one client are written: by its version of MQTT-SN. What a client sends is read as a request of 1.2 in both versions.
+
+import type { QoS } from '../../protocol/index.ts'
+import type { SnRequest, SnReturnCode } from './packets.ts'
+import {
+  type SnPublishFields,
+  writeAck,
+  writeBare,
+  writeConnack,
+  writePublish,
+  writeRegister,
+  writeSuback,
+  writeTopicAck,
+} from './write-packet.ts'
+
+/** Of the broker, where it has said one: 2.0 tells it. */
+export interface SnOutcome {
+  readonly returnCode: SnReturnCode
+  readonly reasonCode?: number | undefined
+}
+
+export interface RefusedPublication extends SnOutcome {
+  readonly qos: QoS
+  readonly topicId: number
+  readonly messageId: number
+}
+
+export interface SnCodec {
+  readonly version: 1 | 2
+  /** A name of two bytes is its own topic ID. */
+  readonly hasShortNames: boolean
+  /** Undefined: malformed. */
+  read(datagram: Buffer): SnRequest | undefined
+  connack(outcome: SnOutcome, isSessionPresent: boolean): Buffer
+  register(topicId: number, messageId: number, topic: string): Buffer
+  regack(topicId: number, messageId: number, outcome: SnOutcome): Buffer
+  puback(topicId: number, messageId: number): Buffer
+  /** Undefined: the version has no answer for it. */
+  refusePublish(refused: RefusedPublication): Buffer | undefined
+  ack(type: 'pubrec' | 'pubrel' | 'pubcomp' | 'unsuback', messageId: number): Buffer
+  suback(qos: QoS, topicId: number, messageId: number, outcome: SnOutcome): Buffer
+  /** Undefined: too large. */
+  publish(fields: SnPublishFields): Buffer | undefined
+  pingresp(): Buffer
+  /** The client may sleep. */
+  sleepAnswer(): Buffer
+  /** Answers DISCONNECT of the client. Undefined: nothing follows it. */
+  disconnectAnswer(): Buffer | undefined
+  disconnect(reasonCode?: number): Buffer
+}
+
+export function sn1Codec(read: SnCodec['read']): SnCodec {
+  return {
+    version: 1,
+    hasShortNames: true,
+    read,
+    connack: ({ returnCode }) => writeConnack(returnCode),
+    register: writeRegister,
+    regack: (topicId, messageId, { returnCode }) => writeTopicAck('regack', topicId, messageId, returnCode),
+    puback: (topicId, messageId) => writeTopicAck('puback', topicId, messageId, 0),
+    refusePublish: ({ topicId, messageId, returnCode }) => writeTopicAck('puback', topicId, messageId, returnCode),
+    ack: writeAck,
+    suback: (qos, topicId, messageId, { returnCode }) => writeSuback(qos, topicId, messageId, returnCode),
+    publish: writePublish,
+    pingresp: () => writeBare('pingresp'),
+    sleepAnswer: () => writeBare('disconnect'),
+    disconnectAnswer: () => writeBare('disconnect'),
+    disconnect: () => writeBare('disconnect'),
+  }
+}

@@ -1,0 +1,31 @@
+// What CONNECT of MQTT-SN 2.0 asks for [3.1].
+
+import { reasonCodes } from '../../../protocol/index.ts'
+import type { KeptWill } from '../kept-sessions.ts'
+import type { ConnectOptions, SnRequest } from '../packets.ts'
+import type { PredefinedTopics } from '../topic-ids.ts'
+import { sn2ReasonCodes } from './sn2-packet-types.ts'
+
+/** Returns the reason code with which it is refused before the broker is asked. Undefined: it is in order. */
+export function problemOfSn2Connect(
+  { options, durationSeconds }: SnRequest & { type: 'connect' },
+  predefined: PredefinedTopics,
+): number | undefined {
+  if (options === undefined) return undefined
+  if (options.problem !== undefined) return options.problem
+  // [3.1.6-4]
+  if (durationSeconds === 0) return sn2ReasonCodes.protocolError
+  const hasTopic = options.will === undefined || willTopicOf(options.will, predefined) !== undefined
+  return hasTopic ? undefined : reasonCodes.topicNameInvalid
+}
+
+/** Undefined: none, or of an unknown topic. */
+export function willOfSn2Connect(options: ConnectOptions, predefined: PredefinedTopics): KeptWill | undefined {
+  const { will } = options
+  const topic = will === undefined ? undefined : willTopicOf(will, predefined)
+  return will === undefined || topic === undefined ? undefined : { ...will, topic }
+}
+
+function willTopicOf({ topic }: NonNullable<ConnectOptions['will']>, predefined: PredefinedTopics): string | undefined {
+  return typeof topic === 'string' ? topic : predefined.nameOf(topic)
+}
