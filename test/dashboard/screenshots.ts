@@ -45,7 +45,7 @@ async function takeAll(): Promise<void> {
 async function takeForReadme(broker: BrokerWithApi, browser: Browser): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1_100, height: 690 }, locale: 'en-GB' })
   await signIn(page, broker)
-  await page.getByRole('img', { name: /^Messages per second/ }).waitFor()
+  await page.getByRole('img', { name: 'Messages per second', exact: true }).waitFor()
   await page.screenshot({ path: join(folder, 'readme.png') })
   await page.close()
 }

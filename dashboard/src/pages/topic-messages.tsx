@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { Checkbox, Select } from '../parts/fields.tsx'
 import { bestForm, bytesOf, payloadText, PayloadView } from '../parts/payload.tsx'
 import { Plot } from '../parts/plot.tsx'
-import { Name, Time } from '../parts/values.tsx'
+import { CopyButton, Name, Time } from '../parts/values.tsx'
 import { formatNumber, formatTime, visible } from '../state/format.ts'
 import type { LiveMessage } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
@@ -35,7 +35,7 @@ export function MessageList({ messages, selected }: MessagesProps): JSX.Element 
         <p class="empty">{t('noMessages')}</p>
       ) : (
         <>
-          <MessageHead message={shown} />
+          <MessageHead message={shown} /> <CopyButton text={shown.topic} what={t('topic')} />
           {chosen === shown && (
             <button type="button" onClick={() => setChosen(undefined)}>
               {t('showNewest')}

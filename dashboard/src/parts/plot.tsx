@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { formatNumber } from '../state/format.ts'
 import { language, theme } from '../state/preferences.ts'
+import { useId } from './fields.tsx'
 
 export interface Line {
   readonly title: string
@@ -23,6 +24,7 @@ interface PlotProps {
 const height = 220
 
 export function Plot({ title, times, lines }: PlotProps): JSX.Element {
+  const id = useId()
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const data: uPlot.AlignedData = [[...times], ...lines.map(({ values }) => [...values])]
@@ -53,7 +55,10 @@ export function Plot({ title, times, lines }: PlotProps): JSX.Element {
           </span>
         ))}
       </figcaption>
-      <div ref={place} role="img" aria-label={`${title}: ${lastValues(lines)}`} />
+      <div ref={place} role="img" aria-label={title} aria-describedby={id} />
+      <p id={id} class="hidden">
+        {lastValues(lines)}
+      </p>
     </figure>
   )
 }

@@ -1,0 +1,550 @@
+// Each page of the dashboard by role and exact name, as its description lists them.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import type { Page } from 'playwright-core'
+import { shared } from '../e2e/godwit-process.ts'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt, openPage, signIn } from './browser.ts'
+
+type Role = Parameters<Page['getByRole']>[0]
+
+interface PageNames {
+  readonly route: string
+  readonly heading: string
+  /** By role, exact. */
+  readonly names: Partial<Record<Role, readonly string[]>>
+  /** In rows, where the name begins with the word. */
+  readonly rowActions?: readonly string[]
+}
+
+const pager = ['First page', 'Previous page', 'Next page']
+const exports = ['Export CSV', 'Export JSON']
+
+const pages: readonly PageNames[] = [
+  {
+    route: '#/overview',
+    heading: 'Overview',
+    names: {
+      group: [
+        'Connections',
+        'Sessions',
+        'Subscriptions',
+        'Retained messages',
+        'Messages in',
+        'Messages out',
+        'Dropped',
+      ],
+      img: ['Messages per second', 'Connections'],
+      radio: ['Last hour', '6 hours', '24 hours'],
+      button: ['Pause'],
+    },
+  },
+  {
+    route: '#/clients',
+    heading: 'Clients',
+    names: {
+      searchbox: ['Search clients'],
+      combobox: ['State', 'Rows per page'],
+      checkbox: ['With waiting messages', 'With dropped messages'],
+      table: ['Clients'],
+      link: ['pump-1'],
+      navigation: ['Pages'],
+      button: [...pager, ...exports, 'Pause'],
+    },
+    rowActions: ['Disconnect'],
+  },
+  {
+    route: '#/clients/pump-1',
+    heading: 'Client pump-1',
+    names: {
+      tab: ['Session', 'Subscriptions', 'Queue', 'Timeline', 'Explain'],
+      button: ['Disconnect', 'Ban', 'Trace'],
+    },
+  },
+  {
+    route: '#/clients/pump-1?tab=subscriptions',
+    heading: 'Client pump-1',
+    names: { textbox: ['Topic filter'], combobox: ['QoS'], button: ['Subscribe'] },
+    rowActions: ['Unsubscribe'],
+  },
+  {
+    route: '#/clients/pump-1?tab=explain',
+    heading: 'Client pump-1',
+    names: { combobox: ['Action'], textbox: ['Topic'], button: ['Explain'] },
+  },
+  {
+    route: '#/subscriptions',
+    heading: 'Subscriptions',
+    names: {
+      searchbox: ['Search subscriptions'],
+      checkbox: ['Shared only'],
+      table: ['Subscriptions'],
+      button: [...pager, ...exports],
+    },
+  },
+  {
+    route: '#/topics',
+    heading: 'Topics',
+    names: {
+      textbox: ['Topic filter', 'Topic', 'Payload'],
+      button: ['Start', 'Publish', 'Clear retained'],
+      searchbox: ['Search topics'],
+      region: ['Messages', 'Publish'],
+      combobox: ['QoS'],
+      checkbox: ['Retain'],
+    },
+  },
+  {
+    route: '#/retained',
+    heading: 'Retained messages',
+    names: { searchbox: ['Search retained'], table: ['Retained messages'] },
+    rowActions: ['Show', 'Delete'],
+  },
+  {
+    route: '#/websocket',
+    heading: 'WebSocket client',
+    names: {
+      textbox: ['Client identifier', 'MQTT user name', 'Subscribe topic', 'Publish topic', 'Payload'],
+      button: ['Connect', 'Subscribe', 'Publish'],
+      combobox: ['QoS'],
+      checkbox: ['Retain'],
+      log: ['Received', 'Sent'],
+    },
+  },
+  {
+    route: '#/access',
+    heading: 'Access control',
+    names: { tab: ['Users', 'Client identifiers', 'Rules', 'Bans', 'Explain'], button: ['Add'] },
+    rowActions: ['Change password', 'Delete'],
+  },
+  {
+    route: '#/access?tab=explain',
+    heading: 'Access control',
+    names: { textbox: ['Client identifier', 'User name', 'Topic'], combobox: ['Action'], button: ['Explain'] },
+  },
+  { route: '#/listeners', heading: 'Listeners', names: { table: ['Listeners'] }, rowActions: ['Restart', 'Stop'] },
+  { route: '#/bridges', heading: 'Bridges', names: { switch: ['Enabled b1'] }, rowActions: ['Edit'] },
+  {
+    route: '#/rules',
+    heading: 'Rules and integrations',
+    names: { tab: ['Rules', 'Connections to services'], button: ['Add rule', 'Convert old rule SQL'] },
+  },
+  { route: '#/gateways', heading: 'Gateways', names: { table: ['Gateways'] } },
+  { route: '#/nodes', heading: 'Nodes', names: { table: ['Nodes'] }, rowActions: ['Restart broker', 'Stop broker'] },
+  { route: '#/alarms', heading: 'Alarms', names: { tab: ['Active', 'History'] } },
+  { route: '#/alarms?tab=history', heading: 'Alarms', names: { button: ['Clear history'] } },
+  { route: '#/slow', heading: 'Slow subscriptions', names: { spinbutton: ['Threshold (ms)'] } },
+  {
+    route: '#/trace',
+    heading: 'Log trace',
+    names: { button: ['Add trace'] },
+    rowActions: ['Show', 'Stop', 'Download', 'Delete'],
+  },
+  {
+    route: '#/dropped',
+    heading: 'Dropped messages',
+    names: { combobox: ['Reason'], searchbox: ['Search dropped'] },
+  },
+  {
+    route: '#/backup',
+    heading: 'Backup and Restore',
+    names: {
+      table: ['Backup files'],
+      columnheader: ['File name', 'Node name', 'Created at', 'File size'],
+      button: ['Create', 'Upload'],
+      combobox: ['Namespace'],
+    },
+    rowActions: ['Download', 'Restore', 'Delete'],
+  },
+  {
+    route: '#/configuration',
+    heading: 'Configuration',
+    names: {
+      tab: ['Settings', 'Text', 'History'],
+      searchbox: ['Search settings'],
+      button: ['Review changes'],
+    },
+  },
+  {
+    route: '#/configuration?tab=text',
+    heading: 'Configuration',
+    names: { textbox: ['HOCON'], button: ['Check', 'Apply'] },
+  },
+  {
+    route: '#/configuration?tab=history',
+    heading: 'Configuration',
+    names: { table: ['Configuration history'] },
+    rowActions: ['Compare', 'Roll back'],
+  },
+  {
+    route: '#/accounts',
+    heading: 'Accounts and API keys',
+    names: { tab: ['Accounts', 'API keys'], button: ['Add account'] },
+    rowActions: ['Delete'],
+  },
+  {
+    route: '#/accounts?tab=keys',
+    heading: 'Accounts and API keys',
+    names: { button: ['Add API key'] },
+    rowActions: ['Delete'],
+  },
+  {
+    route: '#/audit',
+    heading: 'Audit log',
+    names: { searchbox: ['User', 'Operation'], combobox: ['Outcome'], table: ['Audit log'] },
+  },
+  {
+    route: '#/namespaces',
+    heading: 'Namespaces',
+    names: { button: ['Add namespace'] },
+    rowActions: ['Limits', 'Delete'],
+  },
+  { route: '#/about', heading: 'About', names: {} },
+]
+
+const broker = shared(async (t): Promise<BrokerWithApi> => {
+  const started = await startBrokerWithApi(t, {
+    set: [
+      'namespaces.enable=true',
+      'bridges.mqtt.b1.server="mqtt-tcp://127.0.0.1:1"',
+      'bridges.mqtt.b1.forwards=[{local_topic="a/#"}]',
+      'gateway.stomp.listeners.tcp.default.bind="127.0.0.1:0"',
+    ],
+  })
+  const send = async (path: string, body: unknown): Promise<void> => {
+    const { status, text } = await started.ask(path, { method: 'POST', body })
+    assert.ok(status < 300, `${path}: ${text}`)
+  }
+  await send('/api/v4/auth_username', { username: 'gateway', password: 'a-secret-word' })
+  await send('/api/v4/auth_clientid', { clientid: 'sensor', password: 'a-secret-word' })
+  await send('/api/v4/banned', { who: 'meter-old', as: 'clientid', reason: 'replaced', by: 'admin' })
+  await send('/api/v5/users', { username: 'night-shift', password: 'a-long-password', role: 'viewer' })
+  await send('/api/v5/users', {
+    username: 'tenant',
+    password: 'a-long-password',
+    role: 'ns:tenant-a::administrator',
+  })
+  await send('/api/v4/apps', { app_id: 'reports', name: 'Nightly reports' })
+  await send('/api/v5/namespaces', { namespace: 'tenant-a' })
+  await send('/api/v5/rules', { id: 'hot', sql: 'SELECT * FROM "plant/#"', actions: [{ function: 'console' }] })
+  await send('/api/v4/trace', { name: 'pumps', type: 'clientid', clientid: 'pump-1' })
+  await send('/api/v5/data/export', {})
+  await send('/api/v4/configuration/mqtt', { data: { mqtt: { max_packet_size: '2MB' } } })
+  const client = await connectAsync({
+    port: started.port,
+    clientId: 'pump-1',
+    username: 'gateway',
+    password: 'a-secret-word',
+  })
+  t.after(() => client.endAsync(true))
+  await client.subscribeAsync('plant/#')
+  await client.publishAsync('plant/pump-1', 'on', { retain: true, qos: 1 })
+  return started
+})
+
+/** Names that are missing, or that several have. */
+async function missingOn(page: Page, { names, rowActions = [] }: PageNames): Promise<string[]> {
+  const missing: string[] = []
+  for (const [role, all] of Object.entries(names)) {
+    for (const name of all) {
+      const found = page.getByRole(role as Role, { name, exact: true })
+      try {
+        await found.first().waitFor({ timeout: 5_000 })
+        const count = await found.count()
+        if (count !== 1) missing.push(`${role} ${name}: ${count} of them`)
+      } catch {
+        missing.push(`${role} ${name}`)
+      }
+    }
+  }
+  for (const word of rowActions) {
+    const found = page.getByRole('row').getByRole('button', { name: new RegExp(`^${word}\\b`) })
+    try {
+      await found.first().waitFor({ timeout: 5_000 })
+    } catch {
+      missing.push(`row ${word}`)
+    }
+  }
+  return missing
+}
+
+describe('each page has what its description lists', () => {
+  test('by role and name, under one heading that has the focus, with its title', async (t) => {
+    const opened = await openAt(t, await broker(), '#/overview')
+    const { page } = opened
+    const missing: string[] = []
+    for (const each of pages) {
+      await page.evaluate((route) => (location.hash = route), each.route)
+      await page.getByRole('heading', { level: 1, name: each.heading, exact: true }).waitFor()
+      await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+      for (const one of await missingOn(page, each)) missing.push(`${each.route}: ${one}`)
+      if ((await page.title()) !== `${each.heading} - Godwit`)
+        missing.push(`${each.route}: title ${await page.title()}`)
+      if ((await page.locator('h1').count()) !== 1) missing.push(`${each.route}: h1`)
+      const current = page.getByRole('navigation', { name: 'Main', exact: true }).locator('[aria-current=page]')
+      const text = await current.textContent()
+      if (!each.heading.startsWith('Client ') && text !== each.heading) missing.push(`${each.route}: current ${text}`)
+    }
+    assert.deepEqual(missing, [])
+    assertQuiet(opened)
+  })
+
+  test('the navigation has a link a page in groups, after a link that skips it', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/overview')
+    const navigation = page.getByRole('navigation', { name: 'Main', exact: true })
+    assert.deepEqual(await navigation.getByRole('heading').allTextContents(), [
+      'Monitor',
+      'Clients and messages',
+      'Access',
+      'Integration',
+      'Diagnose',
+      'Cluster',
+      'System',
+    ])
+    const links = await navigation.getByRole('link').allTextContents()
+    const headings = [...new Set(pages.map(({ heading }) => heading))].filter((name) => !name.startsWith('Client '))
+    assert.deepEqual(links.toSorted(), headings.toSorted())
+    const [first] = await page.getByRole('link').allTextContents()
+    assert.equal(first, 'Skip to content')
+    for (const heading of ['Clients', 'Backup and Restore']) {
+      await navigation.getByRole('link', { name: heading, exact: true }).click()
+      await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+      await page.waitForFunction((text) => document.activeElement?.textContent === text, heading)
+    }
+    const phone = await openAt(t, await broker(), '#/overview', { width: 360 })
+    const menu = phone.page.getByRole('navigation', { name: 'Main', exact: true })
+    assert.equal(await menu.isVisible(), false)
+    await phone.page.getByRole('button', { name: 'Menu', exact: true }).click()
+    await menu.getByRole('link', { name: 'Clients', exact: true }).click()
+    await phone.page.getByRole('heading', { level: 1, name: 'Clients', exact: true }).waitFor()
+    await menu.waitFor({ state: 'hidden' })
+  })
+
+  test('choices have the words of the description', async (t) => {
+    const { page } = await openAt(t, await broker(), '#/clients')
+    const wordsOf = (name: string): Promise<string[]> =>
+      page.getByRole('combobox', { name, exact: true }).getByRole('option').allTextContents()
+    await page.getByRole('combobox', { name: 'State', exact: true }).waitFor()
+    assert.deepEqual(await wordsOf('State'), ['All', 'Connected', 'Disconnected'])
+    assert.deepEqual(await wordsOf('Rows per page'), ['25', '50', '100'])
+    const namespaces = page.getByRole('banner').getByRole('combobox', { name: 'Namespace', exact: true })
+    await namespaces.getByRole('option', { name: 'tenant-a', exact: true }).waitFor({ state: 'attached' })
+    assert.equal((await namespaces.getByRole('option').allTextContents())[0], 'Global')
+    await namespaces.selectOption('tenant-a')
+    await page.waitForURL(/namespace=tenant-a/)
+    await page.getByText('No clients', { exact: false }).waitFor()
+    await page.getByRole('button', { name: 'Account', exact: true }).click()
+    assert.deepEqual(await wordsOf('Theme'), ['System', 'Light', 'Dark'])
+    assert.deepEqual(await wordsOf('Language'), ['English', 'Deutsch'])
+    assert.deepEqual(await wordsOf('Time zone'), ['Browser', 'Broker', 'UTC'])
+    for (const name of ['Change password', 'Sign out']) {
+      await page.getByRole('button', { name, exact: true }).waitFor()
+    }
+  })
+})
+
+interface DialogNames {
+  readonly route: string
+  /** The button that opens it. */
+  readonly button: string
+  readonly dialog: string
+  readonly labels: readonly string[]
+  readonly buttons: readonly string[]
+}
+
+const dialogs: readonly DialogNames[] = [
+  {
+    route: '#/access',
+    button: 'Add',
+    dialog: 'Add user',
+    labels: ['User name', 'Password'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/access?tab=clients',
+    button: 'Add',
+    dialog: 'Add client identifier',
+    labels: ['Client identifier', 'Password'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/access?tab=rules',
+    button: 'Add',
+    dialog: 'Add rule',
+    labels: ['Who', 'Topic', 'Action', 'Access'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/access?tab=bans',
+    button: 'Add',
+    dialog: 'Add ban',
+    labels: ['Who', 'By', 'Until', 'Reason'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/clients/pump-1',
+    button: 'Ban',
+    dialog: 'Add ban',
+    labels: ['Who', 'By', 'Until', 'Reason'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/clients/pump-1',
+    button: 'Trace',
+    dialog: 'Add trace',
+    labels: ['Name', 'Type', 'Value', 'Duration (s)'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/trace',
+    button: 'Add trace',
+    dialog: 'Add trace',
+    labels: ['Name', 'Type', 'Value', 'Duration (s)'],
+    buttons: ['Save', 'Cancel'],
+  },
+  { route: '#/rules', button: 'Add rule', dialog: 'Add rule', labels: ['SQL'], buttons: ['Test', 'Save'] },
+  {
+    route: '#/rules',
+    button: 'Convert old rule SQL',
+    dialog: 'Convert old rule SQL',
+    labels: ['Old SQL', 'New SQL'],
+    buttons: [],
+  },
+  {
+    route: '#/accounts',
+    button: 'Add account',
+    dialog: 'Add account',
+    labels: ['User name', 'Password', 'Role', 'Namespace'],
+    buttons: ['Save'],
+  },
+  {
+    route: '#/accounts?tab=keys',
+    button: 'Add API key',
+    dialog: 'Add API key',
+    labels: ['Name', 'Role', 'Expires'],
+    buttons: ['Save'],
+  },
+  {
+    route: '#/namespaces',
+    button: 'Add namespace',
+    dialog: 'Add namespace',
+    labels: ['Namespace name'],
+    buttons: ['Save'],
+  },
+]
+
+test('each dialog has its name, its fields and its buttons', async (t) => {
+  const opened = await openAt(t, await broker(), '#/overview')
+  const { page } = opened
+  const missing: string[] = []
+  for (const { route, button, dialog: name, labels, buttons } of dialogs) {
+    await page.evaluate((hash) => (location.hash = hash), route)
+    await page.getByRole('button', { name: button, exact: true }).click()
+    const dialog = page.getByRole('dialog', { name, exact: true })
+    await dialog.waitFor()
+    for (const label of labels) {
+      const count = await dialog.getByLabel(label, { exact: true }).count()
+      if (count !== 1) missing.push(`${route} ${name}: label ${label}, ${count} of them`)
+    }
+    for (const word of buttons) {
+      const count = await dialog.getByRole('button', { name: word, exact: true }).count()
+      if (count !== 1) missing.push(`${route} ${name}: button ${word}, ${count} of them`)
+    }
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+  }
+  assert.deepEqual(missing, [])
+  assertQuiet(opened)
+})
+
+test('dangerous acts ask in an alertdialog that begins with the act, with the focus on Cancel', async (t) => {
+  const { page } = await openAt(t, await broker(), '#/overview')
+  const [{ node }] = (await (await broker()).ask('/api/v4/nodes')).json.data as [{ readonly node: string }]
+  const acts: readonly (readonly [route: string, button: RegExp, title: RegExp, act: string, typed?: string])[] = [
+    ['#/clients', /^Disconnect pump-1$/, /^Disconnect\b/, 'Disconnect'],
+    ['#/retained', /^Delete plant\/pump-1$/, /^Delete\b/, 'Delete'],
+    ['#/access', /^Delete gateway$/, /^Delete\b/, 'Delete'],
+    ['#/listeners', /^Restart mqtt:tcp:default$/, /^Restart\b/, 'Restart'],
+    ['#/nodes', /^Restart broker\b/, /^Restart\b/, 'Restart broker', node],
+    ['#/nodes', /^Stop broker\b/, /^Stop\b/, 'Stop broker', node],
+    ['#/namespaces', /^Delete tenant-a$/, /^Delete\b/, 'Delete', 'tenant-a'],
+    ['#/backup', /^Delete\b/, /^Delete backup$/, 'Delete'],
+    ['#/backup', /^Restore\b/, /^Restore backup$/, 'Restore'],
+    ['#/trace', /^Delete pumps$/, /^Delete\b/, 'Delete'],
+  ]
+  for (const [route, button, title, act, typed] of acts) {
+    await page.evaluate((hash) => (location.hash = hash), route)
+    await page.getByRole('main').getByRole('button', { name: button }).click()
+    const question = page.getByRole('alertdialog', { name: title })
+    await question.waitFor()
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Cancel')
+    const acting = question.getByRole('button', { name: act, exact: true })
+    assert.equal(await acting.isDisabled(), typed !== undefined, `${route} ${act}`)
+    if (typed !== undefined) {
+      await question.getByRole('textbox').fill(typed)
+      await acting.and(page.locator(':enabled')).waitFor()
+    }
+    await page.keyboard.press('Escape')
+    await question.waitFor({ state: 'detached' })
+    await page.waitForFunction((name) => new RegExp(name).test(document.activeElement?.ariaLabel ?? ''), button.source)
+  }
+})
+
+test('a session that ends by itself says so, and the sign-in leads back', async (t) => {
+  const opened = await openAt(t, await broker(), '#/retained?search=plant%2F%23')
+  const { page } = opened
+  await page.getByRole('button', { name: 'Show plant/pump-1', exact: true }).waitFor()
+  await page.evaluate(() => {
+    const kept = JSON.parse(sessionStorage.getItem('godwit.session') ?? '{}') as object
+    sessionStorage.setItem('godwit.session', JSON.stringify({ ...kept, token: 'ended' }))
+  })
+  await page.reload()
+  await page.getByText('Your session has ended', { exact: true }).waitFor()
+  await signIn(page)
+  await page.getByRole('heading', { level: 1, name: 'Retained messages', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Show plant/pump-1', exact: true }).waitFor()
+})
+
+test('the backup page is that of the namespace of its administrator, and a viewer sees the list only', async (t) => {
+  const own = await openAt(t, await broker(), '#/backup', { as: 'tenant:a-long-password' })
+  await own.page.getByRole('main').getByText('Namespace tenant-a', { exact: true }).waitFor()
+  assert.equal(await own.page.getByRole('combobox', { name: 'Namespace', exact: true }).count(), 0)
+  assert.equal(await own.page.getByRole('button', { name: 'Create', exact: true }).isDisabled(), true)
+  await own.page.getByRole('button', { name: 'Upload', exact: true }).waitFor()
+  await own.page.getByText('No backup files', { exact: false }).waitFor()
+  const viewer = await openAt(t, await broker(), '#/backup', { as: 'night-shift:a-long-password' })
+  await viewer.page.getByRole('table', { name: 'Backup files', exact: true }).waitFor()
+  await viewer.page
+    .getByText(/\.tar\.gz$/)
+    .first()
+    .waitFor()
+  for (const name of [/^Create$/, /^Upload$/, /^Download/, /^Restore/, /^Delete/]) {
+    assert.equal(await viewer.page.getByRole('button', { name, disabled: false }).count(), 0, String(name))
+  }
+})
+
+test('the WebSocket client and the topic explorer name what they show', async (t) => {
+  const opened = await openPage(t, await broker(), { route: '#/websocket' })
+  const { page } = opened
+  await signIn(page)
+  await page.getByLabel('Client identifier', { exact: true }).fill('of-the-page')
+  await page.getByLabel('MQTT user name', { exact: true }).fill('gateway')
+  await page.getByLabel('MQTT password', { exact: true }).fill('a-secret-word')
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await page.getByRole('status').getByText('Connected', { exact: true }).waitFor()
+  await page.getByLabel('Subscribe topic', { exact: true }).fill('plant/#')
+  await page.getByRole('button', { name: 'Subscribe', exact: true }).click()
+  await page.getByRole('log', { name: 'Received', exact: true }).getByText('plant/pump-1').waitFor()
+  await page.getByRole('button', { name: 'Disconnect', exact: true }).click()
+  await page.getByRole('button', { name: 'Connect', exact: true }).waitFor()
+
+  await page.evaluate(() => (location.hash = '#/topics'))
+  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  const tree = page.getByRole('tree', { name: 'Topics', exact: true })
+  await tree.getByRole('treeitem', { name: /^plant\b/ }).waitFor()
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  await page.getByRole('button', { name: 'Start', exact: true }).waitFor()
+  assertQuiet(opened)
+})
