@@ -233,6 +233,34 @@ async function shareHostile(t: { after(end: () => unknown): void }): Promise<Bro
   return broker
 }
 
+test('retained messages have pages, and shared subscriptions are found by the server', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connectAsync({ port: broker.port, clientId: 'gardener' })
+  t.after(() => client.endAsync(true))
+  for (let bed = 0; bed < 30; bed++) await client.publishAsync(`garden/${bed}`, 'wet', { qos: 1, retain: true })
+  await client.subscribeAsync([...Array.from({ length: 30 }, (_, number) => `plain/${number}`), '$share/g/last'])
+  const opened = await openAt(t, broker, '#/retained?search=garden%2F%23')
+  const { page } = opened
+  const rows = page.getByRole('table', { name: 'Retained messages', exact: true }).locator('tbody tr')
+  const pages = page.getByRole('navigation', { name: 'Pages', exact: true })
+  await rows.nth(24).waitFor()
+  const first = new Set(await rows.locator('td:first-child').allTextContents())
+  await pages.getByRole('button', { name: 'Next page', exact: true }).click()
+  await rows.nth(5).waitFor({ state: 'detached' })
+  const second = await rows.locator('td:first-child').allTextContents()
+  assert.equal(new Set([...first, ...second]).size, 30)
+  await pages.getByRole('button', { name: 'Previous page', exact: true }).click()
+  await rows.nth(24).waitFor()
+
+  await page.evaluate(() => (location.hash = '#/subscriptions'))
+  const subscriptions = page.getByRole('table', { name: 'Subscriptions', exact: true })
+  await subscriptions.locator('tbody tr').nth(24).waitFor()
+  await page.getByRole('checkbox', { name: 'Shared only', exact: true }).check()
+  await subscriptions.getByText('$share/g/last', { exact: true }).waitFor()
+  await subscriptions.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+  assertQuiet(opened)
+})
+
 test('one list of access rules has pages', async (t) => {
   const broker = await startBrokerWithApi(t)
   const rules = Array.from({ length: 60 }, (_, number) => ({

@@ -27,6 +27,44 @@ test('retained messages are listed by filter, from every shard, and it is said w
   assert.deepEqual(some.json.meta, { limit: 7, hasnext: true })
   const exactly = await broker.ask('/api/v4/retained?limit=41')
   assert.deepEqual([exactly.json.data.length, exactly.json.meta.hasnext], [41, false])
+
+  const seen: string[] = []
+  const sizes: number[] = []
+  let cursor = 'first'
+  for (;;) {
+    const page = await broker.ask(`/api/v4/retained?topic=garden/%23&_limit=9&_cursor=${cursor}`)
+    assert.equal(reply.faultOf(page.json), undefined)
+    seen.push(...page.json.data.map(({ topic }: { topic: string }) => topic))
+    sizes.push(page.json.data.length)
+    if (page.json.meta.hasnext !== true) break
+    cursor = page.json.meta.cursor
+  }
+  assert.deepEqual([sizes, new Set(seen).size], [[9, 9, 9, 9, 4], 40])
+  const beyond = await broker.ask('/api/v4/retained?cursor=9.0.0')
+  assert.deepEqual([beyond.json.data, beyond.json.meta.hasnext], [[], false])
+})
+
+test('shared subscriptions are listed alone, on every shard and page', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
+  for (let number = 0; number < 6; number++) {
+    const client = await connectAsync({ port: broker.port, clientId: `reader-${number}` })
+    t.after(() => client.endAsync(true))
+    await client.subscribeAsync(['plain/#', '$share/group/hall/+'])
+  }
+  const topicsOf = async (query: string): Promise<string[]> => {
+    const { json } = await broker.ask(`/api/v4/subscriptions?${query}`)
+    return json.data.map(({ topic }: { topic: string }) => topic)
+  }
+  assert.deepEqual(new Set(await topicsOf('shared=true')), new Set(['$share/group/hall/+']))
+  assert.equal((await topicsOf('shared=true')).length, 6)
+  assert.deepEqual(
+    await topicsOf('shared=false'),
+    Array.from({ length: 6 }, () => 'plain/#'),
+  )
+  assert.equal((await topicsOf('shared=true&_limit=4&_cursor=first')).length, 4)
+  assert.equal((await topicsOf('shared=true&_match_topic=hall/1')).length, 6)
+  assert.deepEqual(await topicsOf('shared=true&_match_topic=plain/1'), [])
+  assert.equal((await topicsOf('')).length, 12)
 })
 
 test('a filter that is none is code 115, a limit that is none 108', async (t) => {
@@ -36,6 +74,7 @@ test('a filter that is none is code 115, a limit that is none 108', async (t) =>
     ['topic=$share/g/a', 115],
     ['limit=0', 108],
     ['limit=10001', 108],
+    ['cursor=x', 108],
   ] as const) {
     const refused = await broker.ask(`/api/v4/retained?${query}`)
     assert.deepEqual([refused.status, refused.json.code], [400, code], query)

@@ -212,7 +212,6 @@ export const de: Messages = {
   mfaAddress: 'Adresse',
   mfaSetUp:
     'Fügen Sie dieses Geheimnis, oder die Adresse darunter, Ihrem Authenticator-Programm hinzu. Nach dem ersten Code wird es nicht mehr gezeigt.',
-  moreRetained: 'Es gibt mehr: Grenzen Sie den Filter ein.',
   mostSeen: 'Höchstwert: {value}',
   mqttPassword: 'MQTT-Passwort',
   mqttUserName: 'MQTT-Benutzername',

@@ -209,7 +209,6 @@ export const en = {
   mfaAddress: 'address',
   mfaSetUp:
     'Add this secret, or the address below it, to your authenticator program. It is not shown again after the first code.',
-  moreRetained: 'There are more: narrow the filter.',
   mostSeen: 'highest: {value}',
   mqttPassword: 'MQTT password',
   mqttUserName: 'MQTT user name',

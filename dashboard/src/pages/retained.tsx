@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { rowsPerPage } from '../parts/pager.tsx'
+import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
 import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { PayloadView } from '../parts/payload.tsx'
 import { LocalTime } from '../parts/values.tsx'
@@ -19,7 +19,7 @@ export default function Retained(): JSX.Element {
   const [shown, setShown] = useState<string>()
   const search = queryValue('search')
   const filter = search === '' ? {} : { topic: search }
-  const query = { ...filter, limit: rowsPerPage() }
+  const query = { ...filter, limit: rowsPerPage(), cursor: cursorInRoute() }
   const key = JSON.stringify([query, queryValue('namespace')])
   const found = useQuery(key, (options) => api.list_retained({ query }, options), listMs)
   const all = async (): Promise<readonly NonNullable<typeof found.reply>['data'][number][]> => {
@@ -62,7 +62,7 @@ export default function Retained(): JSX.Element {
         ]}
       />
       {shown !== undefined && <ShownMessage topic={shown} onClose={() => setShown(undefined)} />}
-      {found.reply?.meta.hasnext === true && <p class="empty">{t('moreRetained')}</p>}
+      <CursorPager meta={found.reply?.meta} />
     </Page>
   )
 }

@@ -20,16 +20,13 @@ function filtersOfRoute(): SubscriptionQuery {
 }
 
 export default function Subscriptions(): JSX.Element {
-  const filters = filtersOfRoute()
+  const filters = { ...filtersOfRoute(), ...(queryValue('shared') === '1' ? { shared: true } : {}) }
   const query = { ...filters, limit: rowsPerPage(), cursor: cursorInRoute() }
   const key = JSON.stringify([query, queryValue('namespace')])
   const found = useQuery(key, (options) => api.list_subscriptions({ query }, options), listMs)
-  const isSharedOnly = queryValue('shared') === '1'
-  // The API has no filter for all groups: a page may then have fewer rows.
-  const keep = ({ topic }: Row): boolean => !isSharedOnly || topic.startsWith('$share/')
   const all = async (): Promise<readonly Row[]> => {
     const result = await api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
-    return 'reply' in result ? result.reply.data.filter(keep) : []
+    return 'reply' in result ? result.reply.data : []
   }
   return (
     <Page title={t('subscriptions')} isLive={true}>
@@ -40,7 +37,7 @@ export default function Subscriptions(): JSX.Element {
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('subscriptions')}
-        rows={found.reply?.data.filter(keep)}
+        rows={found.reply?.data}
         rowKey={({ clientid, topic }) => `${clientid} ${topic}`}
         isLoading={found.isLoading}
         empty={t('noSubscriptions')}

@@ -16,6 +16,11 @@ const retained = Type.Object({
 
 const limit = Type.Integer({ minimum: 1, maximum: maxRows, description: 'Rows at most; unsaid: 1000.' })
 
+const cursor = Type.String({
+  description:
+    'Where to go on: `first`, then what the last answer gave. A message that comes or goes meanwhile may move others.',
+})
+
 const ofTopic = Type.Object({ topic: Type.String({ description: 'A topic without wildcards.' }) })
 const notThere = [['invalidParameter', 404]] as const
 
@@ -28,6 +33,8 @@ export const retainedEndpoints = {
       topic: Type.Optional(Type.String({ description: 'A topic filter; unsaid: `#`.' })),
       _limit: Type.Optional(limit),
       limit: Type.Optional(limit),
+      _cursor: Type.Optional(cursor),
+      cursor: Type.Optional(cursor),
     }),
     unknownQuery: 'refuse',
     reply: Type.Object({
@@ -36,6 +43,9 @@ export const retainedEndpoints = {
       meta: Type.Object({
         limit: Type.Integer({ minimum: 1 }),
         hasnext: Type.Boolean({ description: 'There are more than were asked for.' }),
+        cursor: Type.Optional(
+          Type.String({ description: 'Where the next page begins, if a cursor was given and there is one.' }),
+        ),
       }),
     }),
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],

@@ -21,6 +21,7 @@ const subscriptionQuery = Type.Object({
   ),
   qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
   share: Type.Optional(Type.String({ description: 'Group of a shared subscription.' })),
+  shared: Type.Optional(Type.Boolean({ description: '`true`: shared subscriptions only; `false`: the others.' })),
   _match_topic: Type.Optional(
     Type.String({ description: 'A topic that it would be given, or, with wildcards, a filter that it lies within.' }),
   ),

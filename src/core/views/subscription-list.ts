@@ -34,6 +34,8 @@ export interface SubscriptionFilter {
   readonly qos?: number | undefined
   /** For shared subscriptions. */
   readonly group?: string | undefined
+  /** True: shared subscriptions only; false: others only. */
+  readonly isShared?: boolean | undefined
   /** A topic that it matches or, with wildcards, a filter that includes it. */
   readonly matching?: string | undefined
   /** Only one of all subscriptions to a topic on all shards, whether shared, exclusive or neither. */
@@ -109,9 +111,12 @@ function addRows(
 
 function isWanted(held: TopicFilter, qos: number, filter: SubscriptionFilter): boolean {
   if (filter.qos !== undefined && qos !== filter.qos) return false
-  const shared = filter.group === undefined ? undefined : splitSharedFilter(held)
+  const isOfGroups = filter.group !== undefined || filter.isShared !== undefined
+  const shared = isOfGroups ? splitSharedFilter(held) : undefined
+  if (filter.isShared !== undefined && (shared !== undefined) !== filter.isShared) return false
   if (filter.group !== undefined && shared?.group !== filter.group) return false
-  if (filter.filter !== undefined && held !== filter.filter && shared?.filter !== filter.filter) return false
+  const ofGroup = filter.group === undefined ? undefined : shared?.filter
+  if (filter.filter !== undefined && held !== filter.filter && ofGroup !== filter.filter) return false
   if (filter.bareFilter !== undefined && bareFilter(held) !== filter.bareFilter) return false
   return filter.matching === undefined || isMatching(bareFilter(held), filter.matching)
 }

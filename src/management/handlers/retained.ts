@@ -3,7 +3,8 @@ import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import { clientName } from '../lists/client-name.ts'
 import type { RetainedOperations, RetainedRow } from '../operations/retained.ts'
-import { type ApiError, refuse } from '../api-error.ts'
+import { type ApiError, ApiError as RefusalValue, refuse } from '../api-error.ts'
+import { cursorOf, positionOf } from '../lists/paging.ts'
 import { localTime } from '../format-time.ts'
 
 const defaultLimit = 1_000
@@ -16,9 +17,13 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
       if (filter === undefined || filter.startsWith('$share/')) {
         return refuse('invalidTopic', `topic in the query: ${topic} is no topic filter`)
       }
-      const list = await retained.list(filter, limit)
+      const { _cursor: cursor = query.cursor } = query
+      const from = cursor === undefined ? undefined : positionOf(cursor)
+      if (from instanceof RefusalValue) return from
+      const list = await retained.list(filter, limit, from)
       if (list === undefined) return refuse('rpcError', shardRestarting)
-      return { code: 0, data: list.rows.map(rowOf), meta: { limit, hasnext: list.hasMore } }
+      const next = cursor === undefined || list.next === undefined ? {} : { cursor: cursorOf(list.next) }
+      return { code: 0, data: list.rows.map(rowOf), meta: { limit, hasnext: list.next !== undefined, ...next } }
     },
     get_retained: async ({ params }) => {
       const topic = parseTopicName(params.topic)

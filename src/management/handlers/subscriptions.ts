@@ -44,8 +44,8 @@ async function listSubscriptions(
   const paging = pagingOf(query)
   if (paging instanceof RefusalValue) return paging
   const clientId = commonValue(query.clientid, query.client_id, ofClient)
-  const { topic, qos, share, _match_topic: matching } = query
-  const filter = { clientId: clientId.value, filter: topic, qos, group: share, matching }
+  const { topic, qos, share, shared: isShared, _match_topic: matching } = query
+  const filter = { clientId: clientId.value, filter: topic, qos, group: share, isShared, matching }
   return replyWithList(clientId.differ ? nothing : sourceOf(clients, filter), paging)
 }
 

@@ -2,7 +2,7 @@
 
 import { maxRowsPerPage } from '../../contract/index.ts'
 import type { ListPosition } from '../operations/lists.ts'
-import { type ApiError, refuse } from '../api-error.ts'
+import { type ApiError, ApiError as RefusalValue, refuse } from '../api-error.ts'
 
 export type Paging =
   | { readonly part: 'whole' }
@@ -29,14 +29,16 @@ export function pagingOf(query: PagingQuery): Paging | ApiError {
     return { part: 'page', page: page ?? 1, limit: limit ?? maxRowsPerPage }
   }
   if (page !== undefined) return refuse('invalidParameter', 'ask for a page by its number or by _cursor, not by both')
-  const from = cursor === 'first' ? beginning : positionOf(cursor)
-  if (from === undefined) return refuse('invalidParameter', '_cursor is `first` or what the last answer gave')
+  const from = positionOf(cursor)
+  if (from instanceof RefusalValue) return from
   return { part: 'onward', from, limit: limit ?? maxRowsPerPage }
 }
 
-function positionOf(cursor: string): ListPosition | undefined {
+/** Returns where a list goes on. */
+export function positionOf(cursor: string): ListPosition | ApiError {
+  if (cursor === 'first') return beginning
   const found = cursorPattern.exec(cursor)
-  if (found === null) return undefined
+  if (found === null) return refuse('invalidParameter', '_cursor is `first` or what the last answer gave')
   const [shard, place, offset] = found.slice(1).map(Number)
   return { shard, place, offset }
 }

@@ -1,10 +1,11 @@
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
+import type { ListPosition } from './lists.ts'
 import type { OperationFailure } from './publishing.ts'
 
 /** Retained messages, for the API. */
 export interface RetainedOperations {
-  /** At most `most`, and whether there are more. undefined: a shard does not respond. */
-  list(filter: TopicFilter, most: number): Promise<RetainedList | undefined>
+  /** At most `most` from `from` on, or from the first. undefined: a shard does not respond. */
+  list(filter: TopicFilter, most: number, from?: ListPosition): Promise<RetainedList | undefined>
   /** The message of one topic with its payload. null: there is none; undefined: a shard does not respond. */
   find(topic: TopicName): Promise<RetainedMessage | null | undefined>
   /** False: there is none. Resolves when the deletion is durable. */
@@ -13,7 +14,8 @@ export interface RetainedOperations {
 
 export interface RetainedList {
   readonly rows: readonly RetainedRow[]
-  readonly hasMore: boolean
+  /** Where the next message is; undefined: there is none. */
+  readonly next: ListPosition | undefined
 }
 
 export interface RetainedMessage extends RetainedRow {

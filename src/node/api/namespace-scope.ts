@@ -161,10 +161,10 @@ function publishingWithin(publishing: PublishingOperations, names: NamespaceName
 
 function retainedWithin(retained: RetainedOperations, names: NamespaceNames): RetainedOperations {
   return {
-    list: async (filter, most) => {
+    list: async (filter, most, from) => {
       const mounted = names.mountedFilter(filter)
-      if (mounted === undefined) return { rows: [], hasMore: false }
-      const found = await retained.list(mounted, most)
+      if (mounted === undefined) return { rows: [], next: undefined }
+      const found = await retained.list(mounted, most, from)
       return found && { ...found, rows: found.rows.map((row) => ({ ...row, topic: names.topicOf(row.topic) })) }
     },
     find: async (topic) => {

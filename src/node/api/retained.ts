@@ -6,14 +6,18 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Store, 'read'>): RetainedOperations {
   return {
-    list: async (filter, most) => {
+    list: async (filter, most, from = { shard: 0, place: 0, offset: 0 }) => {
       const rows: RetainedRow[] = []
-      for (let shard = 0; shard < supervisor.size && rows.length <= most; shard++) {
-        const found = await supervisor.ask(shard, { question: 'retained', filter, most: most - rows.length })
+      let skip = from.offset
+      for (let shard = from.shard; shard < supervisor.size; shard++) {
+        const left = most - rows.length
+        const found = await supervisor.ask(shard, { question: 'retained', filter, most: left, skip })
         if (found === undefined) return undefined
-        rows.push(...found)
+        rows.push(...found.slice(0, left))
+        if (found.length > left) return { rows, next: { shard, place: 0, offset: skip + left } }
+        skip = 0
       }
-      return { rows: rows.slice(0, most), hasMore: rows.length > most }
+      return { rows, next: undefined }
     },
     find: async (topic) => {
       for (let shard = 0; shard < supervisor.size; shard++) {

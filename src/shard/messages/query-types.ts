@@ -100,7 +100,11 @@ export interface ShardQueries {
   /** The client with its session: one item, or none if it is not on this shard. */
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
   /** Retained messages of this shard that match: at most `most`, and one more if there are more. */
-  retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
+  /** `skip`: matching messages before the first one. */
+  retained: {
+    asked: { readonly filter: TopicFilter; readonly most: number; readonly skip?: number }
+    answered: readonly RetainedView[]
+  }
   /** The retained message of one topic; null: this shard has none. */
   'retained-message': { asked: { readonly topic: TopicName }; answered: RetainedMessageView | null }
   /** Number of delayed messages of this shard, and a slice of them. */

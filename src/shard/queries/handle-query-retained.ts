@@ -9,16 +9,18 @@ import type { QueriedShard } from './queried-shard.ts'
 const visitedBetweenLooks = 128
 const sliceMs = 2
 
-/** Returns at most `most` matching messages; one more says that there are more. */
+/** Returns at most `most` matching messages behind the first `skip`; one more says that there are more. */
 export async function retainedFor(
   { core }: QueriedShard,
-  { filter, most }: QueryOf<'retained'>,
+  { filter, most, skip = 0 }: QueryOf<'retained'>,
 ): Promise<readonly RetainedView[]> {
   const walk = core.view.retainedMatching(filter)
   const found: RetainedView[] = []
+  let left = skip
   for (let sliceEndsMs = performance.now() + sliceMs; found.length <= most;) {
     const { rows, isEnd } = walk.next(visitedBetweenLooks)
-    found.push(...rows)
+    found.push(...rows.slice(left))
+    left -= Math.min(left, rows.length)
     if (isEnd) break
     if (performance.now() < sliceEndsMs) continue
     await setImmediate()
