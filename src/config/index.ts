@@ -24,7 +24,13 @@ export type {
   ConfiguredScramUser,
 } from './auth-config.ts'
 export { configErrorAt, formatConfigError, type ConfigError, type Warning } from './config-errors.ts'
-export { plainAction, type RepublishArguments, type RuleActionConfig } from './schema/rule-action.ts'
+export {
+  plainAction,
+  type PlainRuleAction,
+  type RepublishArguments,
+  type RuleActionConfig,
+  withFallbacks,
+} from './schema/rule-action.ts'
 export type {
   ActionsConfig,
   GatewaysConfig,

@@ -8,6 +8,15 @@ import mqtt from 'mqtt'
 import { shareBrokerWithApi } from '../management/api.ts'
 import { HttpService } from './http-service.ts'
 
+function republishTo(topic: string) {
+  return { name: 'republish', params: { target_topic: topic, target_qos: 1 } }
+}
+
+function countsOf({ name, metrics }: { name: string; metrics: readonly Record<string, unknown>[] }): unknown[] {
+  const [{ taken, success, failed }] = metrics
+  return [name, taken, success, failed]
+}
+
 suite('rules of version 4', () => {
   const shared = shareBrokerWithApi({ set: ['node.shards=1'] })
   const asker = async () => {
@@ -139,7 +148,7 @@ suite('rules of version 4', () => {
         108,
         /\$resource/,
       ],
-      ['stop', post('/rules', { rawsql: 'SELECT * FROM "a"', on_action_failed: 'stop' }), 400, 108, /continue/],
+      ['when', post('/rules', { rawsql: 'SELECT * FROM "a"', on_action_failed: 'wait' }), 400, 108, /on_action_failed/],
       ['absent', get('/rules/rule:none'), 404, 108, /no rule/],
       ['changed', put('/rules/rule:none', {}), 404, 108, /no rule/],
       ['type', post('/resources', { type: 'nope' }), 400, 108, /no type "nope"/],
@@ -222,5 +231,62 @@ suite('rules of version 4', () => {
     const alone = await probe('actions', { type: 'http', connector: 'nowhere' })
     assert.match(alone.json.message, /no connector http:nowhere/)
     assert.deepEqual((await broker.ask('/api/v5/connectors')).json, [])
+  })
+
+  test('an action that fails stops the others, and its fallbacks run; all of it can be changed, and is deleted with the rule', async (t) => {
+    const { broker, get, post, put, remove } = await asker()
+    const service = await HttpService.start(t)
+    const config = { url: `http://127.0.0.1:${service.port}` }
+    await post('/resources', { type: 'web_hook', id: 'resource:second', config })
+    const hook = { name: 'data_to_webserver', params: { $resource: 'resource:second', payload_tmpl: '${payload}' } }
+    const actions = [
+      { ...republishTo('wrong/#'), fallbacks: [{ ...hook, fallbacks: [] }, republishTo('fallback')] },
+      republishTo('never'),
+    ]
+    const created = await post('/rules', { rawsql: 'SELECT payload FROM "f/in"', actions, on_action_failed: 'stop' })
+    assert.equal(created.status, 200, created.text)
+    const { id, on_action_failed: whenFailed } = created.json.data
+    assert.equal(whenFailed, 'stop')
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+    t.after(() => client.end(true))
+    const received: string[] = []
+    client.on('message', (topic) => void received.push(topic))
+    await client.subscribeAsync(['fallback', 'never', 'end'], { qos: 1 })
+    await client.publishAsync('f/in', 'hello', { qos: 1 })
+    await service.until((requests) => requests.length === 1)
+    assert.equal(service.received[0].body, 'hello')
+    let found
+    do found = (await get(`/rules/${id}`)).json.data
+    while (found.actions[0].fallbacks[0].metrics[0].success !== 1)
+    assert.deepEqual(found.actions.map(countsOf), [
+      ['republish', 1, 0, 1],
+      ['republish', 0, 0, 0],
+    ])
+    assert.deepEqual(found.actions[0].fallbacks.map(countsOf), [
+      ['data_to_webserver', 1, 1, 0],
+      ['republish', 1, 1, 0],
+    ])
+    const bare = id.slice('rule:'.length)
+    const inV5 = (await broker.ask(`/api/v5/rules/${bare}`)).json
+    assert.equal(inV5.on_action_failed, 'stop')
+    assert.equal(inV5.actions[0].fallbacks.length, 2)
+    // A change that does not name them keeps them; the action of the fallback is in use.
+    assert.equal((await put(`/rules/${id}`, { description: 'd' })).json.data.on_action_failed, 'stop')
+    assert.equal((await remove('/resources/resource:second')).status, 400)
+    const changed = await put(`/rules/${id}`, { on_action_failed: 'continue' })
+    assert.equal(changed.json.data.on_action_failed, 'continue', changed.text)
+    await client.publishAsync('f/in', 'again', { qos: 1 })
+    await client.publishAsync('end', '', { qos: 1 })
+    while (received.at(-1) !== 'end') await new Promise((resolve) => client.once('message', resolve))
+    assert.deepEqual(received.toSorted(), ['end', 'fallback', 'fallback', 'never'])
+    await service.until((requests) => requests.length === 2)
+    do found = (await get(`/rules/${id}`)).json.data
+    while (found.actions[0].fallbacks[0].metrics[0].success !== 2)
+    const nested = [{ ...republishTo('a'), fallbacks: [{ ...republishTo('b'), fallbacks: [republishTo('c')] }] }]
+    const refused = await put(`/rules/${id}`, { actions: nested })
+    assert.deepEqual([refused.status, refused.json.code], [400, 108], refused.text)
+    assert.deepEqual((await remove(`/rules/${id}`)).json, { code: 0 })
+    assert.deepEqual((await broker.ask('/api/v5/actions')).json, [])
+    assert.deepEqual((await remove('/resources/resource:second')).json, { code: 0 })
   })
 })

@@ -14,18 +14,24 @@ export interface RepublishArguments {
   readonly userProperties: string | Readonly<Record<string, string>>
 }
 
-export type RuleActionConfig =
+/** An action without fallbacks. */
+export type PlainRuleAction =
   /** `id`: type and name, such as `http:events`. */
   | { readonly kind: 'action'; readonly id: string }
   | { readonly kind: 'console' }
   | { readonly kind: 'do-nothing' }
   | { readonly kind: 'republish'; readonly arguments: RepublishArguments }
 
+/** `fallbacks`: what happens with a result if the action fails. */
+export type RuleActionConfig = PlainRuleAction & { readonly fallbacks?: readonly PlainRuleAction[] }
+
 /** Maximum actions of one rule. */
 const maxActions = 64
+/** Maximum fallbacks of one action. */
+const maxFallbacks = 8
 
 const name =
-  'a list of actions: "type:name", {function = republish, args {...}}, {function = console} or {function = do_nothing}'
+  'a list of actions: "type:name", {function = republish, args {...}}, {function = console}, {function = do_nothing}, or {action = ..., fallbacks = [...]} with one of these'
 
 /** The actions of a rule. */
 export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
@@ -40,6 +46,11 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
           type: 'object',
           properties: { function: { enum: ['republish', 'console', 'do_nothing'] }, args: { type: 'object' } },
           required: ['function'],
+        },
+        {
+          type: 'object',
+          properties: { action: {}, fallbacks: { type: 'array', maxItems: maxFallbacks } },
+          required: ['action'],
         },
       ],
     },
@@ -58,8 +69,19 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
   show: (actions) => JSON.stringify(actions.map(plainAction)),
 }
 
+/** Returns the actions and, behind them, their fallbacks. */
+export function withFallbacks(actions: readonly RuleActionConfig[]): readonly PlainRuleAction[] {
+  return [...actions, ...actions.flatMap(({ fallbacks = [] }) => fallbacks)]
+}
+
 /** Returns the action as in a configuration and in the API. */
 export function plainAction(action: RuleActionConfig): PlainValue {
+  const { fallbacks = [] } = action
+  const plain = withoutFallbacks(action)
+  return fallbacks.length === 0 ? plain : { action: plain, fallbacks: fallbacks.map(withoutFallbacks) }
+}
+
+function withoutFallbacks(action: PlainRuleAction): PlainValue {
   if (action.kind === 'action') return action.id
   if (action.kind === 'console') return { function: 'console', args: {} }
   if (action.kind === 'do-nothing') return { function: 'do_nothing', args: {} }
@@ -70,6 +92,22 @@ export function plainAction(action: RuleActionConfig): PlainValue {
 
 function readAction(value: ConfigValue): ReadValue<RuleActionConfig> {
   const plain = toPlain(value)
+  if (!isObject(plain) || !('action' in plain)) return readPlainAction(plain, value)
+  const { action, fallbacks = [] } = plain
+  const read = readPlainAction(action, value)
+  if ('problem' in read) return read
+  if (!Array.isArray(fallbacks)) return { problem: 'fallbacks is a list of actions' }
+  if (fallbacks.length > maxFallbacks) return { problem: `an action has at most ${maxFallbacks} fallbacks` }
+  const all: PlainRuleAction[] = []
+  for (const fallback of fallbacks) {
+    const one = readPlainAction(fallback, value)
+    if ('problem' in one) return { problem: `fallbacks: ${one.problem}` }
+    all.push(one.value)
+  }
+  return { value: all.length === 0 ? read.value : { ...read.value, fallbacks: all } }
+}
+
+function readPlainAction(plain: PlainValue | undefined, value: ConfigValue): ReadValue<PlainRuleAction> {
   if (typeof plain === 'string') return readId(plain)
   if (!isObject(plain)) return notA(name, value)
   const written = plain['function']
@@ -81,14 +119,14 @@ function readAction(value: ConfigValue): ReadValue<RuleActionConfig> {
   return isObject(args) ? readRepublish(args) : { problem: 'republish needs args {topic = ...}' }
 }
 
-function readId(id: string): ReadValue<RuleActionConfig> {
+function readId(id: string): ReadValue<PlainRuleAction> {
   if (/^[a-z_0-9]+:[^:]+$/.test(id)) return { value: { kind: 'action', id } }
   return { problem: `${JSON.stringify(id)} is not an action: write "type:name", for example "http:events"` }
 }
 
 const argumentNames = ['topic', 'qos', 'retain', 'payload', 'mqtt_properties', 'user_properties', 'direct_dispatch']
 
-function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<RuleActionConfig> {
+function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<PlainRuleAction> {
   const unknown = Object.keys(args).find((key) => !argumentNames.includes(key))
   if (unknown !== undefined) return { problem: `republish has no argument ${JSON.stringify(unknown)}` }
   const topic = textOf(args['topic'])

@@ -3,7 +3,7 @@
 import { linesOfText, ruleActions } from '../schema/rule-action.ts'
 import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { duration } from '../schema/quantities.ts'
-import { boolean, integer } from '../schema/setting-type.ts'
+import { boolean, choice, integer } from '../schema/setting-type.ts'
 
 const maxSqlBytes = 262_144
 const template = linesOfText(maxSqlBytes)
@@ -12,7 +12,10 @@ const rule = section('One rule.', {
   sql: setting(template, '', { description: 'The SQL statement: see RULES.' }),
   actions: setting(ruleActions, [], {
     description:
-      'What happens with each result: "type:name" of an action, {function = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}, or {function = console}.',
+      'What happens with each result: "type:name" of an action, {function = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}, or {function = console}. With {action = ..., fallbacks = [...]}, the fallbacks get a result for which the action fails.',
+  }),
+  on_action_failed: setting(choice(['continue', 'stop']), 'continue', {
+    description: 'With stop, a result for which an action fails is passed to no further action, but to its fallbacks.',
   }),
   enable: setting(boolean, true, { description: 'Whether the rule runs.' }),
   description: setting(template, '', { description: 'For administrators.' }),

@@ -8,12 +8,18 @@ const object = Type.Record(Type.String(), Type.Unknown())
 const rawsql = Type.String({ minLength: 1, maxLength: 65_536, description: 'The SQL statement: see RULES.' })
 const description = Type.String({ maxLength: 65_535 })
 const actionMetrics = Type.Object({ node: Type.String(), success: count, failed: count, taken: count })
-const action = Type.Object({
+const whenFailed = Type.Union([Type.Literal('continue'), Type.Literal('stop')], {
+  description: 'With stop, a result for which an action fails is passed to no further action, but to its fallbacks.',
+})
+const shownAction = {
   id: Type.String(),
   name: Type.String(),
   params: object,
-  fallbacks: Type.Array(Type.Unknown()),
   metrics: Type.Array(actionMetrics),
+}
+const action = Type.Object({
+  ...shownAction,
+  fallbacks: Type.Array(Type.Object({ ...shownAction, fallbacks: Type.Array(Type.Unknown(), { maxItems: 0 }) })),
 })
 const rule = Type.Object({
   id: Type.String({ description: '`rule:` and the ID that version 5 of the API has.' }),
@@ -21,7 +27,7 @@ const rule = Type.Object({
   for: Type.Array(Type.String(), { description: 'What stands after FROM.' }),
   enabled: Type.Boolean(),
   description: Type.String(),
-  on_action_failed: Type.Literal('continue'),
+  on_action_failed: whenFailed,
   created_at: Type.Integer({ minimum: 0, description: 'Milliseconds since 1970; 0: a file configures it.' }),
   metrics: Type.Array(
     Type.Object({
@@ -38,18 +44,27 @@ const rule = Type.Object({
   ),
   actions: Type.Array(action),
 })
-const sentAction = Type.Object({
+const sentSettings = {
   id: Type.Optional(Type.String({ description: 'Of an action that the rule has, to keep it.' })),
   name: Type.String({
     description: 'One of `GET /actions`, or `repub`, `sqlite`, `mysql`, `postgresql`, `timescaledb`.',
   }),
   params: Type.Optional(object),
+}
+const sentAction = Type.Object({
+  ...sentSettings,
+  fallbacks: Type.Optional(
+    Type.Array(Type.Object({ ...sentSettings, fallbacks: Type.Optional(Type.Array(Type.Unknown())) }), {
+      maxItems: 8,
+      description: 'Actions that get a result for which this action fails.',
+    }),
+  ),
 })
 const changes = {
   actions: Type.Optional(Type.Array(sentAction, { maxItems: 64 })),
   enabled: Type.Optional(Type.Boolean()),
   description: Type.Optional(description),
-  on_action_failed: Type.Optional(Type.Union([Type.Literal('continue'), Type.Literal('stop')])),
+  on_action_failed: Type.Optional(whenFailed),
 }
 const ofNanoMq = Type.Object({
   code: Type.Literal(0),

@@ -3,7 +3,7 @@ import { type ApiError, refuse } from '../api-error.ts'
 import type { Handlers } from '../handler.ts'
 import { JsonText } from '../json-text.ts'
 import type { ActionMetrics, Rule, RuleMetrics, RuleOperations, SqlTestOutcome } from '../operations/rules.ts'
-import { writtenAction } from '../v4-rules/actions.ts'
+import { serviceIdsIn, splitFallbacks, writtenAction } from '../v4-rules/actions.ts'
 import { isForNanoMq } from '../v4-rules/nanomq-actions.ts'
 import { RuleWriter, v4Id } from '../v4-rules/rule-writer.ts'
 
@@ -43,7 +43,7 @@ export function v4RuleHandlers(rules: RuleOperations): Handlers<Known> {
     reset_metrics: async ({ params: { id } }) => {
       const rule = writer.find(id)
       if (!('sql' in rule)) return rule
-      const actions = rule.actions.filter((action) => typeof action === 'string')
+      const actions = serviceIdsIn(rule.actions)
       await Promise.all([rules.resetRule(rule.id), ...actions.map((action) => rules.resetAction(action))])
       return { code: 0 }
     },
@@ -86,15 +86,28 @@ function written(rule: Rule, { rules, writer, ofRules, ofServices }: RuleContext
     for: [...rule.from],
     enabled: rule.isEnabled,
     description: rule.description,
-    on_action_failed: 'continue',
+    on_action_failed: rule.onActionFailed,
     created_at: rule.createdAtMs ?? 0,
     metrics: metrics === undefined ? [] : [{ node: rules.nodeName, ...writtenMetrics(metrics) }],
-    actions: rule.actions.map((action, place) => ({
+    actions: writtenActions(rule.actions, (action, place) => ({
       ...writtenAction(action, place, { rules, resources: writer.resources }),
-      fallbacks: [],
       metrics: [{ node: rules.nodeName, ...metricsOfAction(action, place, { metrics, ofServices }) }],
     })),
   }
+}
+
+type WrittenFallback = Written['actions'][number]['fallbacks'][number]
+
+/** Counters of fallbacks are behind those of all actions. */
+function writtenActions(
+  actions: readonly unknown[],
+  write: (action: unknown, place: number) => Omit<WrittenFallback, 'fallbacks'>,
+): Written['actions'] {
+  let nextPlace = actions.length
+  return actions.map(splitFallbacks).map(({ action, fallbacks }, place) => ({
+    ...write(action, place),
+    fallbacks: fallbacks.map((fallback) => ({ ...write(fallback, nextPlace++), fallbacks: [] })),
+  }))
 }
 
 function writtenMetrics(metrics: RuleMetrics): Omit<Written['metrics'][number], 'node'> {

@@ -5,9 +5,11 @@ export interface Rule {
   readonly id: string
   readonly sql: string
   readonly from: readonly string[]
-  /** As in the configuration: names, and functions with arguments. */
+  /** As in the configuration: names, functions with arguments, and `{action, fallbacks}` with one of these. */
   readonly actions: readonly unknown[]
   readonly isEnabled: boolean
+  /** Whether a result for which an action fails is passed to further actions. */
+  readonly onActionFailed: 'continue' | 'stop'
   readonly description: string
   /** What compiles and cannot work as it is written. */
   readonly warnings: readonly string[]
@@ -118,6 +120,8 @@ export interface RuleSettings {
   readonly actions?: readonly unknown[] | undefined
   readonly enable?: boolean | undefined
   readonly description?: string | undefined
+  /** Undefined: as it is, and `continue` for a new rule. */
+  readonly onActionFailed?: 'continue' | 'stop' | undefined
 }
 
 /** Rules, connectors and actions, for the API. */

@@ -13,6 +13,12 @@ export interface SentAction {
   readonly id?: string | undefined
   readonly name: string
   readonly params?: Readonly<Record<string, unknown>> | undefined
+  readonly fallbacks?: readonly SentFallback[] | undefined
+}
+
+export interface SentFallback extends Omit<SentAction, 'fallbacks'> {
+  /** Empty. */
+  readonly fallbacks?: readonly unknown[] | undefined
 }
 
 /** An action of the configuration that a rule needs. */
@@ -25,7 +31,8 @@ export interface OwnAction {
 export interface ReadAction {
   /** As in the rule. */
   readonly configured: unknown
-  readonly own?: OwnAction
+  /** For the action and its fallbacks. */
+  readonly owns: readonly OwnAction[]
 }
 
 export interface WrittenAction {
@@ -56,12 +63,31 @@ export function readActions(
 }
 
 function readAction(action: SentAction, resources: V4Resources, ownIds: ReadonlySet<string>): ReadAction | ApiError {
+  const { fallbacks = [] } = action
+  const read = readPlainAction(action, resources, ownIds)
+  if ('code' in read || fallbacks.length === 0) return read
+  if (fallbacks.some((fallback) => (fallback.fallbacks ?? []).length > 0))
+    return refuse('invalidParameter', 'a fallback has no fallbacks of its own: add them to the action')
+  const plain = fallbacks.map(({ id, name, params }) => ({ id, name, params }))
+  const all = readActions(plain, { resources, ownIds })
+  if ('code' in all) return all
+  return {
+    configured: { action: read.configured, fallbacks: all.map(({ configured }) => configured) },
+    owns: [read, ...all].flatMap(({ owns }) => owns),
+  }
+}
+
+function readPlainAction(
+  action: SentAction,
+  resources: V4Resources,
+  ownIds: ReadonlySet<string>,
+): ReadAction | ApiError {
   const { name, params = {} } = action
   switch (name) {
     case 'inspect':
-      return { configured: { function: 'console', args: {} } }
+      return { configured: { function: 'console', args: {} }, owns: [] }
     case 'do_nothing':
-      return { configured: { function: 'do_nothing', args: {} } }
+      return { configured: { function: 'do_nothing', args: {} }, owns: [] }
     case 'republish':
       return readRepublish(params)
     default:
@@ -74,7 +100,7 @@ function readRepublish(params: Readonly<Record<string, unknown>>): ReadAction | 
   if (typeof topic !== 'string') return refuse('invalidParameter', 'republish needs target_topic in params')
   const args = { topic, qos, retain }
   const body = payload === undefined || payload === '' ? {} : { payload }
-  return { configured: { function: 'republish', args: { ...args, ...body } } }
+  return { configured: { function: 'republish', args: { ...args, ...body } }, owns: [] }
 }
 
 function readServiceAction(
@@ -103,7 +129,7 @@ function readServiceAction(
   const isKept = id !== undefined && idForm.test(id) && ownIds.has(`${names.type}:${id}`)
   const own = isKept ? id : `${names.action}_${randomBytes(idBytes).toString('hex')}`
   const settings = { connector: found.name, parameters }
-  return { configured: `${names.type}:${own}`, own: { type: names.type, name: own, settings } }
+  return { configured: `${names.type}:${own}`, owns: [{ type: names.type, name: own, settings }] }
 }
 
 /** Returns an action of a rule in the form of version 4; `place`: its index in the rule. */
@@ -143,6 +169,21 @@ function writtenRepublish(args: Readonly<Record<string, unknown>>): Record<strin
     target_retain: retain === 'true' || retain === 'false' ? retain === 'true' : retain,
     payload_tmpl: payload,
   }
+}
+
+/** Splits an action of a rule from its fallbacks. */
+export function splitFallbacks(action: unknown): { readonly action: unknown; readonly fallbacks: readonly unknown[] } {
+  if (typeof action !== 'object' || action === null || !('action' in action)) return { action, fallbacks: [] }
+  const { fallbacks } = action as { readonly fallbacks?: readonly unknown[] }
+  return { action: action.action, fallbacks: fallbacks ?? [] }
+}
+
+/** Names of the actions of the configuration among actions of a rule and their fallbacks. */
+export function serviceIdsIn(actions: readonly unknown[]): readonly string[] {
+  return actions
+    .map(splitFallbacks)
+    .flatMap(({ action, fallbacks }) => [action, ...fallbacks])
+    .filter((action) => typeof action === 'string')
 }
 
 /** Returns whether an action of the configuration was created with a rule of version 4, and is deleted with it. */

@@ -11,6 +11,7 @@ import {
   type OwnAction,
   type ReadAction,
   readActions,
+  serviceIdsIn,
   type SentAction,
 } from './actions.ts'
 import { isForNanoMq, readNanoMqActions } from './nanomq-actions.ts'
@@ -60,8 +61,6 @@ export class RuleWriter {
     sent: SentRule & { readonly rawsql: string },
     by: Caller,
   ): Promise<Rule | ApiError> {
-    const problem = problemOf(sent)
-    if (problem !== undefined) return problem
     if (isForNanoMq(sent.actions)) return this.#createForNanoMq(sent, by)
     const own = id?.startsWith(prefix) === true ? id.slice(prefix.length) : (id ?? randomBytes(idBytes).toString('hex'))
     if (!idForm.test(own))
@@ -79,14 +78,13 @@ export class RuleWriter {
   }
 
   async change(rule: Rule, sent: SentRule, by: Caller): Promise<Rule | ApiError> {
-    const problem = problemOf(sent)
-    if (problem !== undefined) return problem
-    const ids = rule.actions.filter((action) => typeof action === 'string')
+    const ids = serviceIdsIn(rule.actions)
     const read =
       sent.actions === undefined ? [] : readActions(sent.actions, { resources: this.resources, ownIds: new Set(ids) })
     if ('code' in read) return read
     const actions = sent.actions === undefined ? rule.actions : read.map(({ configured }) => configured)
-    const before = { enabled: rule.isEnabled, description: rule.description }
+    const { isEnabled: enabled, description, onActionFailed: on_action_failed } = rule
+    const before = { enabled, description, on_action_failed }
     const changed = await this.#put(
       rule.id,
       settingsOf(sent.rawsql ?? rule.sql, { ...before, ...sent }, actions),
@@ -96,13 +94,14 @@ export class RuleWriter {
     if ('code' in changed) return changed
     // Actions with stored messages continue to send them.
     const stored = await this.#storedIn(ids)
-    const emptied = ids.filter((id) => !actions.includes(id) && (stored.get(id) ?? 0) === 0)
+    const kept = new Set(serviceIdsIn(actions))
+    const emptied = ids.filter((id) => !kept.has(id) && (stored.get(id) ?? 0) === 0)
     await this.#removeOwn(emptied, by)
     return changed
   }
 
   async remove(rule: Rule, force: boolean, by: Caller): Promise<ApiError | undefined> {
-    const ids = rule.actions.filter((action) => typeof action === 'string').filter((id) => this.#isOnlyOf(id, rule.id))
+    const ids = serviceIdsIn(rule.actions).filter((id) => this.#isOnlyOf(id, rule.id))
     const stored = await this.#storedIn(ids)
     const full = [...stored].find(([, count]) => count > 0)
     if (full !== undefined && !force)
@@ -182,20 +181,16 @@ export class RuleWriter {
   }
 }
 
-function problemOf({ on_action_failed: whenFailed }: SentRule): ApiError | undefined {
-  if (whenFailed !== 'stop') return undefined
-  return refuse(
-    'invalidParameter',
-    'on_action_failed can only be "continue": an action that fails does not keep others back',
-  )
-}
-
-function settingsOf(sql: string, { enabled, description }: SentRule, actions: readonly unknown[]): RuleSettings {
-  return { sql, actions, enable: enabled, description }
+function settingsOf(
+  sql: string,
+  { enabled, description, on_action_failed: onActionFailed }: SentRule,
+  actions: readonly unknown[],
+): RuleSettings {
+  return { sql, actions, enable: enabled, description, onActionFailed }
 }
 
 function putsOf(read: readonly ReadAction[]): readonly Put[] {
-  return read.flatMap(({ own }) => (own === undefined ? [] : [{ kind: 'actions' as const, what: own }]))
+  return read.flatMap(({ owns }) => owns.map((what) => ({ kind: 'actions' as const, what })))
 }
 
 /** In the form of version 4. */

@@ -1,7 +1,7 @@
 // Configured rules, connectors and actions, and their state on the shards. Their changes are changes of the
 // configuration.
 
-import { describeAsObject, type GodwitConfig, plainAction } from '../../config/index.ts'
+import { describeAsObject, type GodwitConfig, plainAction, withFallbacks } from '../../config/index.ts'
 import type {
   ActionMetrics,
   NodeDeadLetter,
@@ -99,8 +99,9 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
       const last_modified_at = Date.now()
       const created_at = known?.created_at ?? last_modified_at
       const { sql, actions = [], enable = true, description = '' } = settings ?? { sql: '' }
-      const value =
-        settings === undefined ? undefined : { sql, actions, enable, description, created_at, last_modified_at }
+      const on_action_failed = settings?.onActionFailed ?? known?.on_action_failed ?? 'continue'
+      const said = { sql, actions, enable, description, on_action_failed }
+      const value = settings === undefined ? undefined : { ...said, created_at, last_modified_at }
       return writer.put(['rule_engine', 'rules', id], value, by)
     },
     ruleMetrics: async (id) =>
@@ -243,6 +244,7 @@ function ruleOf(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, u
     ],
     actions: rule.actions.map(plainAction),
     isEnabled: rule.enable,
+    onActionFailed: rule.on_action_failed,
     description: rule.description,
     createdAtMs: rule.created_at === 0 ? undefined : rule.created_at,
     modifiedAtMs: rule.last_modified_at === 0 ? undefined : rule.last_modified_at,
@@ -271,7 +273,7 @@ function usersIn(
   if (kind === 'actions') {
     const rules = [...ruleEngine.rules.named]
     return rules.flatMap(([rule, { actions: all }]) =>
-      all.some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
+      withFallbacks(all).some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
     )
   }
   if (kind === 'sources') return rulesFrom(ruleEngine, id)

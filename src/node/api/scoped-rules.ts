@@ -28,7 +28,7 @@ export function scopedRuleOperations(
         return id === undefined ? [] : [{ ...rule, id, actions: rule.actions.map((action) => scope.shown(action)) }]
       }),
     putRule: async (id, settings, by) => {
-      const actions = settings?.actions?.map((action) => (typeof action === 'string' ? scope.name(action) : action))
+      const actions = settings?.actions?.map((action) => withNames(action, (name) => scope.name(name)))
       const scoped: RuleSettings | undefined =
         settings === undefined || actions === undefined ? settings : { ...settings, actions }
       return scope.problem(await whole.putRule(scope.name(id), scoped, by))
@@ -91,7 +91,7 @@ class Scope {
     )
 
   shown(action: unknown): unknown {
-    return typeof action === 'string' && this.#namespace !== undefined ? splitScopedName(action).name : action
+    return this.#namespace === undefined ? action : withNames(action, (name) => splitScopedName(name).name)
   }
 
   settings(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -118,6 +118,15 @@ class Scope {
   text(text: string): string {
     return this.#namespace === undefined ? text : text.replaceAll(scopedName(this.#namespace, ''), '')
   }
+}
+
+/** Changes the names of actions of the configuration in an action of a rule and its fallbacks. */
+function withNames(action: unknown, nameOf: (name: string) => string): unknown {
+  if (typeof action === 'string') return nameOf(action)
+  if (typeof action !== 'object' || action === null || !('action' in action)) return action
+  const { fallbacks } = action as { readonly fallbacks?: unknown }
+  const changed = Array.isArray(fallbacks) ? fallbacks.map((fallback) => withNames(fallback, nameOf)) : fallbacks
+  return { ...action, action: withNames(action.action, nameOf), fallbacks: changed }
 }
 
 /** An account that is kept to a namespace has no files of this machine. A global administrator gives them. */

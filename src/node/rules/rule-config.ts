@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { planSchemas } from './schema-plan.ts'
-import type { DerivedRules, GodwitConfig } from '../../config/index.ts'
+import { type DerivedRules, type GodwitConfig, withFallbacks } from '../../config/index.ts'
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
 import {
@@ -153,7 +153,13 @@ function planDerived(found: DerivedRules | Problem): Pick<RulePlan, 'rules' | 'a
     if (problem !== undefined) return { problem: `${key}: ${problem}` }
   }
   return {
-    rules: rules.map(({ id, sql, actions: all }) => ({ id, sql, isEnabled: true, actions: all })),
+    rules: rules.map(({ id, sql, actions: all }) => ({
+      id,
+      sql,
+      isEnabled: true,
+      actions: all,
+      stopsAtFailure: false,
+    })),
     actions: actions.map(({ id, type, connector, action }) => ({ id, type, connector, action })),
   }
 }
@@ -197,13 +203,14 @@ function planAllRules(
     const key = `rule_engine.rules.${id}`
     const problem = problemOfSql(rule.sql)
     if (problem !== undefined) return { problem: `${key}.sql: ${problem}` }
-    for (const action of rule.actions) {
+    for (const action of withFallbacks(rule.actions)) {
       if (action.kind === 'action' && !actions.has(action.id))
         return {
           problem: `${key}.actions: there is no action ${action.id}: configure actions.${action.id.replace(':', '.')}`,
         }
     }
-    rules.push({ id, sql: rule.sql, isEnabled: rule.enable, actions: rule.actions })
+    const { sql, enable: isEnabled, actions: ofRule } = rule
+    rules.push({ id, sql, isEnabled, actions: ofRule, stopsAtFailure: rule.on_action_failed === 'stop' })
   }
   return { rules }
 }

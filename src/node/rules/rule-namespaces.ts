@@ -1,7 +1,7 @@
 // What rules, actions, connectors and sources of one namespace may use, and how many there may be. Their names in the
 // configuration end in the namespace: `hook@plant`.
 
-import type { GodwitConfig } from '../../config/index.ts'
+import { type GodwitConfig, withFallbacks } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 
@@ -23,7 +23,7 @@ export function problemOfNamespaces(config: GodwitConfig): Problem | undefined {
 function problemOfRules({ ruleEngine }: GodwitConfig): Problem | undefined {
   for (const [id, { actions }] of ruleEngine.rules.named) {
     const { namespace } = splitScopedName(id)
-    for (const action of actions) {
+    for (const action of withFallbacks(actions)) {
       if (action.kind === 'action' && splitScopedName(action.id).namespace !== namespace)
         return { problem: `rule_engine.rules.${id}.actions: ${action.id} is of another namespace` }
     }

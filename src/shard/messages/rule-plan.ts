@@ -18,6 +18,8 @@ export interface RuleAssignment {
   readonly sql: string
   readonly isEnabled: boolean
   readonly actions: readonly RuleActionConfig[]
+  /** A result for which an action fails is passed to no further action. */
+  readonly stopsAtFailure: boolean
 }
 
 /** A configured action with its connector. Each shard has an action queue for it. */

@@ -8,7 +8,7 @@
 // A rule never affects the message: errors are counted and shown as the last error of the rule.
 
 import { randomBytes } from 'node:crypto'
-import type { RuleActionConfig } from '../../config/index.ts'
+import { type PlainRuleAction, type RuleActionConfig, withFallbacks } from '../../config/index.ts'
 import {
   messageOfTrigger,
   splitScopedName,
@@ -65,6 +65,16 @@ interface ActionOccasion extends Run {
 
 type RunAction = (output: RuleMap, occasion: ActionOccasion) => ActionOutcome
 
+interface PlacedAction {
+  /** Index of its counters. */
+  readonly place: number
+  readonly run: RunAction
+}
+
+interface CompiledAction extends PlacedAction {
+  readonly fallbacks: readonly PlacedAction[]
+}
+
 /**
  * Maximum time of rules for triggers at once, and the number of triggers between two reads of the clock. Clients are
  * served in between.
@@ -79,7 +89,8 @@ interface RunningRule extends MatchedRule {
   readonly namespace: string | undefined
   readonly host: HostFunctions
   readonly compiled: CompiledRule
-  readonly actions: readonly RunAction[]
+  readonly actions: readonly CompiledAction[]
+  readonly stopsAtFailure: boolean
   readonly statistics: RuleStatistics
   /** Prevents a rule from running for its own publications. */
   isRunning: boolean
@@ -252,13 +263,14 @@ export class RuleRunner implements RuleHook {
     const known = this.#rules.get(id)
     const { namespace, name } = splitScopedName(id)
     const compiled = known?.compiled.sql === sql ? known.compiled : compileRule(sql, { ruleId: name })
-    const spools = assignment.actions.flatMap((action) => {
+    const all = withFallbacks(assignment.actions)
+    const spools = all.flatMap((action) => {
       const spool = action.kind === 'action' ? this.#dependencies.sinks.spoolOf(action.id) : undefined
       return spool === undefined ? [] : [spool]
     })
-    const actions = assignment.actions.map((action) => this.#compileAction(id, action))
+    const actions = this.#compileActions(id, assignment.actions)
     const statistics = known?.statistics ?? new RuleStatistics()
-    statistics.setActionCount(actions.length)
+    statistics.setActionCount(all.length)
     const { host } = this.#dependencies
     return {
       id,
@@ -267,12 +279,26 @@ export class RuleRunner implements RuleHook {
       spools,
       compiled,
       actions,
+      stopsAtFailure: assignment.stopsAtFailure,
       statistics,
       isRunning: false,
     }
   }
 
-  #compileAction(rule: string, action: RuleActionConfig): RunAction {
+  /** Fallbacks have their places behind all actions. */
+  #compileActions(rule: string, actions: readonly RuleActionConfig[]): readonly CompiledAction[] {
+    let nextPlace = actions.length
+    return actions.map((action, place) => ({
+      place,
+      run: this.#compileAction(rule, action),
+      fallbacks: (action.fallbacks ?? []).map((fallback) => ({
+        place: nextPlace++,
+        run: this.#compileAction(rule, fallback),
+      })),
+    }))
+  }
+
+  #compileAction(rule: string, action: PlainRuleAction): RunAction {
     const { log, sinks } = this.#dependencies
     switch (action.kind) {
       case 'console':
@@ -322,14 +348,25 @@ export class RuleRunner implements RuleHook {
       return
     }
     counters.passed++
+    const occasion = { ...how, event }
     for (const output of result.outputs) {
-      for (const [place, action] of rule.actions.entries()) {
-        counters.actionsTotal++
-        const outcome = runAction(action, output, { ...how, event })
-        statistics.noteFunction(place, outcome)
-        this.#noteOutcome(rule, outcome)
+      for (const action of rule.actions) {
+        if (this.#runAction(rule, action, output, occasion)) continue
+        for (const fallback of action.fallbacks) this.#runAction(rule, fallback, output, occasion)
+        // The results of one message have one order.
+        if (rule.stopsAtFailure) return
       }
     }
+  }
+
+  /** Returns false if the action failed. What a service refuses later does not count. */
+  #runAction(rule: RunningRule, { place, run }: PlacedAction, output: RuleMap, occasion: ActionOccasion): boolean {
+    const { statistics } = rule
+    statistics.counters.actionsTotal++
+    const outcome = runAction(run, output, occasion)
+    statistics.noteFunction(place, outcome)
+    this.#noteOutcome(rule, outcome)
+    return outcome === 'success' || outcome === 'spooled'
   }
 
   #noteOutcome({ id, statistics }: RunningRule, outcome: ActionOutcome): void {

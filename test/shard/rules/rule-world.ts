@@ -28,7 +28,8 @@ export interface RuleWorld {
   /** What the core was asked to record last. */
   readonly wanted: () => ReadonlySet<RuleTriggerKind>
   readonly take: (
-    rules: readonly (Omit<RuleAssignment, 'isEnabled'> & { readonly isEnabled?: boolean })[],
+    rules: readonly (Omit<RuleAssignment, 'isEnabled' | 'stopsAtFailure'> &
+      Partial<Pick<RuleAssignment, 'isEnabled' | 'stopsAtFailure'>>)[],
     eventMessages?: readonly EventMessageName[],
   ) => void
   readonly outputsOf: (rule: string) => Record<string, unknown>[]
@@ -76,7 +77,7 @@ export function ruleWorld(options: WorldOptions = {}, changes: Partial<RuleRunne
     outputs,
     wanted: () => wanted,
     take: (rules, eventMessages = []) => {
-      const assignments = rules.map((rule) => ({ isEnabled: true, ...rule }))
+      const assignments = rules.map((rule) => ({ isEnabled: true, stopsAtFailure: false, ...rule }))
       for (const runner of runners) runner.take(assignments, { ignoresSysMessages: true, eventMessages })
       world.settle()
     },

@@ -9,9 +9,15 @@ const republish = Type.Object({
   function: Type.Union([Type.Literal('republish'), Type.Literal('console'), Type.Literal('do_nothing')]),
   args: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 })
-const actions = Type.Array(Type.Union([Type.String(), republish]), {
+const oneAction = Type.Union([Type.String(), republish])
+const withFallbacks = Type.Object({ action: oneAction, fallbacks: Type.Array(oneAction, { maxItems: 8 }) })
+const actions = Type.Array(Type.Union([Type.String(), republish, withFallbacks]), {
   maxItems: 64,
-  description: 'Names of actions (`type:name`) and functions.',
+  description:
+    'Names of actions (`type:name`) and functions, or objects with one of these as `action`, and `fallbacks` for results for which it fails.',
+})
+const whenFailed = Type.Union([Type.Literal('continue'), Type.Literal('stop')], {
+  description: 'With stop, a result for which an action fails is passed to no further action, but to its fallbacks.',
 })
 const time = Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339; null: a file configures it.' })
 const rule = {
@@ -20,6 +26,7 @@ const rule = {
   sql: Type.String(),
   from: Type.Array(Type.String(), { description: 'What stands after FROM.' }),
   actions,
+  on_action_failed: whenFailed,
   enable: Type.Boolean(),
   description: Type.String(),
   warnings: Type.Array(Type.String(), {
@@ -33,6 +40,7 @@ const settings = {
   name: Type.Optional(id),
   sql,
   actions: Type.Optional(actions),
+  on_action_failed: Type.Optional(whenFailed),
   enable: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String({ maxLength: 65_535 })),
 }

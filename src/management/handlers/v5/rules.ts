@@ -3,7 +3,14 @@ import type { ReplyOf, ruleEndpoints } from '../../../contract/index.ts'
 import { refuseFor, type ApiError } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
 import { JsonText } from '../../json-text.ts'
-import type { Rule, RuleMetrics, RuleOperations, RuleProblem, SqlTestOutcome } from '../../operations/rules.ts'
+import type {
+  Rule,
+  RuleMetrics,
+  RuleOperations,
+  RuleProblem,
+  RuleSettings,
+  SqlTestOutcome,
+} from '../../operations/rules.ts'
 
 type Known = typeof ruleEndpoints
 type Written = ReplyOf<Known['get_rule']>
@@ -28,7 +35,7 @@ export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
     add_rule: ({ body: { id: given, name, ...settings }, caller }) => {
       const id = given ?? name ?? `rule_${randomBytes(idBytes).toString('hex')}`
       if ('sql' in found(id)) return refuseFor('CONFLICT', `there is a rule ${id} already: change it with PUT`)
-      return put(id, settings, caller)
+      return put(id, settingsOf(settings), caller)
     },
     get_rule: ({ params: { id } }) => {
       const rule = found(id)
@@ -36,7 +43,7 @@ export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
     },
     change_rule: ({ params: { id }, body: settings, caller }) => {
       const rule = found(id)
-      return 'sql' in rule ? put(id, settings, caller) : rule
+      return 'sql' in rule ? put(id, settingsOf(settings), caller) : rule
     },
     remove_rule: async ({ params: { id }, caller }) => {
       const rule = found(id)
@@ -97,11 +104,18 @@ function absent(id: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no rule ${JSON.stringify(id)}`)
 }
 
+type Sent = Omit<RuleSettings, 'onActionFailed'> & { readonly on_action_failed?: RuleSettings['onActionFailed'] }
+
+function settingsOf({ on_action_failed: onActionFailed, ...settings }: Sent): RuleSettings {
+  return { ...settings, onActionFailed }
+}
+
 function written({
   id,
   sql,
   from,
   actions,
+  onActionFailed,
   isEnabled,
   description,
   warnings,
@@ -114,6 +128,7 @@ function written({
     sql,
     from: [...from],
     actions: actions as Written['actions'],
+    on_action_failed: onActionFailed,
     enable: isEnabled,
     description,
     warnings: [...warnings],
