@@ -110,6 +110,8 @@ export const metrics = {
   godwit_rule_action_oldest_seconds: { type: 'gauge', help: 'Age of the oldest result that is still to go.' },
   godwit_rule_action_dead_letters: { type: 'gauge', help: 'Dead letters that are stored.' },
   godwit_rule_connector_connected: { type: 'gauge', help: '1: all actions of the connector are connected.' },
+  godwit_topic_messages_total: { type: 'counter', help: 'Messages of counted topics, by topic, direction and QoS.' },
+  godwit_topic_dropped_total: { type: 'counter', help: 'Messages of counted topics without a receiver, by topic.' },
   svc_shards: { type: 'gauge', help: 'Shards of the node.' },
   svc_shards_running: { type: 'gauge', help: 'Running shards of the node.' },
   svc_shard_restarts_total: { type: 'counter', help: 'Restarts of shards after a failure.' },

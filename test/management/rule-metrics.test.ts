@@ -89,3 +89,30 @@ test('what rules of a broker do is in its metrics', async (t) => {
   assert.match(text, /^godwit_rule_results_total\{rule="r1",result="success"\} 1$/m)
   assert.match(text, /^godwit_rule_failed_total\{rule="r2",reason="exception"\} 1$/m)
 })
+
+test('numbers of counted topics are metrics, by topic, direction and QoS; of other topics there are none', async (t) => {
+  const set = ['node.shards=2', 'topic_metrics=[{topic="a/\\"b\\""},{topic="lonely"}]']
+  const broker = await startBrokerWithApi(t, { set })
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
+  t.after(() => client.end(true))
+  await client.subscribeAsync('a/"b"', { qos: 1 })
+  const delivered = new Promise((resolve) => client.once('message', resolve))
+  await client.publishAsync('a/"b"', '1', { qos: 1 })
+  await delivered
+  await client.publishAsync('lonely', '2', { qos: 2 })
+  await client.publishAsync('other', '3', { qos: 1 })
+  const wanted = [
+    'godwit_topic_messages_total{topic="a/\\"b\\"",direction="in",qos="1"} 1',
+    'godwit_topic_messages_total{topic="a/\\"b\\"",direction="out",qos="1"} 1',
+    'godwit_topic_messages_total{topic="a/\\"b\\"",direction="in",qos="0"} 0',
+    'godwit_topic_messages_total{topic="lonely",direction="in",qos="2"} 1',
+    'godwit_topic_dropped_total{topic="lonely"} 1',
+  ]
+  let lines: ReadonlySet<string>
+  do lines = new Set((await broker.ask('/api/v4/prometheus')).text.split('\n'))
+  while (!wanted.every((line) => lines.has(line)))
+  assert.ok(![...lines].some((line) => line.startsWith('godwit_topic_') && line.includes('"other"')))
+  await broker.ask('/api/v5/mqtt/topic_metrics', { method: 'PUT', body: { action: 'reset' } })
+  const { text } = await broker.ask('/api/v4/prometheus')
+  assert.match(text, /^godwit_topic_dropped_total\{topic="lonely"\} 0$/m)
+})

@@ -58,7 +58,11 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...listenerHandlers(operations.listeners),
     ...publishingHandlers(operations.publishing),
     ...retainedHandlers(operations.retained),
-    ...metricHandlers(operations.metrics, operations.rules, operations.gateways),
+    ...metricHandlers(operations.metrics, {
+      rules: operations.rules,
+      gateways: operations.gateways,
+      topics: operations.topicMetrics,
+    }),
     ...alarmHandlers(operations.alarms),
     ...traceHandlers(operations.traces),
     ...accountHandlers(operations.accounts, authenticator),

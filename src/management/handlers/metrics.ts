@@ -9,14 +9,23 @@ import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
 import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 import type { RuleOperations } from '../operations/rules.ts'
+import type { TopicMetricsOperations } from '../operations/topic-settings.ts'
 import { ruleMetricsOf, type RuleMetricName } from '../rule-metrics.ts'
+import { type TopicMetricName, topicMetricsOf } from '../topic-metric-samples.ts'
 
 const msPerSecond = 1_000
 
 export function metricHandlers(
   operations: MetricOperations,
-  rules: Pick<RuleOperations, 'scrape'>,
-  gateways: Pick<GatewayOperations, 'gateways'>,
+  {
+    rules,
+    gateways,
+    topics,
+  }: {
+    readonly rules: Pick<RuleOperations, 'scrape'>
+    readonly gateways: Pick<GatewayOperations, 'gateways'>
+    readonly topics: Pick<TopicMetricsOperations, 'scrape'>
+  },
 ): Handlers<typeof metricEndpoints> {
   const { nodeName } = operations
   const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
@@ -29,6 +38,7 @@ export function metricHandlers(
       writePrometheus({
         ...metricsOf(operations.read()),
         ...ruleMetricsOf(await rules.scrape()),
+        ...topicMetricsOf(await topics.scrape()),
         ...gatewayMetrics(await gateways.gateways()),
       }),
     get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(operations.read()) }] }),
@@ -91,7 +101,7 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
 
 function metricsOf(
   reading: NodeReading,
-): Record<Exclude<MetricName, RuleMetricName | keyof GatewayMetrics>, MetricValue> {
+): Record<Exclude<MetricName, RuleMetricName | TopicMetricName | keyof GatewayMetrics>, MetricValue> {
   return {
     ...requiredOf(reading),
     ...memoryOf(reading),

@@ -34,6 +34,8 @@ export interface TopicMetricsOperations {
   change(update: (topics: readonly string[]) => readonly string[], by: Caller): Promise<RuleProblem | undefined>
   /** Undefined: a shard did not answer. */
   numbers(): Promise<readonly TopicNumbers[] | undefined>
+  /** Of the shards that answer within a second. */
+  scrape(): Promise<readonly TopicNumbers[]>
   /** Undefined: of all topics. */
   reset(topic: string | undefined): Promise<void>
 }

@@ -9,7 +9,11 @@ import type {
 import { topicCountNames, type TopicMetricsReport } from '../../shard/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+import { queryShard } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
+
+/** Metrics are most important when a shard hangs, so a scrape waits no longer. */
+const scrapeTimeoutMs = 1_000
 
 /** Implements the operations for rewritten topics and automatic subscriptions. */
 export function topicSettingOperations(configuration: LiveConfig): TopicSettingOperations {
@@ -56,13 +60,25 @@ export function topicMetricsOperations({
         if (found === undefined) return undefined
         reports.push(...found)
       }
-      return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(numbersOf)
+      return byTopic(reports)
+    },
+    scrape: async () => {
+      if (configuration.config.countedTopics.length === 0) return []
+      const shards = Array.from({ length: supervisor.size }, (_, shard) =>
+        queryShard<'topic-metrics'>(supervisor, shard, { question: 'topic-metrics' }, scrapeTimeoutMs),
+      )
+      const answers = await Promise.all(shards)
+      return byTopic(answers.flatMap((answer) => ('silentShard' in answer ? [] : answer)))
     },
     reset: async (topic) => {
       for (let shard = 0; shard < supervisor.size; shard++)
         await supervisor.ask(shard, { question: 'reset-topic-metrics', topic })
     },
   }
+}
+
+function byTopic(reports: readonly TopicMetricsReport[]): readonly TopicNumbers[] {
+  return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(numbersOf)
 }
 
 /** `reports`: of one topic, one from each shard. */
