@@ -85,16 +85,16 @@ function readFields(
   return { value: found }
 }
 
-/** An object with any keys and text values: headers, parameters, user properties. */
+/** An object with any keys and text values: headers, parameters, user properties. Null: there is no such key, whatever a layer below says. */
 export const textMap: SettingType<ReadonlyMap<string, string>> = {
   name: 'an object with text behind each key',
-  jsonSchema: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
+  jsonSchema: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } },
   read(value) {
     if (value.kind !== 'object') return notA(this.name, value)
     const found = new Map<string, string>()
     for (const [key, part] of value.entries) {
-      if (part.kind === 'object' || part.kind === 'array' || part.kind === 'null')
-        return { ...notA('text', part), at: part.at }
+      if (part.kind === 'null') continue
+      if (part.kind === 'object' || part.kind === 'array') return { ...notA('text', part), at: part.at }
       const value = part.kind === 'boolean' ? String(part.value) : part.text
       if (Math.max(Buffer.byteLength(key), Buffer.byteLength(value)) > maxTextBytes)
         return { problem: `the text is longer than ${maxTextBytes} bytes`, at: part.at }
