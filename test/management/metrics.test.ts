@@ -164,7 +164,8 @@ test('a broker with everything in it has a value for every metric, in the format
     'rule_engine.rules.r1={sql="SELECT * FROM \\"a\\"", actions=["http:away"]}',
   ]
   const gateway = `gateway.coap.listeners.udp.default.bind=127.0.0.1:${await freeUdpPort()}`
-  const set = [...listener, bridge, ...service, gateway, 'auth.allow_anonymous=false']
+  const counted = 'topic_metrics=[{topic="counted"}]'
+  const set = [...listener, bridge, ...service, gateway, counted, 'auth.allow_anonymous=false']
   const broker = await startBrokerWithApi(t, { set })
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
   let families = readExposition((await broker.ask('/api/v4/prometheus')).text)

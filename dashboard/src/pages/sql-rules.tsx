@@ -129,6 +129,7 @@ function ruleColumns(canChange: boolean, turn: (row: Row, isOn: boolean) => Prom
 
 function actionText(action: SqlRule['actions'][number]): string {
   if (typeof action === 'string') return action
+  if ('fallbacks' in action) return [action.action, ...action.fallbacks].map(actionText).join(' / ')
   const topic = action.args?.['topic']
   return typeof topic === 'string' ? `${action.function} ${topic}` : action.function
 }
